@@ -143,6 +143,8 @@ class Call:
             g = g.reshape(step.shape)  # of a tensor that was turned in place where nothing was recorded
         if step.name() == "torch::autograd::NotImplemented":
             raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
+        if step.name() == "Unique2Backward0":
+            raise NotImplementedError("the derivative for '_unique2' is not implemented.")
         passed: Sequence[Any] = step.passed(g, self.create)
         if step.is_own:
             self.own[step] = g, passed

@@ -78,5 +78,8 @@ def note_lost(out: Tensor, operands: Sequence[Any], how: str) -> None:
 
 def _leaves(x: Tensor) -> dict[int, weakref.ref[Tensor]]:
     """Return the leaves that a tensor was computed from."""
-    edges = dependencies([edge_of(x)])
+    try:
+        edges = dependencies([edge_of(x)])
+    except RuntimeError:  # a view that a change in place has left behind
+        return {}
     return {id(e.variable): weakref.ref(e.variable) for e in edges if isinstance(e, Leaf)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,12 +65,14 @@ class _Format:
 
 def tensor_text(x: Tensor) -> str:
     """Return a tensor as PyTorch prints it."""
-    numbers, step = x._a[..., 0], x._step
+    numbers, called = x._a[..., 0], "Invalid"  # which is the step of a view that its numbers have left behind
+    with suppress(RuntimeError):
+        called = "" if (step := x._step) is None else step.name().rpartition("::")[2]
     suffixes = [f"size={tuple(numbers.shape)}"] if not numbers.size and numbers.ndim != 1 else []
     if x.dtype is not default_dtype() and (x.dtype.name not in ("int64", "bool") or not numbers.size):
         suffixes.append(f"dtype={x.dtype}")
-    if step is not None:
-        suffixes.append(f"grad_fn=<{step.name().rpartition('::')[2]}>")
+    if called:
+        suffixes.append(f"grad_fn=<{called}>")
     elif x.requires_grad:
         suffixes.append("requires_grad=True")
     indent = len("tensor(")

@@ -335,10 +335,10 @@ def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
     out._base = x if x._base is None else x._base
     out._how = (recipe,) if x._base is None else (*x._how, recipe)
     out._seen = out._memory.version
-    out._inference |= x._inference
-    if not Mode.grad and x.requires_grad:
-        out._made = "no_grad"
-    elif x._made and Mode.grad:
+    out._inference = x._inference
+    if not Mode.grad:
+        out._made = "inference" if Mode.inference else "no_grad"
+    elif x._made:
         out._made = f"of {x._made.removeprefix('of ')}"
 
 

@@ -128,7 +128,7 @@ class Tensor(metaclass=_Methods):
     @property
     def requires_grad(self) -> bool:
         if self._fn is None and self._base is not None:
-            return self._requires or self._step is not None or self._base.requires_grad
+            return self._requires or self._base.requires_grad
         return self._fn is not None or self._requires
 
     @requires_grad.setter

@@ -262,6 +262,59 @@ g.backward()
 """,
     "rows of a matrix": "import torch\nx = torch.ones(2, 2, requires_grad=True) * 1\nfor row in x:\n    row += 1\n",
     "a view of no_grad": X + "y = x * 1\nwith torch.no_grad():\n    first = y[:1]\nfirst += x[1:]\n",
+    "random numbers in a map": """\
+import torch
+def noisy(x):
+    return x + torch.randn(2)
+print(torch.func.vmap(noisy)(torch.zeros(3, 2)).shape)
+""",
+    "an output that is computed before the training": """\
+import torch
+net = torch.nn.Linear(2, 1)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.ones(1, 2, requires_grad=True)
+out = net(x)
+for step in range(2):
+    loss = (out ** 2).sum()
+    loss.backward(retain_graph=True)
+    opt.step()
+""",
+    "a view that is cut off": X + "first = (x * 1)[:1]\nfirst.detach_()\n",
+    "a second derivative of a gradient without a graph": X
+    + """\
+y = (x ** 3).sum()
+g, = torch.autograd.grad(y, x)
+torch.autograd.grad(y, g, allow_unused=True)
+""",
+    "a backward hook before a ReLU in place": """\
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True), nn.Linear(2, 1))
+net[0].register_full_backward_hook(lambda module, into, out: None)
+net(torch.ones(1, 2)).sum().backward()
+""",
+    "grad of grad": """\
+import torch
+from torch.func import grad
+def f(p):
+    return (p["w"] ** 3).sum()
+print(grad(grad(f))({"w": torch.ones(2)}))
+""",
+    "the whole behind one of its parts": X + "y = x * 1\na, b = y.chunk(2)\ny.mul_(2)\nprint(b.sum())\n",
+    "what a Function returns, changed without a gradient": X
+    + """\
+class Row(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return (x * 3).view(1, 2)
+    @staticmethod
+    def backward(ctx, g):
+        return g.view(2) * 3
+y = Row.apply(x)
+with torch.no_grad():
+    y.fill_(1)
+y.sum().backward()
+""",
     "out": X + "z = torch.zeros(2)\ntorch.add(x, 1, out=z)\nz.sum().backward()\n",
     "a computed tensor without a gradient": X + "y = 2 * x\ny.requires_grad = False\n",
     "a number as a gradient": X + "x.grad = 1.\n",
@@ -344,6 +397,76 @@ IN_WORDS = {
 g, = torch.autograd.grad((3 * x).sum(), x, create_graph=True)
 torch.autograd.grad(g.sum(), x)
 """,
+    "a part that was taken, and changed, in no_grad": X
+    + """\
+with torch.no_grad():
+    first = x[0]
+    first += 1
+print(first * 2)
+""",
+    "rows of a weight that an optimizer changes": """\
+import torch
+w = torch.nn.Parameter(torch.ones(2, 2))
+opt = torch.optim.SGD([w], lr=0.1)
+rows = w.unbind()
+w.sum().backward()
+opt.step()
+print(rows[0].detach())
+print(rows[0] * 2)
+""",
+    "rows that are changed by another name of theirs": """\
+import torch
+w = torch.nn.Parameter(torch.ones(2, 2))
+rows = w.unbind()
+w.detach().add_(1)
+print(rows[0] * 2)
+""",
+    "a gradient of a gradient of a part of what is linear": X
+    + """\
+y = 2 * x
+g = torch.autograd.grad(y.sum(), y, create_graph=True)[0]
+g.sum().backward()
+""",
+    "what a Function keeps of its own on the way": """\
+import torch
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.twice = 2 * x
+        return x ** 2
+    @staticmethod
+    def backward(ctx, v):
+        return v * ctx.twice
+x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
+torch.manual_seed(0)
+torch.autograd.gradgradcheck(Square.apply, x)
+""",
+    "a wrong backward is checked": """\
+import torch
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x ** 2
+    @staticmethod
+    def backward(ctx, v):
+        return v * ctx.saved_tensors[0]
+x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
+torch.autograd.gradcheck(Square.apply, x)
+""",
+    "a backward that returns nan": X
+    + """\
+class Root(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x - x
+    @staticmethod
+    def backward(ctx, v):
+        return v * torch.tensor(float("nan"))
+with torch.autograd.detect_anomaly():
+    Root.apply(x).sum().backward()
+""",
+    "what has no derivative": X + "x.unique().sum().backward()\n",
     "a gradient inside of torch.func": """\
 import torch
 def f(x):

@@ -141,11 +141,3 @@ def test_a_gradient_inside_of_the_function_has_its_own_page(pages):
     assert "∂y/∂x = [12, 9]" in first
     assert "jacobian returns J" in second
     assert not rest
-
-
-def test_an_own_function_s_backward_is_in_what_grad_returns(pages):
-    own = "class Double(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, a):\n        return 2 * a\n"
-    own += "    @staticmethod\n    def backward(ctx, v):\n        return 2 * v\n"
-    page, _ = pages(F + own + "x.requires_grad_()\ntorch.autograd.grad(Double.apply(x).sum(), x)\n")
-    assert "∂y/∂x" in page
-    assert "x.grad" not in page

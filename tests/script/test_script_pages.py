@@ -495,3 +495,12 @@ LAYER = "torch.manual_seed(0)\nlin = torch.nn.Linear(2, 2)\n"
 def test_names_are_those_of_the_script(text, told, run):
     out = " ".join(run(X + text + ".backward()\n").out.split())
     assert [part for part in told if " ".join(part.split()) not in out] == [], out
+
+
+def test_a_gradient_that_grad_returns_through_an_own_function_is_no_grad_of_its_input(run):
+    text = X + "class Double(torch.autograd.Function):\n"
+    text += "    @staticmethod\n    def forward(ctx, x):\n        return 2 * x\n"
+    text += "    @staticmethod\n    def backward(ctx, v):\n        return 2 * v\n"
+    out = run(text + "torch.autograd.grad(Double.apply(x).sum(), x)\n").out
+    assert "∂y/∂x = Double.backward(d̄ouble) = [2, 2]" in " ".join(out.split())
+    assert "x.grad" not in out

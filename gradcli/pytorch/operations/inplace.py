@@ -13,39 +13,30 @@ from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
 from gradcli.graph.shapes import bare
 from gradcli.pytorch.calls import called, in_order
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
+from gradcli.pytorch.messages import missing_if, refuse_if, typename, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import method, methods
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.indexing import assigned, check_repeated, flag, getitem, numbers_of, part, read
-from gradcli.pytorch.operations.views import rebase, shape_of
+from gradcli.pytorch.operations.views import rebase, shape_of, unfollowed
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
 from gradcli.pytorch.tensor import Tensor, new, of_array
 
 
-def check(x: Tensor) -> None:
-    """Refuse a change in place that autograd does not allow."""
+def check(x: Tensor, recorded: bool = False) -> None:
+    """Refuse a change in place that autograd does not allow; `recorded` tells of one with what requires a gradient."""
     refuse_if(x._inference and not Mode.inference, "inference tensor changed in place")
     base = x._base
-    if not Mode.grad or (base is not None and not base.requires_grad and not x.requires_grad):
+    if not Mode.grad or not (x.requires_grad or recorded):
         return
     if base is None:
         refuse_if(x._requires and x._fn is None, "leaf changed in place")
-    elif x._made == "no_grad":
-        raise refusal("view of no_grad changed in place", "A view was")
     elif x._made:
-        *of, name = x._made.removesuffix(" own").split()
-        own, place = x._made.endswith(" own"), f"{of[0]} of {name}"
-        if of[0] == "of" and x._step is not None:
-            place = f"0 of {x._step.name().partition('Backward')[0]}"
-        refuse_if(
-            name == "no_grad", "view of no_grad changed in place", f"Output {place} is a view of a view which was"
-        )
-        raise refusal("view of a function changed in place" if own else "one of several views changed in place", place)
-    elif base._fn is None:
-        raise refusal("view of a leaf changed in place")
+        raise unfollowed(x, "is being")
+    else:
+        refuse_if(base._fn is None and base.requires_grad, "view of a leaf changed in place")
 
 
 def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Tensor:
@@ -53,6 +44,7 @@ def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Te
     check(x)
     history = x.requires_grad
     result = compute(x)
+    check(x, result.requires_grad)
     found = _fitting(result, x, name)
     step = found._fn
     for each in {result._fn, step} - {None}:
@@ -100,8 +92,6 @@ def _write(x: Tensor, numbers: Any, name: str, recorded: bool) -> None:
     x._memory.version += 1
     if Recorder.explains:
         x._memory.changed = (script_line(), name)
-    if not recorded and x._base is not None and not x._base.requires_grad:
-        x._seen = x._memory.version  # its step is what it was
 
 
 # What PyTorch lets change repeated memory, and what it advises against; what has no name is an assignment.

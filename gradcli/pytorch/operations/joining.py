@@ -13,6 +13,7 @@ from gradcli.graph.node import cast
 from gradcli.pytorch.calls import called, moved, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refuse_if, warn
+from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import function, method
 from gradcli.pytorch.operations.indexing import part
 from gradcli.pytorch.operations.views import expand, reshape, shape_of, view
@@ -33,7 +34,7 @@ def _parts(x: Tensor, axis: int, places: Iterable[int | range], name: str) -> tu
     parts = tuple(_part(x, axis, place, f"{name}Backward0") for place in places)
     hooks: list[Any] = []
     for i, x in enumerate(parts):
-        x._made = f"{i} {name}"
+        x._made = f"{i} {name}" if Mode.grad else x._made
         if x._fn is not None:
             x._fn.whole, x._fn.number, x._fn._posts = parts[0]._fn, i, hooks
     return parts

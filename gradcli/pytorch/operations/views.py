@@ -12,10 +12,11 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
 from gradcli.graph.substitute import substituted
+from gradcli.pytorch.backward import about
 from gradcli.pytorch.calls import moved
 from gradcli.pytorch.cuts import cut
 from gradcli.pytorch.dtypes import dtype
-from gradcli.pytorch.messages import missing_if, refuse_if, told, typename, warn, warn_once
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, told, typename, warn, warn_once
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.names import method
 from gradcli.pytorch.operations.indexing import check_repeated
@@ -26,12 +27,35 @@ from gradcli.pytorch.tensor import Tensor, alias, axis_of, listed
 def refreshed(view: Tensor) -> None:
     """Give a view a new step: its memory was changed since the old one was made."""
     source: Any = view._base
+    if view._fn is None and not source.requires_grad:
+        return
+    if view._made:
+        raise about(str(unfollowed(view, "its base or another view of its base has been")), "left behind", view)
     view._seen = view._memory.version
     if source.requires_grad:
         with enable_grad():
             for recipe in view._how:
                 source = _again(recipe, source)
     rebase(view, source._fn)
+
+
+def unfollowed(view: Tensor, how: str) -> Exception:
+    """Return the error for a change of a view, or of what it shows, that autograd cannot follow."""
+    *of, name = view._made.removesuffix(" own").split()
+    place = f"{of[0]} of {name}" if of else ""
+    if view._fn is not None and of[:1] in ([], ["of"]):
+        place = f"0 of {view._fn.name().partition('Backward')[0]}"
+    head = f"Output {place} is a view and {how} modified inplace."
+    in_mode = name in ("no_grad", "inference")
+    if view._fn is None or in_mode:
+        which = f"Output {place} is a view of a view which was" if view._fn is not None else "A view was"
+        mode, now = (name, "in normal mode") if name == "inference" else ("no_grad", "with grad mode enabled")
+        head = f"{which} created in {mode} mode and {how} modified inplace {now}."
+    if in_mode:
+        return refusal("view of no_grad changed in place", head, name.replace("inference", "inference_mode"))
+    if view._made.endswith(" own"):
+        return refusal("view of a function changed in place", head)
+    return refusal("one of several views changed in place", head)
 
 
 def rebase(x: Tensor, step: Step | None) -> None:

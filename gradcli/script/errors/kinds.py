@@ -5,11 +5,13 @@ A function is called as the kind of its errors.
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from gradcli.pytorch.record import dependencies
 from gradcli.script.errors import mends, updates
 from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.source import called, parts
 from gradcli.script.errors.threads import Threads, lost
 
 
@@ -56,8 +58,26 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
     if carried := _carried(at, reason, ", with the weights of before"):
         return carried
     what = "the optimizer's step" if how == "step" else "the change"
+    if changes := updates.into_the_loop(at.text, step.line):
+        return Answer(reason, "compute it in each round, from the weights as they are then", changes)
     mend = f"{what} behind the backward; or compute the loss again after it, with the new numbers"
     return Answer(reason, mend, updates.moved(text, at.line))
+
+
+def left_behind(at: Failure, view: Any) -> Answer:
+    """Return what is said of a view whose numbers were changed in a way that its history does not follow."""
+    name, how = at.name(view, "it"), view._made.split()[-1]
+    kinds = {"no_grad": "made in a block of no_grad()", "inference": "made in a block of inference_mode()"}
+    kinds["own"] = "what a Function returns"
+    line, by = view._memory.changed or (0, "")
+    changed = f"{at.code(line)} changed {name} in place" if line else f"{name} was changed in place"
+    what = kinds.get(how, f"one of several parts that {how.lower()} gives at once")
+    reason = f"{changed}, and it is {what}: its history cannot follow."
+    if how == "own":
+        return Answer(reason, "a tensor of its own, which may be changed", mends.of_its_own(at.text, name))
+    if how not in kinds and by != "step" and (changes := updates.out_of_place(at.text_at(line or at.line))):
+        return Answer(reason, "the change out of place", changes)
+    return Answer(reason, f"take {name} anew behind the change, where gradients are recorded; or detach() it")
 
 
 def no_root(at: Failure, y: Any) -> Answer:
@@ -123,6 +143,11 @@ def no_grad(at: Failure, x: Any) -> Answer:
     name = at.name(x, "it")
     if x._detached is not None:
         return lost(at, name, x._detached, Threads(at.text))
+    made = at.text.assigned(name)
+    if made and any(called(c) == "grad" for c in parts(made[1], ast.Call)):
+        reason = f"{name} is a gradient, and what computes it is recorded with create_graph=True alone."
+        mend = f"record it where it is taken; a second derivative is one of {name}"
+        return Answer(reason, mend, Threads(at.text).gradient_recorded())
     reason = f"{name} does not require a gradient, so that nothing was recorded for it."
     mend = f"let {name} require one where it is made, before anything is computed from it"
     return Answer(reason, mend, mends.requiring(at.text, name, x))
@@ -130,6 +155,9 @@ def no_grad(at: Failure, x: Any) -> Answer:
 
 def nan(at: Failure, step: Any) -> Answer:
     """Return what is said of a derivative that is not finite."""
+    if step.is_own:
+        reason = f"{at.code(step.line)} called {step.cls.__name__}, whose backward made nan of what is finite."
+        return Answer(reason, "look there at what is divided, and what a root or a logarithm is taken of")
     reason = f"the derivative of {step.name()} at {at.code(step.line)} is not finite where its input is."
     before = [e for e in dependencies([step]) if e is not step and getattr(e, "arose", False)]
     if before:  # the numbers were not finite on the way forward already

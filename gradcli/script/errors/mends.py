@@ -35,6 +35,20 @@ def with_argument(text: Text, argument: str, *names: str) -> list[Change]:
     return []
 
 
+def with_randomness(at: Failure) -> list[Change]:
+    """Let the elements that vmap maps have random numbers of their own."""
+    calls = [c for c in parts(at.text.tree, ast.Call) if called(c) == "vmap"][:1]
+    return at.text.edited([e for c in calls for e in edits.appended(c, 'randomness="different"', at.text)])
+
+
+def second(at: Failure, *_: str) -> list[Change]:
+    """Take the Jacobian of a gradient, in the place of its gradient: jacrev(grad(f)) for grad(grad(f))."""
+    for call in parts(at.text.tree, ast.Call):
+        if called(call) == "grad" and isinstance(call.args[0], ast.Call) and called(call.args[0]) == "grad":
+            return at.text.edited(edits.instead(call.func, "torch.func.jacrev"))
+    return []
+
+
 def summed(text: Text, name: str) -> list[Change]:
     """Call backward of a sum: y.sum().backward(); or give grad a weight of ones."""
     for call in text.calls("backward"):
@@ -85,6 +99,13 @@ def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
             return text.edited(edits.instead(made, f"torch.{called(made)}_like({receiver})"))
         return text.edited(edits.instead(given[0], f"torch.ones_like({receiver})" if y.dim() else "torch.tensor(1.0)"))
     return []
+
+
+def of_its_own(text: Text, name: str) -> list[Change]:
+    """Copy what a Function returns, from which a name was computed: F.apply(x).clone()."""
+    named = [n for n in ast.walk(text.statement) if text.of(n) == name]
+    calls = [c for n in named for value in Flow(text).back(n) for c in parts(value, ast.Call)]
+    return next((text.edited(edits.behind(c, ".clone()")) for c in calls if called(c) == "apply"), [])
 
 
 def without_out(at: Failure) -> list[Change]:

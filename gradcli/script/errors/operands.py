@@ -178,6 +178,21 @@ def jacobian(at: Failure) -> list[Change]:
     return at.text.edited([e for c in own[:1] for e in edits.instead(c.func, "torch.func.jacrev")])
 
 
+def mismatch(at: Failure) -> Answer:
+    """Return what is said of a gradient that is not what differences of the function give."""
+    if at.text.calls("gradgradcheck"):
+        reason = (
+            "the derivative of the gradient is not what differences of it give: a backward that is differentiated "
+            "follows v and saved_tensors, and takes what ctx holds besides for constants."
+        )
+        return Answer(reason, "keep inputs and outputs alone, ctx.save_for_backward(x), and compute the rest from them")
+    reason = (
+        "the gradient is not what differences of the function give: a backward is not the derivative of its forward"
+    )
+    mend = "gradcli run --check shows each Function's backward beside the derivative"
+    return Answer(f"{reason}, or the point is a corner.", mend)
+
+
 def broadcast(at: Failure, a: str, b: str, axis: str) -> Answer:
     """Return what is said of shapes that do not broadcast."""
     rule = "sizes are to be equal, or one of them 1"

@@ -63,10 +63,11 @@ class Threads:
 
     def gradient_recorded(self) -> list[Change]:
         """Return the change that records a gradient on the way: grad(…, create_graph=True), or backward."""
-        backwards = [c for c in parts(self.text.tree, ast.Call) if called(c) == "backward"][:1]
+        calls = parts(self.text.tree, ast.Call)
+        backwards, functions = [c for c in calls if called(c) == "backward"][:1], [c.func for c in calls]
         for node in [n for e in self.way if e.lineno != self.text.line for n in ast.walk(e)]:
             taken = called(node) == "grad" and self.text.of(node.func) != "torch.grad"  # type: ignore[attr-defined]
-            read = isinstance(node, ast.Attribute) and node.attr == "grad"
+            read = isinstance(node, ast.Attribute) and node.attr == "grad" and node not in functions
             for call in [node] if taken else backwards if read else []:
                 if isinstance(call, ast.Call) and not any(k.arg == "create_graph" for k in call.keywords):
                     return mends.with_argument(self.text.on(call.lineno), "create_graph=True", called(call))

@@ -51,7 +51,8 @@ def _without_underscore(text: Text, call: ast.Call) -> list[Change]:
         "copy_": f"{arguments}.clone()",
     }.get(called(call), f"{owner}.{called(call)[:-1]}{text.of(call).removeprefix(text.of(call.func))}")
     if isinstance(text.statement, ast.Expr):
-        return text.replaced(text.statement, f"{owner} = {new}")
+        is_named = isinstance(owner_of(call), ast.Name | ast.Attribute | ast.Subscript)
+        return text.replaced(text.statement, f"{owner} = {new}") if is_named else []
     return text.edited(edits.instead(call, new))
 
 

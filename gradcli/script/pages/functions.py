@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,25 +11,11 @@ import numpy as np
 
 from gradcli.errors import Notes
 from gradcli.explain.backward import backward
-from gradcli.explain.forms import Forms, forms
+from gradcli.explain.forms import forms
 from gradcli.explain.gradients import introduced
 from gradcli.explain.results import BackwardResult, Named, Wanted
 from gradcli.explain.results import Call as Shown
-from gradcli.explain.sections import (
-    Block,
-    Equations,
-    Grad,
-    Line,
-    Math,
-    Name,
-    Page,
-    Partial,
-    Section,
-    Text,
-    Value,
-    Words,
-    quantity,
-)
+from gradcli.explain.sections import Equations, Grad, Line, Math, Name, Page, Section, Text, Value, Words, quantity
 from gradcli.explain.system import point_parts
 from gradcli.explain.weights import loss_name, weights_section
 from gradcli.graph.graph import Graph, appearance
@@ -48,13 +34,8 @@ def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:
     result = backward(graph, [*made, *recorded.wrt], [recorded.at], [[v]], wanted, notes)
     roots = replace(result, graph=recorded.graph, wrt=tuple(recorded.wrt))
     weights = weights_section(roots, [Shown({name: v[name] for name in recorded.graph.outputs}, {}, {})])
-    loss = loss_name(recorded.graph.outputs, recorded.v)
-    whole = {name: Partial(loss, name) if call.returns else Grad(name) for name in recorded.wrt}
-    gradients = _gradients(whole, result, forms(result, v, called), loss, roots_of)
-    own = ", ".join(dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values()))
-    said = f"{own}: the script's own; what its backward returns is taken as it is (--check checks it)."
-    grad = Section("grad", (*gradients, Text((said,))))
-    return Page.of(result, (_system(recorded, result, roots_of), weights, grad))
+    sections = (_system(recorded, result, roots_of), weights, _gradients(recorded, result, v, called, roots_of))
+    return Page.of(result, sections)
 
 
 def _roots(recorded: Recorded) -> dict[str, str]:
@@ -127,19 +108,19 @@ def _listed(parts: Sequence[Math]) -> tuple[Math, ...]:
 
 
 def _gradients(
-    whole: Mapping[str, Math], result: BackwardResult, written: Forms, loss: str, roots: Mapping[str, str]
-) -> Iterator[Block]:
-    """Yield the adjoints of the functions' outputs, then the gradients, in terms of each `backward`.
-
-    `whole` are the left sides of the gradients that are asked for.
-    """
+    recorded: Recorded, result: BackwardResult, v: Named, called: Mapping[str, str], roots: Mapping[str, str]
+) -> Section:
+    """Return the adjoints of the functions' outputs, then the gradients, in terms of each `backward`."""
+    written = forms(result, v, called)
     (point,) = result.points
     lines = [Line((Name(name), formula)) for name, formula in written.adjoints.items()]
     for name in result.wrt:
         if name not in roots:  # of a root, v is the adjoint
+            left = Grad(name) if name in recorded.wrt else Name(bar(name))
             sides = [written.gradients[name]] if name in written.gradients else []
-            left = whole.get(name, Name(bar(name)))
-            lines.append(Line((left, *sides, Value(point.grad[name])), (), name in whole))
-    if adjoints := [line.sides[0].name for line in lines if isinstance(line.sides[0], Name)]:
-        yield introduced(adjoints, loss)
-    yield Equations(tuple(lines))
+            lines.append(Line((left, *sides, Value(point.grad[name])), (), name in recorded.wrt))
+    own = ", ".join(dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values()))
+    said = f"{own}: the script's own; what its backward returns is taken as it is (--check checks it)."
+    adjoints = [line.sides[0].name for line in lines if isinstance(line.sides[0], Name)]
+    told = [introduced(adjoints, loss_name(recorded.graph.outputs, recorded.v))] if adjoints else []
+    return Section("grad", (*told, Equations(tuple(lines)), Text((said,))))

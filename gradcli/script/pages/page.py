@@ -66,7 +66,8 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
         from gradcli.script.pages.functions import functions_page
 
         told.shown = {told.name(x): own._a[..., 0].astype(float) for x, _, own, _ in call.leaves}
-        return functions_page(call, recorded, told.notes)
+        page = functions_page(call, recorded, told.notes)
+        return replace(page, sections=tuple(_returned(page.sections, recorded))) if call.returns else page
     keep = {recorded.graph.names[name] for name in recorded.retained}
     found = loops(recorded.graph, lambda parts: _loop(told, recorded, parts), keep)
     left = len([n for n in recorded.graph.nodes if n.args]) - sum(len(p) for loop in found for p in loop.parts[1:])
@@ -87,7 +88,7 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
     if found:
         sections = list(_folded(sections, result, found))
     if call.returns:
-        sections = [_returned(s, result) for s in sections]
+        sections = _returned(sections, recorded)
     else:
         sections = [replace(s, blocks=tuple(b for b in s.blocks if not _is_known(b))) for s in sections]
     return replace(whole, sections=tuple(sections))
@@ -178,20 +179,20 @@ def _says(side: Math, left: Math) -> bool:
     return isinstance(side, Product) and isinstance(left, Partial) and any(f == left for f in side.factors[1:2])
 
 
-def _returned(section: Section, result: BackwardResult) -> Section:
+def _returned(sections: Sequence[Section], recorded: Recorded) -> list[Section]:
     """Return the gradients under the name of what `grad` returns: no `.grad` has them."""
-    if section.name != "grad":
-        return section
-    loss = loss_name(result.graph.outputs, result.points[0].calls[0].v)
-    blocks: list[Block] = []
-    for block in section.blocks:
+    loss = loss_name(recorded.graph.outputs, recorded.v)
+    return [replace(s, blocks=tuple(_named(s.blocks, loss))) if s.name == "grad" else s for s in sections]
+
+
+def _named(blocks: Sequence[Block], loss: str) -> Iterator[Block]:
+    for block in blocks:
         if isinstance(block, Equations):
             lines = []
             for line in block.lines:
                 left, *rest = [Partial(loss, s.name) if isinstance(s, Grad) else s for s in line.sides]
                 kept = [s for s in rest if not isinstance(s, Partial) and not _says(s, left)]
                 lines.append(replace(line, sides=(left, *kept)))
-            blocks.append(Equations(tuple(lines)))
+            yield Equations(tuple(lines))
         elif not (isinstance(block, Text) and "retain_grad()" in str(block.parts[0])):
-            blocks.append(block)
-    return replace(section, blocks=tuple(blocks))
+            yield block

@@ -274,3 +274,83 @@ told(lambda: I.apply(x)[1:].mul_(2)); told(lambda: I.apply(x).view(3,2).mul_(2))
 with torch.no_grad(): y=x.view(-1)
 told(lambda: y[1:].mul_(2)); told(lambda: y.mul_(2))
 print(torch.autograd.grad((a*a).sum(), a, None, True, False, True, True), torch.autograd.grad((a*a).sum(), a, only_inputs=True))
+# --- views that a change of their base leaves behind
+def told(name, use):
+    try:
+        print(name, use())
+    except RuntimeError as error:
+        print(name, error)
+x = torch.arange(4., requires_grad=True)
+y = x*1
+parts, rows = y.chunk(2), (x*1).unbind()
+y.mul_(2)
+told("one of several", lambda: parts[1].sum())
+inner = parts[0][:1]
+told("a view of it", lambda: inner*2)
+with torch.no_grad():
+    rows[0].add_(1)
+    print(rows[1])
+told("another one", lambda: rows[1]*2)
+told("again", lambda: rows[2].grad_fn)
+y = x*1
+with torch.no_grad():
+    part, several = y[1:], y.split(2)
+later = part[:1]
+y.mul_(2)
+told("of no_grad", lambda: part.sum())
+told("several of no_grad", lambda: several[1].sum())
+told("a view of one of no_grad", lambda: later.sum())
+with torch.no_grad():
+    part = x[0]
+    part.add_(1)
+    print(part, x)
+print(part, part.requires_grad)
+told("changed in no_grad", lambda: part*2)
+class Folded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return (x*3).view(2, 2)
+    @staticmethod
+    def backward(ctx, g):
+        return g.view(4)*3
+z = Folded.apply(x)
+with torch.no_grad():
+    z.mul_(2)
+print(z)
+told("of a function", lambda: z.sum())
+# --- views of what requires nothing, changed by what does
+def told(name, change):
+    try:
+        change()
+        print(name, base)
+    except RuntimeError as error:
+        print(name, error)
+w = torch.tensor(2., requires_grad=True)
+base = torch.ones(2, 2)
+with torch.no_grad():
+    made, kept = torch.zeros(4).view(2, 2), base[0]
+told("of no_grad", lambda: kept.mul_(w))
+told("an element of it", lambda: made.__setitem__((0, 1), w))
+told("all of it", lambda: made.copy_(w))
+row = base.unbind()[0]
+told("one of several", lambda: row.mul_(w))
+told("places of it", lambda: row.__setitem__(torch.tensor([0]), w))
+told("a part", lambda: base[1].mul_(w))
+print(kept.requires_grad, row.requires_grad)
+told("left behind", lambda: row.sum())
+# --- views of inference_mode
+def told(name, change):
+    try:
+        print(name, change())
+    except RuntimeError as error:
+        print(name, error)
+w = torch.tensor(2., requires_grad=True)
+x, y, base = torch.ones(4, requires_grad=True), torch.ones(4, requires_grad=True)*1, torch.ones(4)
+with torch.inference_mode():
+    a, b, c, made = x[:2], y[:2], base[:2], torch.ones(2)
+print(a.requires_grad, a.is_inference(), made.is_inference())
+told("of a leaf", lambda: a.mul_(2))
+told("of numbers", lambda: c.mul_(w))
+y.mul_(2)
+told("left behind", lambda: b*2)
+print(b, c*2)
