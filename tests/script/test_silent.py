@@ -74,7 +74,7 @@ SILENT = {
     ),
     "a flat function": (
         "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = (3 * x).round()\ny.sum().backward()\n",
-        "note: x gets a gradient of 0: round (line 3) is flat between its steps",
+        "note: x gets a gradient of 0: round (line 3) has the derivative 0 everywhere",
     ),
     "units that are dead": (
         "import torch\nw = torch.tensor([-1., -2.], requires_grad=True)\nb = w.detach().clone().requires_grad_()\n"

@@ -110,7 +110,7 @@ def _stopped(steps: Sequence[Step], told: Told) -> str | None:
     for step in reversed(steps):
         passed, where = step.pull.passed, told.where(step.line)
         if passed and all(is_const(n, 0) for n in passed) and not step.recipe.op.endswith("_backward"):
-            return f"{step.recipe.op} ({where}) is flat between its steps"
+            return f"{step.recipe.op} ({where}) has the derivative 0 everywhere"
         if step in dead:
             return f"relu ({where}) passes on 0, as no number that it was given is above 0"
     return None
