@@ -38,12 +38,12 @@ def page(call: Call, told: Told) -> Page:
             told.trouble = error.message
     notes = [f"not explained: {told.trouble}"] if told.trouble else []
     far = distance(call, told)
-    notes += (since := [f"note: {text}" for text in changed(call, told)])
+    since = [f"note: {text}" for text in changed(call, told)]
     others = bool(told.shown and call.leaves) and far >= ROUNDING  # than those of the script
     if others and not (call.changes or since):
         own = str(call.leaves[0][0].dtype).removeprefix("torch.")
         notes.append(f"note: the script's {own} rounds after each operation, and its gradients come out as below")
-    notes += [f"warning: {text}" for text in not_finite(call, told)] + told.notes.lines
+    notes += [*since, *(f"warning: {text}" for text in not_finite(call, told)), *told.notes.lines]
     notes += [f"note: {text}" for text in slips(call, told)]
     sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
     lines = [*hooks(call, told), *accumulated(call, told, bool(sections) and not (told.trouble or others), far)]
