@@ -198,6 +198,9 @@ def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> S
         raise click.UsageError("give a script: gradcli run SCRIPT.py, or -c CODE, or - for standard input")
     if name is None or name == "-":
         return Script(_source("standard input", nullcontext(standard_input())), "<stdin>", None, arguments)
+    if name.endswith(".ipynb"):
+        hint = f"jupyter nbconvert --to script {name} makes one"
+        raise InputError(f"`{name}` is a notebook, and no script", hint=hint)
     try:
         return Script(_source(name, open(name, "rb")), name, str(Path(name).resolve().parent), arguments)
     except (OSError, ValueError) as error:

@@ -122,6 +122,12 @@ def test_a_script_that_is_not_there_is_a_mistake(cli):
     assert "`nowhere.py` cannot be read: no such file" in cli.refused("run", "nowhere.py")
 
 
+def test_a_notebook_is_no_script(cli):
+    said = cli.refused("run", "n.ipynb")
+    assert "is a notebook" in said
+    assert "jupyter nbconvert --to script n.ipynb" in said
+
+
 def test_threads_are_waited_for(cli, write):
     text = "import threading, time\ndef work():\n    time.sleep(0.05)\n    print('done')\n"
     assert cli.done("run", write(text + "threading.Thread(target=work).start()\n")).out == "done\n"
