@@ -179,7 +179,7 @@ class Teller:
             if count > 1 and (not self.lines or line in self.lines):
                 sums = self.sums.words(line)
                 more = f"line {line}, {count - 1:,} more time{'s' * (count > 2)}; --all shows them"
-                self.note(f"{more}: {sums}" if sums else more)
+                self.note("\n".join(wrapped(f"{more}: {sums}" if sums else more, columns(), "  ")))
 
 
 def _is_finite(call: Call) -> bool:

@@ -79,6 +79,10 @@ SUMS = "import torch\nx = torch.tensor([1., 2., 3.], requires_grad=True)\nw = to
         ("(x*x).sum().backward(); x.grad.zero_()", ""),
         ("(x*x).sum().backward(); x.grad *= 0.5", ""),
         ("torch.autograd.grad((x*x).sum(), x)", ""),
+        (
+            "(w*w).backward(); w.requires_grad_(False).sub_(w.grad); w.requires_grad_()",
+            ": w.grad adds up to -4, also from one update to the next: zero\n  what adds up in each round",
+        ),
     ],
 )
 def test_a_line_that_is_reached_again_tells_what_adds_up(loop, said, cli, script):

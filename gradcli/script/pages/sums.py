@@ -18,21 +18,25 @@ _LONG = 40  # characters of a sum that are told
 
 @dataclass
 class Sums:
-    """For each line the leaves whose `.grad` nothing has changed from call to call: the name, and what it is now.
+    """For each line the leaves whose `.grad` nothing has changed from call to call.
+
+    Of each the name, what `.grad` is now, and how often the leaf itself was changed.
 
     A training loop zeroes them, so that a line of it is looked at twice and not kept.
     """
 
-    lines: dict[int, dict[int, tuple[str, Any]]] = field(default_factory=dict)
+    lines: dict[int, dict[int, tuple[str, Any, int]]] = field(default_factory=dict)
     left: dict[int, Any] = field(default_factory=dict)  # what the last call left in `.grad`, if it was a line's first
     added: set[int] = field(default_factory=set)  # the lines whose calls have added to what the first one left
+    moved: set[int] = field(default_factory=set)  # those of them between whose calls a leaf was changed
 
     def first(self, told: Told, call: Call) -> None:
         """Take down what `.grad` is after the first call at a line."""
         if not call.returns:
-            found = {id(x): (told.name(x), after._a.copy()) for x, _, _, after in call.leaves if after is not None}
+            own = [(x, after) for x, _, _, after in call.leaves if after is not None]
+            found = {id(x): (told.name(x), after._a.copy(), x._memory.version) for x, after in own}
             self.lines[told.line] = found
-            self.left |= {x: value for x, (_, value) in found.items()}
+            self.left |= {x: value for x, (_, value, _) in found.items()}
 
     def again(self, line: int, call: Call) -> None:
         """Keep the leaves whose `.grad` another call at the line found as the one before had left it, and added to."""
@@ -40,9 +44,10 @@ class Sums:
         kept = {}
         for x, before, _, after in call.leaves:
             self.left.pop(id(x), None)
-            name, left = last.get(id(x), ("", None))
+            name, left, version = last.get(id(x), ("", None, 0))
             if before is not None and after is not None and np.array_equal(before, left):
-                kept[id(x)] = name, after._a.copy()
+                kept[id(x)] = name, after._a.copy(), x._memory.version
+                self.moved |= {line} if version != x._memory.version else set()
         if kept:
             self.lines[line] = kept
             self.added.add(line)
@@ -50,12 +55,13 @@ class Sums:
     def words(self, line: int) -> str:
         """Return what adds up at a line: x.grad adds up to [8, 16, 24]; nothing where nothing does."""
         found = list(self.lines.get(line, {}).values()) if line in self.added else []
+        each = ", also from one update to the next: zero what adds up in each round" if line in self.moved else ""
         if len(found) == 1:
-            name, value = found[0]
+            name, value, _ = found[0]
             total = array_words(value)
             to = f" to {total}" if len(total) <= _LONG and not total.endswith("numbers") else ""
-            return f"{name}.grad adds up{to}"
-        names = [f"{name}.grad" for name, _ in found]
+            return f"{name}.grad adds up{to}{each}"
+        names = [f"{name}.grad" for name, *_ in found]
         if len(names) > _NAMED:
-            return f".grad of {len(names)} leaves adds up"
-        return f"{in_words(names)} add up" if names else ""
+            return f".grad of {len(names)} leaves adds up{each}"
+        return f"{in_words(names)} add up{each}" if names else ""
