@@ -7,7 +7,20 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from gradcli.explain.sections import Block, Code, Equations, Formula, Grid, Line, Math, Matrix, Page, Section, Text
+from gradcli.explain.sections import (
+    Block,
+    Code,
+    Equations,
+    Formula,
+    Grid,
+    Line,
+    Math,
+    Matrix,
+    Page,
+    Partial,
+    Section,
+    Text,
+)
 from gradcli.report.latex_layout import HEIGHT, WIDTH, height, paged, pieces, sized, table, width
 from gradcli.report.latex_math import LatexWriter, escaped
 
@@ -134,8 +147,11 @@ def _entries(matrix: Matrix, cells: dict[tuple[int, int], str], writer: LatexWri
     """Return the entries that are not 0, an equation each, in displays that stand on one page."""
     written = []
     for (i, j), cell in cells.items():
-        operator = writer.write(matrix.columns[j])
-        head = operator.replace(r"\partial }", rf"\partial {writer.write(matrix.rows[i])}}}", 1)
+        if cell in ("", "0"):
+            continue
+        row, operator = writer.write(matrix.rows[i]), writer.write(matrix.columns[j])
+        whole = isinstance(matrix.rows[i], Partial)  # of a Hessian, whose rows are operators, too
+        head = rf"{row} {operator}" if whole else operator.replace(r"\partial }", rf"\partial {row}}}", 1)
         first, *others = pieces(cell, WIDTH - width(head))
         written.append([f"{head} &= {first}", *(rf"&\quad {row}" for row in others)])
     bodies = (" \\\\\n".join(chain.from_iterable(part)) for part in paged(written, _lines))

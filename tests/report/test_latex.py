@@ -126,3 +126,12 @@ def test_a_wide_matrix_is_split(cli, count):
 def test_a_large_array_is_summarised(cli):
     out = cli.done(*COMMANDS["large"], "-f", "latex").out
     assert r"\begin{pmatrix} 1 & 1 & 1 & \cdots \end{pmatrix}_{60}" in out
+
+
+def test_a_hessian_entry_by_entry_has_its_lower_half_without_zeros(cli):
+    text = cli.done("hessian", "f=sin(x[0]**2*x[1]*exp(x[0]*x[1]))+x[2]**2", "--at", "x=[1,2,3]", "-f", "latex").out
+    heads = [line.partition("&=")[0].strip() for line in text.splitlines() if line.startswith(r"\frac{\partial }")]
+    assert heads == [
+        rf"\frac{{\partial }}{{\partial x[{i}]}} \frac{{\partial }}{{\partial x[{j}]}}"
+        for i, j in ((0, 0), (1, 0), (1, 1), (2, 2))
+    ]
