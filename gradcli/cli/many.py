@@ -70,11 +70,12 @@ def _print(run: ManyPoints, question: Question) -> Tally:
     for block, points in run.blocks(_JSON_BLOCK):
         result = question.explained(points)
         click.echo("\n".join(json_lines(result)))
-        rows = [row_of(row) for row in result.rows()]
-        found = {name: np.stack([row[name] for row in rows], axis=-1) for name in rows[0]}
+        rows = [dict(row) for row in result.rows()]
+        found = {names: np.stack([row[names] for row in rows], axis=-1) for names in rows[0]}
         checked.add(block, {name: found[name] for name in run.graph.outputs})
         known = {*run.graph.inputs, *run.graph.outputs}
-        tally.add(block, {name: value for name, value in found.items() if name not in known})
+        tally.add(block, {names: value for names, value in found.items() if names not in known})
+    tally.found = row_of([*tally.found.items()])
     return tally
 
 

@@ -13,6 +13,7 @@ from conftest import needs
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from gradcli.algebra import jacobian
 from gradcli.batch import job
 from gradcli.cli import many
 from gradcli.data.csv import chunks as csv_chunks
@@ -253,6 +254,20 @@ def test_json_is_what_at_prints(cli, command):
         alone = cli.json(*command, "--at", text, *(("--v", v) if command[0] == "backward" else ()))
         assert list(line) == list(alone)
         assert close(line, alone)
+
+
+@pytest.mark.parametrize("command", [("jacobian", "y=a*b"), ("hessian", "y=a*b**2"), ("hessian", "y=sin(a*b)**30")])
+def test_formulas_of_json_are_worked_out_once(cli, monkeypatch, command):
+    worked_out = []
+    monkeypatch.setattr(many, "_JSON_BLOCK", 2)
+    monkeypatch.setattr(jacobian, "MAX_OPERATIONS", 30)  # the last of them is too long: it has none
+    monkeypatch.setattr(jacobian, "_best", lambda *given, best=jacobian._best: worked_out.append(best) or best(*given))
+    points, stdin = written("-", POINTS)
+    found = cli.done(*command, *points, "-f", "json", stdin=stdin).objects
+    assert len(found) == N
+    assert len(worked_out) == 1
+    assert len({str(line.get("symbolic")) for line in found}) == 1
+    assert ("symbolic" in found[0]) == ("30" not in command[1])
 
 
 def close(one, two):
