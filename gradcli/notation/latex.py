@@ -48,7 +48,7 @@ def _mul(w: LatexNodeWriter, node: Node) -> Written:
     if w.rank(a) and w.rank(b):
         left, right = w.operand(a, Binds.LOOSE, last=False), w.operand(b, Binds.LOOSE, first=False)
         return Written(rf"{left.text} \odot {right.text}", Binds.LOOSE, right.open)
-    return side_by_side(w, a, b, Binds.LOOSE)
+    return side_by_side(w, a, b, numbers=True)
 
 
 def _is_0_or_1(node: Node) -> bool:
