@@ -180,7 +180,7 @@ def _head(source: Source, text: str, start: int) -> _Head:
     body = text[match.end() :]
     if not body:
         raise InputError(f"`{name} =` is followed by nothing", span, "a statement is NAME = EXPRESSION")
-    key = read_key(subscript, span, "assigned", "`y[0] = …`") if subscript else None
+    key = read_key(subscript, span, "assigned", f"`{name}[0] = …`") if subscript else None
     if declares and key is not None:
         raise InputError("an input is declared as a whole", span, f"for example `input {name} = [1, 2]`")
     return body, start + match.end(), name, key, bool(declares), span.start, span.end
