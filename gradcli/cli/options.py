@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, update_wrapper
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
@@ -95,6 +96,23 @@ def style_option(formats: Sequence[str], told: str, default: str | None = None) 
     shown = default is not None
     kind = click.Choice(formats)
     return click.option("-f", "--format", "style", type=kind, default=default, show_default=shown, help=told)
+
+
+def format_of(asked: str | None, output: str | None, endings: Mapping[str, str], option: str = "-f") -> str | None:
+    """Return the format that is asked for, or that the ending of a file's name says; None where neither says one.
+
+    Errors: `InputError` where they contradict each other; a file of text may have any format.
+    """
+    said = endings.get(PurePath(output or "-").suffix.lower())
+    if asked is not None and said not in (None, "text", asked):
+        from gradcli.data.mistakes import label
+        from gradcli.errors import InputError
+
+        raise InputError(
+            f"{option} {asked}, but the ending of {label(output or '-')} says {said}",
+            hint=f"give the file another ending, or take {option} {said}",
+        )
+    return asked or said
 
 
 def _gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> Callable[[Command], Command]:

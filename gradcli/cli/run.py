@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from gradcli.cli.options import style_option
+from gradcli.cli.options import format_of, style_option
 from gradcli.cli.status import DONE, MISTAKE, NO
 from gradcli.cli.streams import flush, tell
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gradcli.script.teller import Teller
 
 MAX_SCRIPT_BYTES = 2**24
+ENDINGS = {".md": "markdown", ".tex": "latex", ".json": "json", ".jsonl": "json"}
 EXAMPLES = """\b
 Examples:
   gradcli run samples/doubled.py
@@ -75,8 +76,15 @@ def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[s
 @click.option("--line", "lines", metavar="N", type=int, multiple=True, help="Explain the calls at this line alone.")
 @click.option("--check", "checks", is_flag=True, help="Check the backward of each autograd.Function, and no more.")
 @click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
-@style_option(("table", "json", "latex", "markdown"), "How the explanations are written.", default="table")
-@click.option("--output", metavar="FILE", type=click.Path(), help="Write the document to FILE.")
+@style_option(
+    ("table", "json", "latex", "markdown"), "How the explanations are written.  [default: as --output ends; table]"
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(allow_dash=True),
+    help="Write them to FILE; .md, .tex and .json choose the format, .txt is any.",
+)
 def run(
     script: str | None,
     code: str | None,
@@ -85,7 +93,7 @@ def run(
     lines: tuple[int, ...],
     checks: bool,
     steps: bool,
-    style: str,
+    style: str | None,
     output: str | None,
     arguments: tuple[str, ...] = (),
 ) -> int:
@@ -104,6 +112,8 @@ def run(
     from gradcli.pytorch.session import run as run_script
     from gradcli.script.shown import Document, Printed
 
+    style = format_of(style, output, ENDINGS) or "table"
+    output = None if output == "-" else output
     wanted = _script(script, code, arguments)
     if output is not None:
         from gradcli.data.replacement import check_target
