@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
+from gradcli.cli.options import (
+    Asked,
+    Files,
+    Pages,
+    SystemCommand,
+    file_options,
+    names_option,
+    page_options,
+    system_options,
+)
 from gradcli.cli.sections import BACKWARD
 
 if TYPE_CHECKING:
@@ -37,7 +46,7 @@ Examples:
     "onehot:1, onehot:y1, @file.npy, or - for the JSON of another gradcli backward. Repeated, gradients accumulate.",
 )
 @click.option("--strict", is_flag=True, help="Refuse a v that is longer than a scalar output, as PyTorch does.")
-@click.option("--retain", metavar="NAMES|all", help="Also show the gradients of these intermediates.")
+@names_option("--retain", "Also show the gradients of these intermediates.", "NAMES|all")
 @click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
 @click.option(
     "--jacobian/--no-jacobian",
@@ -121,7 +130,7 @@ def _retained(system: System, graph: Graph, retain: str | None) -> tuple[str, ..
     if retain is None:
         return ()
     computed = list(graph.names)
-    if retain.strip() == "all":
+    if "all" in map(str.strip, retain.split(",")):
         return tuple(n for n in computed if "[" not in n)
     names = [n.replace(" ", "") for n in read_names(retain, "--retain")]
     for name in names:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gradcli.cli.options import Asked, Pages, SystemCommand, file_option, page_options, style_option
+from gradcli.cli.options import Asked, Pages, SystemCommand, file_option, page_options, points_option, style_option
 from gradcli.cli.sections import CHECK
 from gradcli.cli.status import DONE, NO
 
@@ -36,10 +36,7 @@ class Tolerance(click.FloatRange):
 @click.argument("statement", nargs=-1)
 @file_option
 @click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="A point to check at; repeat it for more.")
-@click.option(
-    "--points", metavar="FILE", type=click.Path(allow_dash=True),
-    help="Check at the points of a .csv, .npz or .parquet file; - is CSV on standard input.",
-)  # fmt: skip
+@points_option("Check at the points of a .csv, .npz or .parquet file; - is CSV on standard input.")
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
 @click.option(
     "--tolerance", type=Tolerance(0, 1, min_open=True), default=1e-6, show_default=True,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import Asked, SystemCommand, file_option, format_of
+from gradcli.cli.options import Asked, SystemCommand, file_option, format_of, names_option, outputs_option, wrt_option
 
 if TYPE_CHECKING:
     from gradcli.graph.graph import Graph
@@ -27,15 +27,12 @@ Examples:
 @click.argument("expr", nargs=-1)
 @file_option
 @click.option("--to", type=click.Choice(TARGETS), required=True, help="The language, or the library.")
-@click.option(
-    "--what", metavar="NAMES", default="value,vjp,jacobian", show_default=True,
-    help="The functions: value, vjp, jacobian, jvp, hessian, hvp.",
-)  # fmt: skip
+@names_option("--what", "The functions: value, vjp, jacobian, jvp, hessian, hvp.", default="value,vjp,jacobian")
 @click.option("--name", metavar="NAME", default="model", show_default=True, help="What the functions are called.")
 @click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="The point at which the file tests itself.")
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
-@click.option("--wrt", metavar="NAMES", help="The inputs to differentiate by, in this order; others are constants.")
-@click.option("--outputs", metavar="NAMES", help="The outputs, in this order.")
+@wrt_option
+@outputs_option
 @click.option("--sparse", is_flag=True, help="Of matrices, the entries that are not zero, and where they stand.")
 @click.option("--output", metavar="FILE", type=click.Path(allow_dash=True), help="Write FILE; - is standard output.")
 def export(

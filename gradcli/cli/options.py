@@ -47,6 +47,36 @@ file_option = click.option(
 )  # fmt: skip
 
 
+def _once(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> str | None:
+    if len(given) > 1:
+        from gradcli.errors import InputError
+
+        raise InputError(f"{parameter.opts[0]} is given twice", hint="put all points into one file")
+    return given[0] if given else None
+
+
+def points_option(told: str) -> Callable[[Command], Command]:
+    """Return the option of a file of points, of which there is one."""
+    kind = click.Path(allow_dash=True)
+    return click.option("--points", metavar="FILE", type=kind, multiple=True, callback=_once, help=told)
+
+
+def _joined(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str | None:
+    return ",".join(given) if given else None
+
+
+def names_option(
+    name: str, told: str, metavar: str = "NAMES", default: str | None = None
+) -> Callable[[Command], Command]:
+    """Return an option of several names, which may be repeated: --wrt x --wrt z is --wrt x,z."""
+    return click.option(
+        name, metavar=metavar, multiple=True, callback=_joined, help=told,
+        default=() if default is None else (default,), show_default=default is not None,
+    )  # fmt: skip
+
+
+wrt_option = names_option("--wrt", "The inputs to differentiate by, in this order; others are constants.")
+outputs_option = names_option("--outputs", "The outputs, in this order.")
 _SYSTEM = (
     click.argument("expr", nargs=-1),
     file_option,
@@ -55,14 +85,11 @@ _SYSTEM = (
         "--shape", "shapes", metavar="NAME=SIZE,…", multiple=True,
         help="Shapes of the inputs when there is no point: x=3,M=2x2.",
     ),
-    click.option("--wrt", metavar="NAMES", help="The inputs to differentiate by, in this order; others are constants."),
-    click.option("--outputs", metavar="NAMES", help="The outputs, in this order."),
+    wrt_option,
+    outputs_option,
 )  # fmt: skip
 _FILES = (
-    click.option(
-        "--points", "points", metavar="FILE", type=click.Path(allow_dash=True),
-        help="Many points, in place of --at: a .csv, .npz or .parquet file; - is CSV on standard input.",
-    ),
+    points_option("Many points, in place of --at: a .csv, .npz or .parquet file; - is CSV on standard input."),
     click.option(
         "--output", metavar="FILE", type=click.Path(allow_dash=True),
         help="Write the results to a .csv, .npz or .parquet file; - is CSV on standard output.",
@@ -158,7 +185,7 @@ def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
     options = (
         digits_option("on a page, or full: nothing is rounded.  Data has every digit."),
         click.option(
-            "--only", metavar="SECTIONS", callback=partial(_sections, sections),
+            "--only", metavar="SECTIONS", multiple=True, callback=partial(_sections, sections),
             help=f"Show these sections of the page alone.  {named}.",
         ),
         click.option("--standalone", is_flag=True, help="With -f latex: a document that pdflatex takes as it is."),
@@ -186,11 +213,11 @@ def _digits(_: click.Context, parameter: click.Parameter, given: str) -> int | N
 
 
 def _sections(
-    sections: Mapping[str, str], _: click.Context, parameter: click.Parameter, given: str | None
+    sections: Mapping[str, str], _: click.Context, parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
     from gradcli.errors import InputError, nearest
 
-    names = tuple(name.strip() for name in given.split(",")) if given is not None else ()
+    names = tuple(name.strip() for option in given for name in option.split(","))
     for name in names:
         if name not in sections:
             raise InputError(f"--only: there is no section `{name}`", hint=nearest(name, sections, "sections"))
