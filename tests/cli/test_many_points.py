@@ -279,6 +279,23 @@ def close(one, two):
     return one == two or (isinstance(one, float) and math.isclose(one, two, rel_tol=1e-14, abs_tol=1e-15))
 
 
+@pytest.mark.parametrize("style", ["csv", "json"])
+def test_a_bad_row_far_down_leaves_whole_lines_of_the_rows_before_it(cli, monkeypatch, style):
+    monkeypatch.setattr(csv_chunks, "_FIRST", 100)
+    monkeypatch.setattr(csv_chunks, "CHUNK", 100)
+    rows = "".join(f"{k},2\n" for k in range(500))
+    command = ("backward", "y=a*b", "--points", "-", "-f", style)
+    good = cli.done(*command, stdin=f"a,b\n{rows}").out
+    found = cli(*command, stdin=f"a,b\n{rows}5,x7\n")
+    assert (found.status, found.err) == (2, "error: standard input, line 502, column `b`: `x7` is not a number\n")
+    assert good.startswith(found.out)
+    assert 400 < found.out.count("\n") < 501
+    assert found.out.endswith("\n")
+    refused = cli.refused("backward", "y=a*b", "--points", "-", "--output", "r.csv", stdin=f"a,b\n{rows}5,x7\n")
+    assert "line 502" in refused
+    assert os.listdir() == []
+
+
 # No points
 
 
