@@ -11,6 +11,7 @@ import re
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from gradcli.errors import InputError, Source, Span
@@ -101,6 +102,7 @@ def read_expression(source: Source, start: int = 0, end: int | None = None) -> E
         return _parse(source, body.strip(), start + len(body) - len(body.lstrip()))
 
 
+@lru_cache(maxsize=1)  # a point may have thousands of values, each of which is read by itself
 def _clean(source: Source) -> str:
     """Return the text with comments and odd white space blanked, every character at its place.
 
