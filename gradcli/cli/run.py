@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from gradcli.cli.options import format_of, style_option
+from gradcli.cli.options import format_of, refuse, style_option
 from gradcli.cli.status import DONE, MISTAKE, NO
 from gradcli.cli.streams import flush, tell
 
@@ -112,7 +112,14 @@ def run(
     from gradcli.pytorch.session import run as run_script
     from gradcli.script.shown import Document, Printed
 
+    explains = {"--all": every, "--line": lines, "--steps": steps}
+    if quiet:
+        telling = {"--check": checks, **explains, "-f": style, "--output": output}
+        refuse(telling, "goes with what is told of a script", "--quiet tells nothing: leave one of them out")
+    if checks:
+        refuse(explains, "goes with explanations", "--check gives none: leave one of them out")
     style = format_of(style, output, ENDINGS) or "table"
+    refuse({"--steps": steps and style == "json"}, "has no place in JSON", "it is shown on pages")
     output = None if output == "-" else output
     wanted = _script(script, code, arguments)
     if output is not None:
@@ -149,7 +156,7 @@ def run(
         if listens is not None:
             listens.failed(ending.error, text)
     wrong = listens is not None and listens.again()
-    _write(shown, output, told)
+    _write(shown, output)
     return ending.status or (NO if wrong else DONE)
 
 
@@ -183,15 +190,15 @@ def _traceback(ending: Ending) -> str:
     return text
 
 
-def _write(shown: Printed, output: str | None, told: bool) -> None:
+def _write(shown: Printed, output: str | None) -> None:
     """Write the document, or what was kept for a file."""
     from gradcli.script.shown import Document
 
     text = shown.whole().rstrip("\n")
-    if output is not None and (told or text):
+    if output is not None:
         from gradcli.data.replacement import write_whole
 
-        write_whole(output, (text + "\n").encode())
+        write_whole(output, (text + "\n" * bool(text)).encode())
     elif isinstance(shown, Document):
         click.echo(text)
 
