@@ -17,9 +17,8 @@ from gradcli.errors import Notes
 from gradcli.explain.columns import Columns
 from gradcli.explain.origin import not_finite_values
 from gradcli.graph.array import Named
-from gradcli.graph.construct import reduce
+from gradcli.graph.construct import total
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import Node
 from gradcli.report.data_lines import Data, json_lines, row_of
 
 _JSON_BLOCK = 2**10  # points whose steps of JSON are worked out at a time
@@ -81,7 +80,8 @@ def _print(run: ManyPoints, question: Question) -> Tally:
 
 def _write(run: ManyPoints, columns: Columns) -> Tally:
     """Compute the columns at all points, and write them; outputs are computed to see whether they are finite."""
-    checks = {name: _finite_where(y) for name, y in run.graph.outputs.items()}
+    # Numbers that are finite where the outputs are.
+    checks = {name: total(0 * y) if y.shape else y for name, y in run.graph.outputs.items()}
     graph = Graph.of(columns.graph.inputs, {**columns.graph.outputs, **checks})
     files = run.files
     job = Job(graph, run.varying, run.same, columns.names, files.engine, files.threads, frozenset(checks))
@@ -92,11 +92,6 @@ def _write(run: ManyPoints, columns: Columns) -> Tally:
         progress(lambda: run.points.fraction) as told,
     ):
         return job.run(run.points, result, run.notes, told)
-
-
-def _finite_where(y: Node) -> Node:
-    """Return a number that is finite where the output is."""
-    return reduce("sum", 0 * y, tuple(range(len(y.shape)))) if y.shape else y
 
 
 def _write_on_cluster(job: Job, files: Files) -> Tally:
