@@ -65,6 +65,11 @@ class SymbolicJacobian:
         return self.written.entries
 
     @property
+    def defined(self) -> list[str]:
+        """The names of the intermediates that entries mention."""
+        return [*self.written.definitions]
+
+    @property
     def where(self) -> dict[str, sympy.Expr]:
         """The definitions of the intermediates that entries mention."""
         return self.written.where
@@ -109,14 +114,20 @@ def symbolic_entries(
 
 @dataclass(frozen=True)
 class _Written:
-    """A Jacobian in formulas: its entries, and the definitions that they need."""
+    """A Jacobian in formulas: its entries, and the definitions that they need, as they were cut off."""
 
     entries: Entries
-    where: dict[str, sympy.Expr]
+    definitions: dict[str, sympy.Expr]
 
     @property
     def length(self) -> int:
-        return sum(map(length, (*self.entries.values(), *self.where.values())))
+        return sum(map(length, (*self.entries.values(), *self.definitions.values())))
+
+    @cached_property
+    def where(self) -> dict[str, sympy.Expr]:
+        """The definitions as they are shown, which takes long to work out, and may not be wanted."""
+        with distribute(False):
+            return {name: tidy(e) for name, e in self.definitions.items()}
 
 
 def _best(graph: Graph, found: Mapping[Place, Node]) -> _Written:
@@ -211,4 +222,4 @@ def _mentioned(entries: Entries, definitions: Mapping[sympy.Symbol, sympy.Expr])
     for symbol in reversed(definitions):
         if symbol in needed:
             needed |= definitions[symbol].free_symbols
-    return {s.name: tidy(e) for s, e in definitions.items() if s in needed}
+    return {s.name: e for s, e in definitions.items() if s in needed}

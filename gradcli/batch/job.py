@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -23,17 +24,18 @@ _LONGEST = 2**18  # points
 class Tally:
     """How many points there were, how many had results that are not finite, and the first of those.
 
-    `first` is its number, from 0, and `at` the inputs there, in their own shapes.
+    `first` is its number, from 0, and `at` the inputs there, in their own shapes.  What is `found` there goes by the
+    names of results, or of their elements.
     """
 
     points: int = 0
     not_finite: int = 0
     first: int = 0
     at: dict[str, Array] = field(default_factory=dict)
-    found: dict[str, Array] = field(default_factory=dict)
+    found: dict[Any, Array] = field(default_factory=dict)
     checked: Tally | None = None  # the same of what is computed to be checked, and not written
 
-    def add(self, block: Block, results: Mapping[str, Array]) -> None:
+    def add(self, block: Block, results: Mapping[Any, Array]) -> None:
         """Count the points of a block."""
         count = next(iter(block.values())).shape[-1]
         bad = np.zeros(count, dtype=bool)

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
+from gradcli.cli.options import (
+    Asked,
+    Files,
+    Pages,
+    SystemCommand,
+    file_options,
+    names_option,
+    page_options,
+    refuse,
+    system_options,
+)
 from gradcli.cli.sections import BACKWARD
 
 if TYPE_CHECKING:
@@ -37,7 +47,7 @@ Examples:
     "onehot:1, onehot:y1, @file.npy, or - for the JSON of another gradcli backward. Repeated, gradients accumulate.",
 )
 @click.option("--strict", is_flag=True, help="Refuse a v that is longer than a scalar output, as PyTorch does.")
-@click.option("--retain", metavar="NAMES|all", help="Also show the gradients of these intermediates.")
+@names_option("--retain", "Also show the gradients of these intermediates.", "NAMES|all")
 @click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
 @click.option(
     "--jacobian/--no-jacobian",
@@ -69,6 +79,8 @@ def backward(
 
     notes = Notes()
     system = read_asked(asked, cotangents, many.points)
+    look = pages.look(asked.style, many.wanted, [("--steps", "steps")] * steps)
+    refuse({"--steps": steps and asked.style == "csv"}, "has no place in CSV", "-f json has the steps, too")
     if many.wanted:
         from gradcli.cli.many_backward import backward_at_points
         from gradcli.cli.many_points import open_many
@@ -77,7 +89,6 @@ def backward(
             kept = _retained(system, run.graph, retain)
             backward_at_points(run, Backward(cotangents, strict, kept, steps))
         return
-    look = pages.look(asked.style)
     situation = read_situation(system, asked)
     kept = _retained(system, situation.graph, retain)
     calls = read_calls(situation.graph.outputs, len(situation.points), cotangents, strict, notes)
@@ -121,7 +132,7 @@ def _retained(system: System, graph: Graph, retain: str | None) -> tuple[str, ..
     if retain is None:
         return ()
     computed = list(graph.names)
-    if retain.strip() == "all":
+    if "all" in map(str.strip, retain.split(",")):
         return tuple(n for n in computed if "[" not in n)
     names = [n.replace(" ", "") for n in read_names(retain, "--retain")]
     for name in names:

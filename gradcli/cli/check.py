@@ -7,7 +7,17 @@ from typing import Any
 
 import click
 
-from gradcli.cli.options import Asked, Pages, SystemCommand, file_option, page_options, style_option
+from gradcli.cli.options import (
+    Asked,
+    Pages,
+    SystemCommand,
+    file_option,
+    page_options,
+    points_option,
+    refuse,
+    style_option,
+    was_typed,
+)
 from gradcli.cli.sections import CHECK
 from gradcli.cli.status import DONE, NO
 
@@ -36,10 +46,7 @@ class Tolerance(click.FloatRange):
 @click.argument("statement", nargs=-1)
 @file_option
 @click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="A point to check at; repeat it for more.")
-@click.option(
-    "--points", metavar="FILE", type=click.Path(allow_dash=True),
-    help="Check at the points of a .csv, .npz or .parquet file; - is CSV on standard input.",
-)  # fmt: skip
+@points_option("Check at the points of a .csv, .npz or .parquet file; - is CSV on standard input.")
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
 @click.option(
     "--tolerance", type=Tolerance(0, 1, min_open=True), default=1e-6, show_default=True,
@@ -78,6 +85,9 @@ def check(
     from gradcli.explain.check_page import check_page
 
     look = pages.look(style)
+    if at or points:
+        random = {f"--{name}": was_typed(name) for name in ("trials", "seed")}
+        refuse(random, "is for random points", "leave it out, or --at and --points")
     asked = Asked(statement, files, at, shapes, None, None, style)
     sources = read_sources(asked, points=points)
     result = checked(sources, asked, points, Settings((), trials, seed, tolerance))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from gradcli.errors import InputError, Span
 from gradcli.explain.claim import Case, derivative
-from gradcli.graph.construct import index, reduce
+from gradcli.graph.construct import index, total
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const, leaf
 from gradcli.graph.shapes import Shape, check_size, inside, size_of
@@ -74,7 +74,7 @@ def _pullback(claim: Claim, graph: Graph, scope: Mapping[str, Node], outputs: Se
         if own is not None or not single or y.size != 1:  # or it is y.backward(), whose cotangent is 1
             v = cotangents[own or f"{name}.v"] = shown["v" if own == "v" else f"{name}.v"] = leaf(y.shape)
             y = y * v
-        base = _total(y) if base is None else base + _total(y)
+        base = total(y) if base is None else base + total(y)
     assert base is not None
     whole = Graph.of({**graph.inputs, **shown}, {"": base}, names=graph.names)
     keys = () if quantity.key is None else _checked(claim, quantity, x.shape)
@@ -82,10 +82,6 @@ def _pullback(claim: Claim, graph: Graph, scope: Mapping[str, Node], outputs: Se
     truth = index(found, keys) if keys else found
     yours = _yours(claim, {**scope, **cotangents}, truth.shape, base.shape)
     return Case(claim.text, claim.said, whole, base, x, keys, truth, yours, tuple(shown))
-
-
-def _total(y: Node) -> Node:
-    return reduce("sum", y, tuple(range(len(y.shape)))) if y.shape else y
 
 
 def _found(claim: Claim, quantity: Quantity, scope: Mapping[str, Node], what: str) -> Node:

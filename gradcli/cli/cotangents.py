@@ -70,7 +70,7 @@ def _onehot(target: str, outputs: Outputs) -> Named:
     if re.fullmatch(r"-?[0-9]+", target):
         k = int(target) if len(target) <= _DIGITS else len(names)
         if not -len(names) <= k < len(names):
-            raise InputError(f"onehot:{target}: there are {len(names)} outputs, counted from 0")
+            raise InputError(f"onehot:{target}: outputs are counted from 0 to {len(names) - 1}")
         name, i, _ = names[k]
     else:
         wanted = normal(target.replace(" ", ""))

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import Asked, SystemCommand, file_option
+from gradcli.cli.options import Asked, SystemCommand, file_option, format_of, names_option, outputs_option, wrt_option
 
 if TYPE_CHECKING:
     from gradcli.graph.graph import Graph
 
-TARGETS = ("numpy", "torch", "jax", "c", "javascript")
+PYTHON = ("numpy", "torch", "jax")
+TARGETS = (*PYTHON, "c", "javascript")
 EXAMPLES = """\b
 Examples:
   gradcli export "y=3*x**2" --to numpy
@@ -26,17 +27,14 @@ Examples:
 @click.argument("expr", nargs=-1)
 @file_option
 @click.option("--to", type=click.Choice(TARGETS), required=True, help="The language, or the library.")
-@click.option(
-    "--what", metavar="NAMES", default="value,vjp,jacobian", show_default=True,
-    help="The functions: value, vjp, jacobian, jvp, hessian, hvp.",
-)  # fmt: skip
+@names_option("--what", "The functions: value, vjp, jacobian, jvp, hessian, hvp.", default="value,vjp,jacobian")
 @click.option("--name", metavar="NAME", default="model", show_default=True, help="What the functions are called.")
 @click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="The point at which the file tests itself.")
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
-@click.option("--wrt", metavar="NAMES", help="The inputs to differentiate by, in this order; others are constants.")
-@click.option("--outputs", metavar="NAMES", help="The outputs, in this order.")
+@wrt_option
+@outputs_option
 @click.option("--sparse", is_flag=True, help="Of matrices, the entries that are not zero, and where they stand.")
-@click.option("--output", metavar="FILE", type=click.Path(), help="Write the file FILE, in place of standard output.")
+@click.option("--output", metavar="FILE", type=click.Path(allow_dash=True), help="Write FILE; - is standard output.")
 def export(
     expr: tuple[str, ...], files: tuple[str, ...], to: str, what: str, name: str, at: tuple[str, ...],
     shapes: tuple[str, ...], wrt: str | None, outputs: str | None, sparse: bool, output: str | None,
@@ -55,6 +53,8 @@ def export(
     from gradcli.export.kinds import KINDS, check, mostly_zero
     from gradcli.export.program import Wanted, program
 
+    python = to if to in PYTHON else "numpy"
+    format_of(to, output, {".py": python, ".c": "c", ".js": "javascript", ".mjs": "javascript"}, "--to")
     kinds = _kinds(what, tuple(KINDS))
     matrices = [kind for kind in kinds if KINDS[kind].matrix]
     if not (name.isascii() and name.isidentifier()) or len(name) > 100:

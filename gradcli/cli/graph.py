@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import Asked, SystemCommand, asking, digits_option
+from gradcli.cli.options import Asked, SystemCommand, asking, digits_option, format_of
 
 if TYPE_CHECKING:
     from gradcli.cli.situation import Situation
@@ -98,14 +97,12 @@ def _style(style: str | None, output: str | None) -> str:
     from gradcli.data.mistakes import label
     from gradcli.errors import InputError
 
-    if style is not None or output is None or output == "-":
-        return style or "text"
-    found = ENDINGS.get(PurePath(output).suffix.lower())
-    if found is None:
+    found = format_of(style, output, ENDINGS)
+    if found is None and output not in (None, "-"):
         raise InputError(
             f"{label(output)} has no ending of a picture", hint=f"{', '.join(ENDINGS)} choose the format, or -f"
         )
-    return found
+    return found or "text"
 
 
 def _call(situation: Situation, cotangents: tuple[str, ...], notes: Notes) -> Named | None:

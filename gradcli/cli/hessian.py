@@ -29,7 +29,10 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
     the eigenvalues say: a minimum, a maximum, a saddle point.  With --u, the product H·u at the point, in one forward
     sweep over a reverse one.
     """
+    from shlex import quote
+
     from gradcli.cli.outcome import show_result
+    from gradcli.cli.points import example_of
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
@@ -41,6 +44,7 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
 
     notes = Notes()
     system = read_asked(asked, points=many.points)
+    look = pages.look(asked.style, many.wanted)
     if many.wanted:
         from gradcli.cli.many_forward import hessian_at_points, hvp_at_points
         from gradcli.cli.many_points import open_many
@@ -51,7 +55,6 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
             else:
                 hessian_at_points(run)
         return
-    look = pages.look(asked.style)
     situation = read_situation(system, asked)
     if asked.page:
         note_all_corners(situation.graph, situation.points, notes)
@@ -62,7 +65,8 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
         show_result(result, lambda: hessian_pages(result, pages.only), look, notes)
         return
     if not points:
-        raise InputError("H·u is worked out at points", hint="add one: --at x=1")
+        shapes = {name: x.shape for name, x in graph.inputs.items()}
+        raise InputError("H·u is worked out at points", hint=f"add one: --at {quote(example_of(shapes))}")
     u = read_tangent({name: graph.inputs[name] for name in situation.wrt}, tangent, notes)
     product = hvp(graph, situation.wrt, points, [u] * len(points), notes)
     show_result(product, lambda: hvp_pages(product, pages.only), look, notes)

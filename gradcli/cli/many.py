@@ -17,9 +17,8 @@ from gradcli.errors import Notes
 from gradcli.explain.columns import Columns
 from gradcli.explain.origin import not_finite_values
 from gradcli.graph.array import Named
-from gradcli.graph.construct import reduce
+from gradcli.graph.construct import total
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import Node
 from gradcli.report.data_lines import Data, json_lines, row_of
 
 _JSON_BLOCK = 2**10  # points whose steps of JSON are worked out at a time
@@ -70,17 +69,19 @@ def _print(run: ManyPoints, question: Question) -> Tally:
     for block, points in run.blocks(_JSON_BLOCK):
         result = question.explained(points)
         click.echo("\n".join(json_lines(result)))
-        rows = [row_of(row) for row in result.rows()]
-        found = {name: np.stack([row[name] for row in rows], axis=-1) for name in rows[0]}
+        rows = [dict(row) for row in result.rows()]
+        found = {names: np.stack([row[names] for row in rows], axis=-1) for names in rows[0]}
         checked.add(block, {name: found[name] for name in run.graph.outputs})
         known = {*run.graph.inputs, *run.graph.outputs}
-        tally.add(block, {name: value for name, value in found.items() if name not in known})
+        tally.add(block, {names: value for names, value in found.items() if names not in known})
+    tally.found = row_of([*tally.found.items()])
     return tally
 
 
 def _write(run: ManyPoints, columns: Columns) -> Tally:
     """Compute the columns at all points, and write them; outputs are computed to see whether they are finite."""
-    checks = {name: _finite_where(y) for name, y in run.graph.outputs.items()}
+    # Numbers that are finite where the outputs are.
+    checks = {name: total(0 * y) if y.shape else y for name, y in run.graph.outputs.items()}
     graph = Graph.of(columns.graph.inputs, {**columns.graph.outputs, **checks})
     files = run.files
     job = Job(graph, run.varying, run.same, columns.names, files.engine, files.threads, frozenset(checks))
@@ -91,11 +92,6 @@ def _write(run: ManyPoints, columns: Columns) -> Tally:
         progress(lambda: run.points.fraction) as told,
     ):
         return job.run(run.points, result, run.notes, told)
-
-
-def _finite_where(y: Node) -> Node:
-    """Return a number that is finite where the output is."""
-    return reduce("sum", 0 * y, tuple(range(len(y.shape)))) if y.shape else y
 
 
 def _write_on_cluster(job: Job, files: Files) -> Tally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from gradcli.cli.many import Question, answer
 from gradcli.cli.many_points import ManyPoints
 from gradcli.cli.tangents import read_tangent
 from gradcli.explain.columns import Columns, hessian_columns
-from gradcli.explain.hessian import hessian, hvp
+from gradcli.explain.hessian import hessian, hvp, lower_half
 from gradcli.explain.jvp import jvp
 from gradcli.explain.results import Wanted
 from gradcli.explain.shared import check_entries
@@ -63,8 +64,10 @@ def hessian_at_points(run: ManyPoints) -> None:
     slopes = second.gradient(run.graph, run.wrt)
     check_entries(slopes, run.wrt, "choose some inputs with --wrt; --u gives H·u without H")
 
+    written = cache(lower_half)
+
     def explained(points: Sequence[Named]) -> Data:
-        return hessian(run.graph, run.wrt, run.inputs(points), run.notes, warn=False)
+        return hessian(run.graph, run.wrt, run.inputs(points), run.notes, False, written)
 
     def columns() -> Columns:
         return hessian_columns(output, slopes, run.wrt)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from gradcli.explain.columns import Columns, check_rows, jacobian_columns, spars
 from gradcli.explain.jacobian import jacobian
 from gradcli.explain.origin import not_finite_entry
 from gradcli.explain.results import Wanted
-from gradcli.explain.shared import check_entries
+from gradcli.explain.shared import check_entries, symbolic
 from gradcli.graph.array import Named
 from gradcli.report.data_lines import Data
 
@@ -33,8 +34,10 @@ def jacobian_at_points(run: ManyPoints, sparse: bool) -> None:
     def columns() -> Columns:
         return sparse_columns(run.graph, run.wrt) if sparse else jacobian_columns(run.graph, run.wrt)
 
+    written = cache(symbolic)
+
     def explained(points: Sequence[Named]) -> Data:
-        return jacobian(run.graph, run.wrt, run.inputs(points), run.notes, Wanted(warn=False))
+        return jacobian(run.graph, run.wrt, run.inputs(points), run.notes, Wanted(warn=False), written)
 
     def origin(point: Named, found: Named) -> str:
         matrix = numeric_jacobian(run.graph, run.wrt, point)

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
 from gradcli.cli.options import Asked, Files
 from gradcli.cli.outcome import tell_notes
-from gradcli.cli.points import default_point, read_constants, read_points, read_shape_options
+from gradcli.cli.points import default_point, example_of, read_constants, read_points, read_shape_options
 from gradcli.cli.situation import read_graph
 from gradcli.data.block import Array, Block, Points
 from gradcli.data.given import GivenPoints
@@ -113,7 +114,8 @@ def _open(system: System, asked: Asked, files: Files, shapes: Mapping[str, Shape
         return open_points(files.points)
     points = read_points(system, asked.at, shapes)
     if not points:
-        raise InputError("there are no points to compute at", hint="give a file, --points FILE, or points, --at x=1")
+        example = quote(example_of({name: shapes.get(name, ()) for name in system.leaves(shapes)}))
+        raise InputError("there are no points to compute at", hint=f"give a file, --points FILE, or --at {example}")
     return GivenPoints(points)
 
 

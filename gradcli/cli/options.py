@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, update_wrapper
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from gradcli.report.render import Look
@@ -20,6 +22,22 @@ FORMATS = ("table", "json", "csv", "latex", "markdown")
 _SHORT = len("-f")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def was_typed(name: str) -> bool:
+    """Tell whether an option of the running command was typed, and has not its default."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def refuse(given: Mapping[str, object], why: str, hint: str) -> None:
+    """Refuse the first option that is given, which would do nothing here.
+
+    Errors: `InputError`.
+    """
+    from gradcli.errors import InputError
+
+    for option in (name for name, value in given.items() if value):
+        raise InputError(f"{option} {why}", hint=hint)
 
 
 class Asked(NamedTuple):
@@ -46,6 +64,36 @@ file_option = click.option(
 )  # fmt: skip
 
 
+def _once(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> str | None:
+    if len(given) > 1:
+        from gradcli.errors import InputError
+
+        raise InputError(f"{parameter.opts[0]} is given twice", hint="put all points into one file")
+    return given[0] if given else None
+
+
+def points_option(told: str) -> Callable[[Command], Command]:
+    """Return the option of a file of points, of which there is one."""
+    kind = click.Path(allow_dash=True)
+    return click.option("--points", metavar="FILE", type=kind, multiple=True, callback=_once, help=told)
+
+
+def _joined(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str | None:
+    return ",".join(given) if given else None
+
+
+def names_option(
+    name: str, told: str, metavar: str = "NAMES", default: str | None = None
+) -> Callable[[Command], Command]:
+    """Return an option of several names, which may be repeated: --wrt x --wrt z is --wrt x,z."""
+    return click.option(
+        name, metavar=metavar, multiple=True, callback=_joined, help=told,
+        default=() if default is None else (default,), show_default=default is not None,
+    )  # fmt: skip
+
+
+wrt_option = names_option("--wrt", "The inputs to differentiate by, in this order; others are constants.")
+outputs_option = names_option("--outputs", "The outputs, in this order.")
 _SYSTEM = (
     click.argument("expr", nargs=-1),
     file_option,
@@ -54,14 +102,11 @@ _SYSTEM = (
         "--shape", "shapes", metavar="NAME=SIZE,…", multiple=True,
         help="Shapes of the inputs when there is no point: x=3,M=2x2.",
     ),
-    click.option("--wrt", metavar="NAMES", help="The inputs to differentiate by, in this order; others are constants."),
-    click.option("--outputs", metavar="NAMES", help="The outputs, in this order."),
+    wrt_option,
+    outputs_option,
 )  # fmt: skip
 _FILES = (
-    click.option(
-        "--points", "points", metavar="FILE", type=click.Path(allow_dash=True),
-        help="Many points, in place of --at: a .csv, .npz or .parquet file; - is CSV on standard input.",
-    ),
+    points_option("Many points, in place of --at: a .csv, .npz or .parquet file; - is CSV on standard input."),
     click.option(
         "--output", metavar="FILE", type=click.Path(allow_dash=True),
         help="Write the results to a .csv, .npz or .parquet file; - is CSV on standard output.",
@@ -97,6 +142,23 @@ def style_option(formats: Sequence[str], told: str, default: str | None = None) 
     return click.option("-f", "--format", "style", type=kind, default=default, show_default=shown, help=told)
 
 
+def format_of(asked: str | None, output: str | None, endings: Mapping[str, str], option: str = "-f") -> str | None:
+    """Return the format that is asked for, or that the ending of a file's name says; None where neither says one.
+
+    Errors: `InputError` where they contradict each other; a file of text may have any format.
+    """
+    said = endings.get(PurePath(output or "-").suffix.lower())
+    if asked is not None and said not in (None, "text", asked):
+        from gradcli.data.mistakes import label
+        from gradcli.errors import InputError
+
+        raise InputError(
+            f"{option} {asked}, but the ending of {label(output or '-')} says {said}",
+            hint=f"give the file another ending, or take {option} {said}",
+        )
+    return asked or said
+
+
 def _gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> Callable[[Command], Command]:
     """Return what adds options to a command, which gets them as one argument of that name: a tuple of a kind."""
 
@@ -121,16 +183,21 @@ class Pages(NamedTuple):
     standalone: bool
     jacobian: bool | None = None
 
-    def look(self, style: str | None) -> Look:
-        """Return how the result looks in a format, `table` unless said.
+    def look(self, style: str | None, many: bool = False, shown: Sequence[tuple[str, str]] = ()) -> Look:
+        """Return how the result looks in a format, `table` unless said; `shown` are options, each with its section.
 
-        Errors: `InputError` for a document of its own in another format than LaTeX.
+        Errors: `InputError` for a document of its own in another format than LaTeX, for what pages alone have where
+        data are wanted, as they are of many points, and for a section that is asked for and left out.
         """
-        from gradcli.errors import InputError
         from gradcli.report.render import Look
 
-        if self.standalone and style != "latex":
-            raise InputError("--standalone makes a document of LaTeX", hint="it goes with -f latex")
+        if many or style not in (None, *PAGES):
+            given = {"--only": self.only, "--jacobian": self.jacobian}
+            refuse(given, "is for pages", "data have all there is: leave it out, or choose a page with -f")
+        refuse({"--standalone": self.standalone and style != "latex"}, "makes a document of LaTeX", "add -f latex")
+        for option, name in (*shown, *[("--jacobian", "jacobian")] * bool(self.jacobian)):
+            left_out = self.only and name not in self.only
+            refuse({option: left_out}, f"shows the section {name}", f"it is in --only {','.join(self.only)},{name}")
         return Look(style or "table", self.digits, self.standalone)
 
 
@@ -140,7 +207,7 @@ def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
     options = (
         digits_option("on a page, or full: nothing is rounded.  Data has every digit."),
         click.option(
-            "--only", metavar="SECTIONS", callback=partial(_sections, sections),
+            "--only", metavar="SECTIONS", multiple=True, callback=partial(_sections, sections),
             help=f"Show these sections of the page alone.  {named}.",
         ),
         click.option("--standalone", is_flag=True, help="With -f latex: a document that pdflatex takes as it is."),
@@ -168,11 +235,11 @@ def _digits(_: click.Context, parameter: click.Parameter, given: str) -> int | N
 
 
 def _sections(
-    sections: Mapping[str, str], _: click.Context, parameter: click.Parameter, given: str | None
+    sections: Mapping[str, str], _: click.Context, parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
     from gradcli.errors import InputError, nearest
 
-    names = tuple(name.strip() for name in given.split(",")) if given is not None else ()
+    names = tuple(name.strip() for option in given for name in option.split(","))
     for name in names:
         if name not in sections:
             raise InputError(f"--only: there is no section `{name}`", hint=nearest(name, sections, "sections"))
@@ -194,13 +261,10 @@ class Files(NamedTuple):
 
         Errors: `InputError` for an option of such a run in another one.
         """
-        from gradcli.errors import InputError
-
         if self.points is not None or self.output is not None:
             return True
         given = {"--engine": self.engine != "numpy", "--scheduler": self.scheduler, "--threads": self.threads}
-        for option in (name for name, value in given.items() if value):
-            raise InputError(f"{option} is for many points", hint="give them with --points FILE")
+        refuse(given, "is for many points", "give them with --points FILE")
         return False
 
 

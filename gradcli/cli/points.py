@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from gradcli.engine.arrays import array_of, assemble
 from gradcli.errors import InputError, Source, Span, nearest
 from gradcli.graph.array import Named
+from gradcli.graph.names import element_names
 from gradcli.graph.shapes import Shape
 from gradcli.lang.builder import build
 from gradcli.lang.system import System
 from gradcli.lang.values import Assignment, read_point, read_shapes
+
+_LISTED = 6  # names in a hint
+_TYPED = 60  # characters of an option that a hint repeats
 
 
 def default_point(system: System) -> Named:
@@ -59,7 +64,7 @@ def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Sha
         which = f"point {k}" if len(points) > 1 else "the point"
         missing = [n for n in names if n not in point]
         if missing:
-            raise _lacking(which, missing, point, options[k - 1])
+            raise _lacking(which, {n: shapes.get(n, ()) for n in missing}, options[k - 1])
         for name in names:
             wanted = shapes.get(name, points[0][name].shape)
             if point[name].shape != wanted:
@@ -73,12 +78,23 @@ def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Sha
     return ordered
 
 
-def _lacking(which: str, missing: Sequence[str], point: Named, option: str) -> InputError:
-    """Return what to tell of a point without values for some inputs."""
-    listed = "`, `".join(missing[:6]) + "`" + " and more" * (len(missing) > 6)
-    added = ",".join([*(f"{n}=…" for n in point), *(f"{n}=1" for n in missing)][:6])
+def _lacking(which: str, missing: Mapping[str, Shape], option: str) -> InputError:
+    """Return what to tell of a point without values for some inputs, of those shapes."""
+    listed = "`, `".join(list(missing)[:_LISTED]) + "`" + " and more" * (len(missing) > _LISTED)
+    typed = option.strip() if len(option) <= _TYPED else "…"
+    added = quote(",".join(filter(None, (typed, example_of(missing)))))
     end = Span(Source(option, "--at"), len(option), len(option))
     return InputError(f"{which} lacks a value for `{listed}", end, f"add it: --at {added}")
+
+
+def example_of(shapes: Mapping[str, Shape]) -> str:
+    """Return a point of inputs of these shapes, as it is typed.
+
+    >>> example_of({"a": (), "x": (2,)})
+    'a=1,x[0]=1,x[1]=1'
+    """
+    elements = [e for name, shape in shapes.items() for e in element_names(name, shape)[: _LISTED + 1]]
+    return ",".join([*(f"{e}=1" for e in elements[:_LISTED]), *["…"] * (len(elements) > _LISTED)])
 
 
 def read_constants(system: System, options: Sequence[str]) -> Named:

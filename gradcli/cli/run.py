@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from gradcli.cli.options import style_option
+from gradcli.cli.options import format_of, refuse, style_option
 from gradcli.cli.status import DONE, MISTAKE, NO
 from gradcli.cli.streams import flush, tell
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gradcli.script.teller import Teller
 
 MAX_SCRIPT_BYTES = 2**24
+ENDINGS = {".md": "markdown", ".tex": "latex", ".json": "json", ".jsonl": "json"}
 EXAMPLES = """\b
 Examples:
   gradcli run samples/doubled.py
@@ -75,8 +76,15 @@ def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[s
 @click.option("--line", "lines", metavar="N", type=int, multiple=True, help="Explain the calls at this line alone.")
 @click.option("--check", "checks", is_flag=True, help="Check the backward of each autograd.Function, and no more.")
 @click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
-@style_option(("table", "json", "latex", "markdown"), "How the explanations are written.", default="table")
-@click.option("--output", metavar="FILE", type=click.Path(), help="Write the document to FILE.")
+@style_option(
+    ("table", "json", "latex", "markdown"), "How the explanations are written.  [default: as --output ends; table]"
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(allow_dash=True),
+    help="Write them to FILE; .md, .tex and .json choose the format, .txt is any.",
+)
 def run(
     script: str | None,
     code: str | None,
@@ -85,7 +93,7 @@ def run(
     lines: tuple[int, ...],
     checks: bool,
     steps: bool,
-    style: str,
+    style: str | None,
     output: str | None,
     arguments: tuple[str, ...] = (),
 ) -> int:
@@ -104,6 +112,15 @@ def run(
     from gradcli.pytorch.session import run as run_script
     from gradcli.script.shown import Document, Printed
 
+    explains = {"--all": every, "--line": lines, "--steps": steps}
+    if quiet:
+        telling = {"--check": checks, **explains, "-f": style, "--output": output}
+        refuse(telling, "goes with what is told of a script", "--quiet tells nothing: leave one of them out")
+    if checks:
+        refuse(explains, "goes with explanations", "--check gives none: leave one of them out")
+    style = format_of(style, output, ENDINGS) or "table"
+    refuse({"--steps": steps and style == "json"}, "has no place in JSON", "it is shown on pages")
+    output = None if output == "-" else output
     wanted = _script(script, code, arguments)
     if output is not None:
         from gradcli.data.replacement import check_target
@@ -139,7 +156,7 @@ def run(
         if listens is not None:
             listens.failed(ending.error, text)
     wrong = listens is not None and listens.again()
-    _write(shown, output, told)
+    _write(shown, output)
     return ending.status or (NO if wrong else DONE)
 
 
@@ -173,15 +190,15 @@ def _traceback(ending: Ending) -> str:
     return text
 
 
-def _write(shown: Printed, output: str | None, told: bool) -> None:
+def _write(shown: Printed, output: str | None) -> None:
     """Write the document, or what was kept for a file."""
     from gradcli.script.shown import Document
 
     text = shown.whole().rstrip("\n")
-    if output is not None and (told or text):
+    if output is not None:
         from gradcli.data.replacement import write_whole
 
-        write_whole(output, (text + "\n").encode())
+        write_whole(output, (text + "\n" * bool(text)).encode())
     elif isinstance(shown, Document):
         click.echo(text)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 
 import numpy as np
 
+from gradcli.cli.points import example_of
 from gradcli.engine.arrays import array_of
 from gradcli.errors import InputError, Notes, nearest
 from gradcli.graph.array import Named
-from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import inside
 from gradcli.lang.values import read_point
@@ -21,7 +22,7 @@ def read_tangent(leaves: Mapping[str, Node], given: Sequence[str], notes: Notes)
     Errors: `InputError` for names that are no leaves, for shapes that do not fit, and for several leaves without --u.
     """
     if len(given) > 1:
-        raise InputError("--u is given twice", hint="one tangent has all inputs in it: --u x0=1,x1=2")
+        raise InputError("--u is given twice", hint=f"one tangent has all inputs in it: --u {quote(','.join(given))}")
     if not given:
         return _implicit(leaves)
     tangent: Named = {name: np.zeros(x.shape) for name, x in leaves.items()}
@@ -55,8 +56,7 @@ def read_tangent(leaves: Mapping[str, Node], given: Sequence[str], notes: Notes)
 def _implicit(leaves: Mapping[str, Node]) -> Named:
     if len(leaves) == 1 and (name := next(iter(leaves))) and leaves[name].size == 1:
         return {name: np.ones(leaves[name].shape)}
-    elements = [e for name, x in leaves.items() for e in element_names(name, x.shape)[:3]]
-    example = ",".join(f"{e}=1" for e in elements[:2])
+    example = quote(example_of({name: x.shape for name, x in leaves.items()}))
     raise InputError(
         "no tangent is given: J·u needs a u, which says how fast each input changes",
         hint=f"for example --u {example}; an input that is left out has 0",

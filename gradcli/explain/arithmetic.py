@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gradcli.explain.results import Array, BackwardResult, Named
+from gradcli.explain.results import Array, BackwardResult
 from gradcli.explain.sections import Listed, Math, Product, Sum, Value
-from gradcli.explain.weights import flat
 from gradcli.graph.node import Node
 
 ELEMENTS = 6  # of a leaf whose arithmetic is written out
 _TERMS = 16  # the same, in all of its sums together
 
 
-def products(result: BackwardResult, jacobian: Array | None, v: Named, name: str) -> Iterator[Math]:
+def products(result: BackwardResult, jacobian: Array | None, weights: Array, name: str) -> Iterator[Math]:
     """Yield vᵀJ for one leaf, in formulas where they are all there is, or one product of scalars; then in numbers."""
     symbolic, leaf = result.symbolic, result.leaves[name]
     if symbolic is None or leaf.size > ELEMENTS:
         return
-    columns, weights = _columns(result, name), flat(v)
+    columns = _columns(result, name)
     if jacobian is None or (len(symbolic.rows) == 1 and not leaf.shape):
         entries = [[symbolic.entries.get((i, j), 0.0) for i in range(len(weights))] for j in columns]
         yield from _written(leaf, [_terms(weights, column) for column in entries])

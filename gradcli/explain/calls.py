@@ -7,7 +7,7 @@ import numpy as np
 from gradcli.explain.arithmetic import products
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Named
 from gradcli.explain.sections import Equal, Grid, Math, Name, Partial, Product, Section, Sum, Text, Value
-from gradcli.explain.weights import array_of
+from gradcli.explain.weights import array_of, flat
 
 _CALLS = 20  # that are shown
 _RUNNING = 4  # elements of a sum that is shown as a sum
@@ -44,7 +44,7 @@ def _meaning(result: BackwardResult) -> Text:
 
 def _own(result: BackwardResult, point: BackwardPoint, call: int, name: str) -> Math:
     """Return what one call adds: vᵀJ, with its arithmetic where that is short."""
-    sums = products(result, point.jacobian, point.calls[call].v, name)
+    sums = products(result, point.jacobian, flat(point.calls[call].v), name)
     return Equal((*list(sums)[-1:], Value(point.calls[call].own[name])))
 
 

@@ -81,12 +81,13 @@ def _plain(condition: Node) -> Node:
 
 def special(e: Evidence) -> str:
     """Say that the claim is right only for inputs of a kind: several matrices may have to be symmetric."""
+    if words := where_symmetric(e, lambda found: "right" if _is_right(found) else ""):
+        return f"right only where {words[0]}"
     for name, x in e.case.graph.inputs.items():
         for what, project in _projections(name, x.shape):
             if _is_right(e.at(e.points | {name: project(e.points[name])})):
                 return f"right only where {what}"
-    words = where_symmetric(e, lambda found: "right" if _is_right(found) else "")
-    return f"right only where {words[0]}" if words else ""
+    return ""
 
 
 def _is_right(e: Evidence) -> bool:
@@ -99,7 +100,7 @@ def where_symmetric(e: Evidence, said: Callable[[Evidence], str]) -> tuple[str, 
     wanted = [n for n, x in e.case.graph.inputs.items() if len(x.shape) == 2 and x.shape[0] == x.shape[1]]
     if not wanted or not (found := said(e.at(_symmetric(e.points, wanted)))):
         return None
-    for name in list(wanted):
+    for name in reversed(wanted):
         others = [n for n in wanted if n != name]
         if others and said(e.at(_symmetric(e.points, others))) == found:
             wanted = others
@@ -112,8 +113,6 @@ def _symmetric(points: Named, names: Sequence[str]) -> Named:
 
 
 def _projections(name: str, shape: Shape) -> Iterator[tuple[str, Callable[[Array], Array]]]:
-    if len(shape) == 2 and shape[0] == shape[1]:
-        yield f"{name} is symmetric", lambda a: (a + a.swapaxes(0, 1)) / 2
     if len(shape) >= 1:
         axis = len(shape) - 1
         rows = "each row of " if len(shape) > 1 else ""

@@ -19,7 +19,7 @@ from gradcli.explain.repairs import FACTORS, LIKELY, UNLIKELY, Kind, repairs
 from gradcli.explain.results import Array
 from gradcli.explain.terms import of_arrays, products, terms
 from gradcli.explain.trials import Trials
-from gradcli.graph.construct import reduce
+from gradcli.graph.construct import total
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const
 from gradcli.graph.vjp import active_nodes, reverse
@@ -146,9 +146,9 @@ def _inner_slopes(e: Evidence) -> Iterator[tuple[Node, tuple[Node, Array]]]:
     for u in list(inner)[:_CANDIDATES]:
         if u not in active:
             continue
-        total = reduce("sum", u, tuple(range(len(u.shape)))) if u.shape else u
-        before = scheduled([total])
-        adjoints = reverse(Graph(before, {}, {}), [(total, const(1))], active_nodes(Graph(before, {}, {}), [by]))[1]
+        whole = total(u)
+        before = scheduled([whole])
+        adjoints = reverse(Graph(before, {}, {}), [(whole, const(1))], active_nodes(Graph(before, {}, {}), [by]))[1]
         slope = adjoints.get(by)
         if slope is not None and (spread := e.spread(slope)) is not None and not e.equal(spread, np.ones_like(spread)):
             yield u, (slope, spread)

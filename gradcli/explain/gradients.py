@@ -23,8 +23,9 @@ def gradients_section(result: BackwardResult, point: BackwardPoint, written: For
     `written` are the formulas of the gradients in a system of arrays.
     """
     lines = []
+    weights = flat(point.calls[0].v)
     for name in result.wrt:
-        sides = _sides(result, point, name, written.gradients.get(name))
+        sides = _sides(result, point, name, written.gradients.get(name), weights)
         value = [] if sides and _is_long(result, point.grad[name]) else [Value(point.grad[name])]
         lines.append(Line((Grad(name), *sides, *value), (), True))
     lines += [_retained(result, point, name, written) for name in point.retained]
@@ -50,7 +51,7 @@ def _is_long(result: BackwardResult, grad: Array) -> bool:
     if grad.dtype != object:
         return False
     texts = [result.formula(e) for e in grad.reshape(-1)[:WHOLE]]
-    return grad.size > WHOLE or sum(map(len, texts)) > _READABLE or bool(result.symbolic and result.symbolic.where)
+    return grad.size > WHOLE or sum(map(len, texts)) > _READABLE or bool(result.symbolic and result.symbolic.defined)
 
 
 def _retained(result: BackwardResult, point: BackwardPoint, name: str, written: Forms) -> Line:
@@ -75,9 +76,9 @@ def _kept(result: BackwardResult, point: BackwardPoint) -> list[Text]:
     return [Text((why, mend, f" A hook on {h} sees the same number, which is called the adjoint of {h}."))]
 
 
-def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math | None) -> list[Math]:
+def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math | None, weights: Array) -> list[Math]:
     """Return what stands between a gradient's name and its value; `form` is its formula in a system of arrays."""
-    leaf, v = result.leaves[name], point.calls[0].v
+    leaf = result.leaves[name]
     if len(point.calls) > 1:
         return []
     if result.wanted.steps and not leaf.shape:
@@ -85,19 +86,18 @@ def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math |
     formulas = list(_along_a_path(result, point, name, form))
     if form is not None:
         formulas.append(form)
-    weights = flat(v)
     told = len(formulas) > 1 if not leaf.shape else len(weights) == 1 and weights[0] == 1
     if told or (form is not None and (not result.numeric or len(weights) == 1)):
         return formulas
     if result.numeric and result.symbolic is not None and len(result.symbolic.columns) > _COLUMNS:
         return formulas if leaf.shape or len(weights) == 1 else []  # J and vᵀJ say it, above
-    return [*formulas, *list(products(result, point.jacobian, v, name))[-1 if form else 0 :]]
+    return [*formulas, *list(products(result, point.jacobian, weights, name))[-1 if form else 0 :]]
 
 
 def _along_a_path(result: BackwardResult, point: BackwardPoint, name: str, form: Math | None) -> Iterator[Math]:
     """Yield the derivative of a scalar output by a leaf, multiplied out along the path between them if there is one."""
-    (output, y), *others = result.graph.outputs.items()
-    if others or y.shape:
+    output, y = next(iter(result.graph.outputs.items()))
+    if len(result.graph.outputs) > 1 or y.shape:
         return
     leaf, v = result.leaves[name], point.calls[0].v[output]
     passes = chain.path(result.swept, leaf, y) or []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -100,11 +100,39 @@ class HvpResult(Shown):
             yield [*p.at.items(), *p.value.items(), *((f"{name}.hvp", value) for name, value in p.hvp.items())]
 
 
+def lower_half(graph: Graph, wrt: Sequence[str], optional: bool) -> SymbolicJacobian | None:
+    """Return the lower half of H in formulas; if `optional`, None where they would take minutes.
+
+    Errors: `InputError` there otherwise.
+    """
+    from gradcli.algebra.jacobian import symbolic_entries
+
+    slopes = second.gradient(graph, wrt)
+    leaves = {name: slopes.inputs[name] for name in wrt}
+
+    def lower() -> dict[tuple[int, int], Node]:
+        return {(i, j): node for (i, j), node in entries(slopes, wrt).items() if i >= j}
+
+    with suppress(*[InputError] * optional):
+        if (count := formulas_of(slopes)) > MAX_FORMULAS // 10:
+            raise InputError(
+                f"the formulas of {count:,} elements are too many to work out",
+                hint="formulas need smaller shapes; with --at, H is worked out in numbers",
+            )
+        return symbolic_entries(slopes, leaves, leaves, lower).worked_out()
+    return None
+
+
 @np.errstate(all="ignore")
 def hessian(
-    graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: Notes, warn: bool = True
+    graph: Graph,
+    wrt: Sequence[str],
+    points: Sequence[Named],
+    notes: Notes,
+    warn: bool = True,
+    written: Callable[[Graph, Sequence[str], bool], SymbolicJacobian | None] = lower_half,
 ) -> HessianResult:
-    """Return the Hessian of the scalar output with respect to the leaves `wrt`, symbolic and at each point.
+    """Return the Hessian of the scalar output with respect to the leaves `wrt`, as `written` and at each point.
 
     At points, formulas are left out where they would take minutes.
 
@@ -113,9 +141,7 @@ def hessian(
     output, _ = second.scalar_output(graph)
     slopes = second.gradient(graph, wrt)
     check_entries(slopes, wrt, "choose some inputs with --wrt; --u gives H·u without H")
-    symbolic = None
-    with suppress(*[InputError] * bool(points)):
-        symbolic = _symbolic(slopes, wrt)
+    symbolic = written(graph, wrt, bool(points))
     found = []
     matrices = map(NumericJacobian(slopes, wrt), points) if points else ()
     for at, whole in zip(points, matrices, strict=True):
@@ -166,20 +192,3 @@ def hvp(
                     notes.add("warning", f"{name}.hvp is not finite: a second derivative on the way is not")
         found.append(HvpPoint(at, value, u, results))
     return HvpResult(graph, tuple(wrt), style_of(graph), tuple(found))
-
-
-def _symbolic(slopes: Graph, wrt: Sequence[str]) -> SymbolicJacobian:
-    """Return the lower half of H in formulas."""
-    from gradcli.algebra.jacobian import symbolic_entries
-
-    if (count := formulas_of(slopes)) > MAX_FORMULAS // 10:
-        raise InputError(
-            f"the formulas of {count:,} elements are too many to work out",
-            hint="formulas need smaller shapes; with --at, H is worked out in numbers",
-        )
-    leaves = {name: slopes.inputs[name] for name in wrt}
-
-    def lower() -> dict[tuple[int, int], Node]:
-        return {(i, j): node for (i, j), node in entries(slopes, wrt).items() if i >= j}
-
-    return symbolic_entries(slopes, leaves, leaves, lower).worked_out()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -17,21 +17,29 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.vjp import sweep
 
 if TYPE_CHECKING:
+    from gradcli.algebra.jacobian import SymbolicJacobian
     from gradcli.explain.trace import Trace
 
 MAX_STEPPED_ROWS = 6  # of J
 
 
 @np.errstate(all="ignore")  # inf and nan are results, and told as warnings of ours
-def jacobian(graph: Graph, wrt: Sequence[str], points: Sequence[Named], notes: Notes, wanted: Wanted) -> JacobianResult:
-    """Return the Jacobian of the outputs with respect to the leaves `wrt`, symbolic and at each point.
+def jacobian(
+    graph: Graph,
+    wrt: Sequence[str],
+    points: Sequence[Named],
+    notes: Notes,
+    wanted: Wanted,
+    written: Callable[[Graph, Sequence[str]], SymbolicJacobian] = symbolic,
+) -> JacobianResult:
+    """Return the Jacobian of the outputs with respect to the leaves `wrt`, as `written` and at each point.
 
     With steps, also the trace of the first rows: row i is what a call with a one-hot v leaves.
 
     Errors: `InputError` when it would have more than a million entries.
     """
     check_entries(graph, wrt)
-    formulas = symbolic(graph, wrt)
+    formulas = written(graph, wrt)
     found = []
     matrices = map(NumericJacobian(graph, wrt), points) if points else ()
     for at, matrix in zip(points, matrices, strict=True):

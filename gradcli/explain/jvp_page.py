@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import numpy as np
-
 from gradcli.explain.jvp import JvpPoint, JvpResult, TangentStep, pairing
 from gradcli.explain.product import entry_cells, jacobian_sections
-from gradcli.explain.results import Array, Named
 from gradcli.explain.sections import (
     Computed,
     Equal,
@@ -26,6 +23,7 @@ from gradcli.explain.sections import (
     chosen,
 )
 from gradcli.explain.system import rates, system_section
+from gradcli.explain.weights import flat
 from gradcli.graph.names import bar, dot, element_names
 from gradcli.graph.node import Node
 from gradcli.notation.nodes import node_names
@@ -62,9 +60,9 @@ def _products(result: JvpResult, p: JvpPoint) -> Iterator[Line]:
             yield Line((Name(dot(name)), Value(value)), strong=True)
         return
     cells = entry_cells(result, p.jacobian)
-    weights = _flat(p.u)
+    weights = flat(p.u)
     names = [f"{dot(name)}{e}" for name, value in p.jvp.items() for e in element_names("", value.shape)]
-    for i, (name, total) in enumerate(zip(names, _flat(p.jvp), strict=True)):
+    for i, (name, total) in enumerate(zip(names, flat(p.jvp), strict=True)):
         terms = [
             Product((_number(cells[i, j]), Value.of(weights[j])))
             for j in range(len(weights))
@@ -80,10 +78,6 @@ def _sum(terms: Sequence[Math]) -> list[Math]:
 def _number(cell: Math) -> Math:
     """Return the number of an entry, or its formula where it has none."""
     return cell.sides[-1] if isinstance(cell, Equal) else cell
-
-
-def _flat(values: Named) -> Array:
-    return np.concatenate([value.reshape(-1) for value in values.values()])
 
 
 def _pairing(p: JvpPoint) -> list[Section]:

@@ -89,7 +89,7 @@ def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
         return True
     plain = not any(entry.free_symbols for entry in result.symbolic.entries.values())
     same = bool((flat(point.calls[0].v) == 1).all()) and (formulas or plain)
-    return same or (result.numeric and (is_long(result) or bool(result.symbolic.where)))
+    return same or (result.numeric and (is_long(result) or bool(result.symbolic.defined)))
 
 
 def _too_large(result: BackwardResult) -> Section:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gradcli.explain.results import Array, Call, Named, Shown
 from gradcli.explain.sections import Block, Equal, Equations, Line, Math, Matrix, Name, Partial, Section, Text, Value
+from gradcli.explain.shared import formulas_of
 from gradcli.explain.weights import flat
 from gradcli.graph.node import Node
 from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
 
 _ZEROS = 3  # derivatives of one output that are listed though they are 0
 _LONG = 40  # characters of a derivative that is not shown for each element
+_OPERATIONS = 500  # elements that a system computes whose derivatives are not worked out to be found long
 _PATTERN = 100_000  # entries of a J of which it is said which are 0
 _NAMES = 4  # of outputs, or of leaves, in the heading
 _ZERO = Value.of(0.0)
@@ -29,12 +31,12 @@ def jacobian_sections(
     """
     symbolic = result.formulas
     told = () if call is None else result.graph.names
-    where = definitions({name: e for name, e in symbolic.where.items() if name.partition("[")[0] not in told})
-    if brief and matrix is not None and (call is None or where or is_long(result)):
+    where: list[Section] = []
+    if brief and matrix is not None and (call is None or is_long(result) or _new(symbolic.defined, told)):
         cells: Mapping[tuple[int, int], Math] = number_cells(matrix)
-        where = []
     else:
         cells = entry_cells(result, matrix)
+        where = definitions({name: symbolic.where[name] for name in _new(symbolic.defined, told)})
     if len(symbolic.rows) == 1:
         return [Section("jacobian", tuple(_row(result, cells))), *where]
     shown = Matrix(
@@ -54,9 +56,16 @@ def number_cells(matrix: Array) -> dict[tuple[int, int], Math]:
     return {(int(i), int(j)): Value.of(matrix[i, j]) for i, j in np.argwhere(matrix != 0)}
 
 
+def _new(defined: Sequence[str], told: Collection[str]) -> list[str]:
+    """Return the names that the page does not tell elsewhere."""
+    return [name for name in defined if name.partition("[")[0] not in told]
+
+
 def is_long(result: Shown) -> bool:
     """Tell whether J has a derivative that is too long to be shown for each element."""
-    return any(len(result.formula(entry)) > _LONG for entry in result.formulas.entries.values())
+    return formulas_of(result.graph) > _OPERATIONS or any(
+        len(result.formula(entry)) > _LONG for entry in result.formulas.entries.values()
+    )
 
 
 def _row(result: Shown, cells: Mapping[tuple[int, int], Math]) -> list[Block]:

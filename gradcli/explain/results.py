@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -99,7 +100,7 @@ class Shown:
         assert self.symbolic is not None
         return self.symbolic
 
-    @property
+    @cached_property
     def leaves(self) -> dict[str, Node]:
         """The leaves that gradients are taken by, in the order wanted."""
         return {name: self.graph.inputs[name] for name in self.wrt}

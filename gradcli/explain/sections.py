@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.errors import InputError
 from gradcli.explain.results import PLAIN, Array, Shown, Style
 from gradcli.graph.node import Node
 
@@ -234,10 +235,17 @@ class Page:
 def chosen(
     build: Mapping[str, Callable[[], Iterable[Section]]], only: Collection[str], unasked: Collection[str] = ()
 ) -> Iterator[Section]:
-    """Yield the sections that are called `only` so, or all but those that are not shown `unasked`."""
+    """Yield the sections that are called `only` so, or all but those that are not shown `unasked`.
+
+    Errors: `InputError` where there are none that are called so.
+    """
+    found = False
     for name, make in build.items():
-        if name in only if only else name not in unasked:
-            yield from make()
+        for section in make() if (name in only if only else name not in unasked) else ():
+            found = True
+            yield section
+    if only and not found:
+        raise InputError(f"--only: there is nothing to show in {', '.join(only)}", hint="without it, all is shown")
 
 
 def quantity(node: Node, names: Mapping[Node, str]) -> Math:

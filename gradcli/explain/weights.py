@@ -21,7 +21,7 @@ from gradcli.explain.sections import (
     Text,
     Value,
 )
-from gradcli.graph.construct import reduce
+from gradcli.graph.construct import total
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node, elementwise, leaf
 
@@ -63,7 +63,7 @@ def _of_one_number(result: BackwardResult, name: str, v: Named) -> tuple[Math, .
 
 def _meaning(v: Named) -> tuple[Math, ...]:
     """Return what the weights do to the outputs."""
-    weights = np.concatenate([a.reshape(-1) for a in v.values()])
+    weights = flat(v)
     if (weights == 1).all():
         return ("v = ones sums the outputs",)
     if np.count_nonzero(weights) == 1 and weights.sum() == 1:
@@ -94,8 +94,7 @@ def _as_sum(outputs: Outputs) -> list[Math]:
     if others or not y.shape:
         return []
     v, stand_in = leaf(y.shape), leaf(y.shape)
-    product = reduce("sum", elementwise("mul", v, stand_in), tuple(range(len(y.shape))))
-    return [Computed(product, {v: "v", stand_in: name})]
+    return [Computed(total(elementwise("mul", v, stand_in)), {v: "v", stand_in: name})]
 
 
 def _whatever(outputs: Outputs, v: Named, name: str) -> tuple[Math, ...]:

@@ -97,6 +97,16 @@ def reduce(op: str, x: Node, axes: Axes, *settings: int | str) -> Node:
     return Node(op, (x,), without(x.shape, axes), (axes, *settings))
 
 
+def total(x: Node) -> Node:
+    """Return the sum of all elements; a scalar is its own.
+
+    >>> from gradcli.graph.node import leaf
+    >>> total(leaf((2, 3))).settings, total(leaf()).op
+    (((0, 1),), 'input')
+    """
+    return reduce("sum", x, tuple(range(len(x.shape)))) if x.shape else x
+
+
 def prod_others(x: Node, axes: Axes) -> Node:
     """Return for each element the product of the others over the axes."""
     return Node("prod_others", (x,), x.shape, (axes,))

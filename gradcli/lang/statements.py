@@ -11,6 +11,7 @@ import re
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from gradcli.errors import InputError, Source, Span
@@ -101,6 +102,7 @@ def read_expression(source: Source, start: int = 0, end: int | None = None) -> E
         return _parse(source, body.strip(), start + len(body) - len(body.lstrip()))
 
 
+@lru_cache(maxsize=1)  # a point may have thousands of values, each of which is read by itself
 def _clean(source: Source) -> str:
     """Return the text with comments and odd white space blanked, every character at its place.
 
@@ -180,7 +182,7 @@ def _head(source: Source, text: str, start: int) -> _Head:
     body = text[match.end() :]
     if not body:
         raise InputError(f"`{name} =` is followed by nothing", span, "a statement is NAME = EXPRESSION")
-    key = read_key(subscript, span, "assigned", "`y[0] = …`") if subscript else None
+    key = read_key(subscript, span, "assigned", f"`{name}[0] = …`") if subscript else None
     if declares and key is not None:
         raise InputError("an input is declared as a whole", span, f"for example `input {name} = [1, 2]`")
     return body, start + match.end(), name, key, bool(declares), span.start, span.end

@@ -22,6 +22,7 @@ Value = Node | Path
 
 _NAME = re.compile(rf"\s*({NAME})\s*(\[[\d\s,]*\])?\s*=(?!=)", re.ASCII)
 _SHAPE = re.compile(rf"\s*({NAME})\s*=\s*(scalar|\d{{1,9}}(?:[x×]\d{{1,9}})*)\s*", re.ASCII)
+_STEM = re.compile(rf"\s*({NAME})", re.ASCII)
 _ITEM = re.compile(rf"({NAME})(\[[\d,\s]+\])?", re.ASCII)
 
 
@@ -75,7 +76,9 @@ def read_shapes(text: str) -> dict[str, Shape]:
         span = Span(source, start, max(end, start + 1))
         match = _SHAPE.fullmatch(part)
         if not match:
-            raise InputError("a shape is NAME=SIZE or NAME=ROWSxCOLUMNS", span, "for example --shape x=3,M=2x2")
+            name = found[1] if (found := _STEM.match(part)) else "x"
+            hint = f"for example --shape {name}=3, or --shape {name}=2x2"
+            raise InputError("a shape is NAME=SIZE or NAME=ROWSxCOLUMNS", span, hint)
         name, sizes = _name(source, start + match.start(1), match[1]), match[2]
         if name in shapes:
             raise InputError(f"`{name}` is given two shapes", span)
@@ -166,12 +169,15 @@ def _assignment(source: Source, start: int, end: int) -> Assignment:
         text = span.text.strip()
         if "=" in text:
             raise InputError(f"`{text.split('=')[0].strip()[:40]}` is not a name", span, "write NAME=VALUE")
+        if re.fullmatch(NAME, text):
+            raise InputError(f"`{text}` has no value", span, f"write {text}=1, or a vector {text}=[1,2]")
         raise InputError("a name is missing", span, "write NAME=VALUE; a vector is written x=[1,2]")
     span = Span(source, match.start(1), match.end(1) if match[2] is None else match.end(2))
     name = _name(source, match.start(1), match[1])
     check_name(name, span)
-    key = None if match[2] is None else read_key(match[2], span, "given", f"{name}[0]=…")
-    if not source.text[match.end() : end].strip():
+    given = source.text[match.end() : end].strip()
+    key = None if match[2] is None else read_key(match[2], span, "given", f"{name}[0]={given[:40]}")
+    if not given:
         raise InputError(f"`{name}=` is followed by nothing", span, "write NAME=VALUE")
     return Assignment(name, key, _value(source, match.end(), end), span)
 

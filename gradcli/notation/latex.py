@@ -18,7 +18,7 @@ from gradcli.notation.writer import SETTINGS, Binds, Rule, Written, settings_of,
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
-def derived(op: str, row: Operation) -> Rule | None:
+def derived(row: Operation) -> Rule | None:
     """Return the rule that follows from an operation's row: a condition's sign, or a call with its settings."""
     if row.infix:
         return _condition(row.infix) if row.arity == 2 and row.kind == "condition" else None
@@ -48,7 +48,7 @@ def _mul(w: LatexNodeWriter, node: Node) -> Written:
     if w.rank(a) and w.rank(b):
         left, right = w.operand(a, Binds.LOOSE, last=False), w.operand(b, Binds.LOOSE, first=False)
         return Written(rf"{left.text} \odot {right.text}", Binds.LOOSE, right.open)
-    return side_by_side(w, a, b, Binds.LOOSE)
+    return side_by_side(w, a, b, numbers=True)
 
 
 def _is_0_or_1(node: Node) -> bool:
@@ -127,7 +127,7 @@ def _lgamma(w: LatexNodeWriter, node: Node) -> Written:
     return applied(rf"\log {w.latex.symbol(LETTERS['gamma'], 'gamma')}", w.arguments(node))
 
 
-LATEX: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := derived(op, row)) is not None} | {
+LATEX: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := derived(row)) is not None} | {
     "identity": through,
     "corner": through,
     "add": _between_terms("+", Binds.SUM),

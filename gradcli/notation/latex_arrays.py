@@ -154,12 +154,15 @@ def _into(node: Node, parts: list[str]) -> Written:
 # Linear algebra
 
 
-def side_by_side(w: LatexNodeWriter, a: Node, b: Node, binds: Binds = Binds.PRODUCT) -> Written:
+def side_by_side(w: LatexNodeWriter, a: Node, b: Node, numbers: bool = False) -> Written:
     """Return two factors side by side."""
     # A sign in front needs no brackets: -(a + b) c.
     left = w.operand(a, Binds.SUM if a.op in ("neg", "const") else Binds.PRODUCT, last=False)
-    right = w.operand(b, binds, first=False)
-    return Written(beside(left.text, right.text), min(Binds.PRODUCT, right.binds), right.open)
+    right = w.operand(b, Binds.LOOSE if numbers else Binds.PRODUCT, first=False)
+    # A number beside itself, or a power of it, would read as one name: xx.
+    again = numbers and right.text.partition("^")[0] == left.text.rpartition(" ")[2].lstrip("-")
+    text = rf"{left.text} \cdot {right.text}" if again else beside(left.text, right.text)
+    return Written(text, min(Binds.PRODUCT, right.binds), right.open)
 
 
 def beside(left: str, right: str) -> str:
@@ -209,12 +212,12 @@ def _einsum(w: LatexNodeWriter, node: Node) -> Written:
 
 def _outer(w: LatexNodeWriter, node: Node) -> Written:
     a, b = node.args
-    return Written(f"{w.operand(a, Binds.PRODUCT, last=False).text} {transposed(w, b)}", Binds.PRODUCT)
+    return Written(beside(w.operand(a, Binds.PRODUCT, last=False).text, transposed(w, b)), Binds.PRODUCT)
 
 
 def _solution(w: LatexNodeWriter, a: Node, b: Node) -> Written:
     right = w.operand(b, Binds.PRODUCT)
-    return Written(f"{w.argument(a, Binds.ATOM)}^{{-1}} {right.text}", Binds.PRODUCT, right.open)
+    return Written(beside(f"{w.argument(a, Binds.ATOM)}^{{-1}}", right.text), Binds.PRODUCT, right.open)
 
 
 def _cross(w: LatexNodeWriter, node: Node) -> Written:

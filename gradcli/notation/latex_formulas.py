@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import sympy
@@ -15,9 +16,11 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.decimals import quotient, whole_text
 from gradcli.notation.formulas import Ordered, decimal
 from gradcli.notation.latex import cases
+from gradcli.notation.latex_arrays import beside
 from gradcli.notation.latex_calls import BRACKETS, LETTERS, SIGNS, function
 from gradcli.notation.latex_names import LatexNames, latex_number
 
+_FACTOR = "\0"  # what parts factors until it is known what stands beside what
 _OPS = {name: op for op, name in SYMPY.items()} | {"Abs": "abs", "ceiling": "ceil"}
 
 
@@ -25,7 +28,7 @@ class _LatexPrinter(Ordered, LatexPrinter):  # type: ignore[misc]
     """SymPy's LaTeX, with names and functions as those of nodes; `decimals` writes 1/5 as 0.2."""
 
     def __init__(self, names: LatexNames, decimals: bool) -> None:
-        super().__init__()
+        super().__init__({"mul_symbol": _FACTOR})
         self.names = names
         self.decimals = decimals
 
@@ -58,7 +61,7 @@ class _LatexPrinter(Ordered, LatexPrinter):  # type: ignore[misc]
         coefficient, rest = expr.as_coeff_Mul()
         short = decimal(abs(coefficient), self.decimals)
         if short is None:
-            return str(super()._print_Mul(expr))
+            return reduce(beside, str(super()._print_Mul(expr)).split(_FACTOR))
         sign = "- " if coefficient < 0 else ""
         number = latex_number(short)
         numerator, denominator = sympy.fraction(rest)
@@ -68,9 +71,7 @@ class _LatexPrinter(Ordered, LatexPrinter):  # type: ignore[misc]
         return sign + self._times(number, rest)
 
     def _times(self, number: str, rest: Any) -> str:
-        text = str(self.parenthesize(rest, PRECEDENCE["Mul"], strict=True))
-        between = r" \cdot " if text[0].isdigit() else " "
-        return number + between + text
+        return beside(number, str(self.parenthesize(rest, PRECEDENCE["Mul"], strict=True)))
 
     def _print_Pow(self, expr: Any) -> str:
         base = expr.base

@@ -32,7 +32,7 @@ PARTS = 4  # that are said to be added to zeros
 _TIGHT = ("*", "/", "**")
 
 
-def derived(op: str, row: Operation) -> Rule | None:
+def derived(row: Operation) -> Rule | None:
     """Return the rule that follows from an operation's row: a sign, or a call with the settings that need saying.
 
     None where the row has a setting that no keyword is known for.
@@ -311,7 +311,7 @@ def _einsum(w: Writer, node: Node) -> Written:
     return Written(f'einsum("{node.settings[0]}", {", ".join(w.arguments(node))})')
 
 
-TEXT: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := derived(op, row)) is not None} | {
+TEXT: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := derived(row)) is not None} | {
     "const": constant,
     "identity": through,
     "corner": through,

@@ -114,15 +114,20 @@ class _Maker:
             return node
         ((kind, value), *_) = node.items()
         if kind == "again":
+            missing_if(self.seen[value] is None, "torch.load of a tuple that holds itself")
             return self.seen[value]
         place = len(self.seen)
         self.seen.append(None)
         if kind == "module":
             return self._module(value, node["holds"], place)
-        if kind in _CONTAINERS:
-            pairs = issubclass(_CONTAINERS[kind], dict)
-            items = [(self.made(v[0]), self.made(v[1])) if pairs else self.made(v) for v in value]
-            found = _CONTAINERS[kind](dict(items) if pairs else items)
+        if kind in ("tuple", "size"):
+            found = _CONTAINERS[kind](map(self.made, value))
+        elif kind in _CONTAINERS:  # which may hold itself
+            self.seen[place] = found = _CONTAINERS[kind]()
+            if kind == "list":
+                found += map(self.made, value)
+            else:
+                found.update({self.made(k): self.made(v) for k, v in value})
         elif kind == "array":
             found = self._array(value, **node)
         else:

@@ -14,6 +14,8 @@ import numpy as np
 from gradcli.explain.results import Array, Row
 from gradcli.graph.names import column_names
 
+Texts = dict[int, tuple[Any, str]]  # values, which are kept so that no other gets their identity, with their texts
+
 
 class Data(Protocol):
     """A result that says itself what each format is to show."""
@@ -30,8 +32,20 @@ class Data(Protocol):
 
 def json_lines(result: Data) -> Iterator[str]:
     """Yield a line an object; what is not finite is a string, as JSON has no name for it."""
+    before: Texts = {}
     for found in result.objects():
-        yield json.dumps(plain(found, result.formula))
+        texts: Texts = {}
+        yield _text(found, result.formula, before, texts)
+        before = texts
+
+
+def _text(value: Any, formula: Callable[[Any], str], before: Texts, texts: Texts) -> str:
+    """Return a value in JSON; formulas, and inputs that do not vary, are the same objects as in the line before."""
+    if isinstance(value, dict):
+        inner = (f"{json.dumps(name)}: {_text(v, formula, before, texts)}" for name, v in value.items())
+        return "{" + ", ".join(inner) + "}"
+    texts[id(value)] = before.get(id(value)) or (value, json.dumps(plain(value, formula)))
+    return texts[id(value)][1]
 
 
 def plain(value: Any, formula: Callable[[Any], str] = str) -> Any:

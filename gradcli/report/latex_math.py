@@ -128,12 +128,12 @@ class LatexWriter(TextWriter):
         return self.names(names) if names else ""
 
     def _factor(self, math: Math, signed: bool) -> str:
-        """Return a factor: a sum, and what has a sign and is not the first, in brackets."""
+        """Return a factor: a sum, a product with dots, and what has a sign and is not the first, in brackets."""
         if isinstance(math, str):
             return self.names(math) if math.isidentifier() else self.write(math)
         text = self.write(math)
         bare = re.sub(r"\{[^{}]*\}", "", re.sub(r"\\left.*\\right.", "", text))
-        grouped = " + " in bare or " - " in bare or (text.startswith("-") and not signed)
+        grouped = any(f" {sign} " in bare for sign in ("+", "-", r"\cdot")) or (text.startswith("-") and not signed)
         return self.brackets.format(text) if grouped else text
 
     def element(self, value: Any) -> str:

@@ -129,6 +129,7 @@ def test_what_is_wrong(cli, system, claim, why):
 
 ARRAYS = [
     ("f=x@A@x", "df/dx=2*A@x", "x=3,A=3x3", "right only where A is symmetric"),
+    ("f=c*(2+sum((A-A.T)*B))", "df/dc=2", "A=3x3,B=3x3", "right only where A is symmetric"),  # or B, where A is not
     ("L=-sum(t*log(softmax(z)))", "dL/dz=softmax(z)-t", "z=3,t=3", "right only where t sums to 1"),
     ("Y=X@W", "W.grad=X@v", "X=3x3,W=3x3", "transposed: X should be X.T"),
     ("Y=X+b", "b.grad=sum(v,axis=1)", "X=3x3,b=3", "summed over the wrong axis: over 1, where it should be over 0"),

@@ -14,6 +14,8 @@ import pytest
         (("y=x**2", "--at", "x=1", "--v", "1,2"), "a picture is of one call of backward, and v makes 2"),
         (("y=[x,x]", "--at", "x=1", "--v", "1,2,3"), "shape (3,) of v against shape (2,) of y"),
         (("y=x**2", "--output", "p.foo"), "`p.foo` has no ending of a picture"),
+        (("y=x**2", "-f", "dot", "--output", "p.svg"), "-f dot, but the ending of `p.svg` says svg"),
+        (("y=x**2", "-f", "text", "--output", "p.tex"), "-f text, but the ending of `p.tex` says tikz"),
         (("y=x**2", "--output", "/nowhere/p.txt"), "its folder is not there"),
         (("y=x**2", "--digits", "x"), "`x` is no number of digits"),
         (("y=x**2", "--wrt", "q"), "`q` is not in the system"),
@@ -31,6 +33,13 @@ def test_the_ending_of_the_output_chooses_the_format(cli, tmp_path):
     assert (outcome.out, outcome.err) == ("", "")
     assert file.read_text("utf-8") == cli.done("graph", "y=x**2", "--at", "x=3").out
     assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("name", ["p.txt", "p.gv", "p.picture", "-"])
+def test_a_file_whose_ending_says_nothing_else_has_the_format_asked_for(cli, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    out = cli.done("graph", "y=x**2", "-f", "dot", "--output", name).out
+    assert (out or (tmp_path / name).read_text("utf-8")).startswith("digraph")
 
 
 def test_a_file_stays_what_it_was_where_the_system_is_wrong(cli, tmp_path):

@@ -102,12 +102,14 @@ MISTAKES = {
     "of a wrong shape": (["y=x*z", "--u", "z=[1,2]"], "the tangent has shape (2,), and `z` has shape ()"),
     "of an element that is not": (["y=x", "--at", "x=[1,2]", "--u", "x[2]=1"], "`x[2]` is not an element of `x`"),
     "twice": (["y=x*z", "--u", "z=1", "--u", "x=1"], "--u is given twice"),
+    "twice, and together": (["y=x*z", "--u", "z=1", "--u", "x=[1]"], "--u 'z=1,x=[1]'"),
+    "none": (["y=x*z", "--shape", "x=2", "--at", "x=[1,2],z=1"], "--u 'x[0]=1,x[1]=1,z=1'"),
     "one name twice": (["y=x*z", "--u", "z=1,z=2"], "`z` is given twice"),
     "of a computed name": (["h=x;y=h**2", "--u", "h=1"], "`h` is not an input here"),
     "of a constant": (["y=x*z", "--wrt", "x", "--u", "z=1"], "`z` is not an input here"),
     "not a number": (["y=x", "--u", "x=z"], "`z` is not a number"),
     "v without a point": (["y=x", "--u", "x=1", "--v", "1"], "--v is for points"),
-    "steps of a file": (["y=x", "--points", "samples/points.csv", "--steps"], "are for single points"),
+    "steps of a file": (["y=x", "--points", "samples/points.csv", "--steps"], "is for single points"),
     "an array too large": (["y=x", "--shape", "x=99999999999x9", "--u", "x=1"], "a shape is NAME=SIZE"),
 }
 

@@ -13,6 +13,7 @@ from conftest import needs
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from gradcli.algebra import jacobian
 from gradcli.batch import job
 from gradcli.cli import many
 from gradcli.data.csv import chunks as csv_chunks
@@ -255,6 +256,20 @@ def test_json_is_what_at_prints(cli, command):
         assert close(line, alone)
 
 
+@pytest.mark.parametrize("command", [("jacobian", "y=a*b"), ("hessian", "y=a*b**2"), ("hessian", "y=sin(a*b)**30")])
+def test_formulas_of_json_are_worked_out_once(cli, monkeypatch, command):
+    worked_out = []
+    monkeypatch.setattr(many, "_JSON_BLOCK", 2)
+    monkeypatch.setattr(jacobian, "MAX_OPERATIONS", 30)  # the last of them is too long: it has none
+    monkeypatch.setattr(jacobian, "_best", lambda *given, best=jacobian._best: worked_out.append(best) or best(*given))
+    points, stdin = written("-", POINTS)
+    found = cli.done(*command, *points, "-f", "json", stdin=stdin).objects
+    assert len(found) == N
+    assert len(worked_out) == 1
+    assert len({str(line.get("symbolic")) for line in found}) == 1
+    assert ("symbolic" in found[0]) == ("30" not in command[1])
+
+
 def close(one, two):
     """Tell whether two JSON values are the same, up to the last digits of their numbers."""
     if isinstance(one, dict):
@@ -262,6 +277,23 @@ def close(one, two):
     if isinstance(one, list):
         return len(one) == len(two) and all(map(close, one, two))
     return one == two or (isinstance(one, float) and math.isclose(one, two, rel_tol=1e-14, abs_tol=1e-15))
+
+
+@pytest.mark.parametrize("style", ["csv", "json"])
+def test_a_bad_row_far_down_leaves_whole_lines_of_the_rows_before_it(cli, monkeypatch, style):
+    monkeypatch.setattr(csv_chunks, "_FIRST", 100)
+    monkeypatch.setattr(csv_chunks, "CHUNK", 100)
+    rows = "".join(f"{k},2\n" for k in range(500))
+    command = ("backward", "y=a*b", "--points", "-", "-f", style)
+    good = cli.done(*command, stdin=f"a,b\n{rows}").out
+    found = cli(*command, stdin=f"a,b\n{rows}5,x7\n")
+    assert (found.status, found.err) == (2, "error: standard input, line 502, column `b`: `x7` is not a number\n")
+    assert good.startswith(found.out)
+    assert 400 < found.out.count("\n") < 501
+    assert found.out.endswith("\n")
+    refused = cli.refused("backward", "y=a*b", "--points", "-", "--output", "r.csv", stdin=f"a,b\n{rows}5,x7\n")
+    assert "line 502" in refused
+    assert os.listdir() == []
 
 
 # No points

@@ -22,7 +22,7 @@ MESSAGES = [
     for section in topic.sections
     if section.messages
 ]
-_SCRIPT = re.compile(r"(<!-- needs torch -->\n)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SCRIPT = re.compile(r"(?:<!-- needs (torch|cuda) -->\n)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def ran(source, real):
@@ -44,12 +44,15 @@ def ran(source, real):
 def test_one_script_provokes_the_message_and_the_other_is_right(topic, section):
     scripts = _SCRIPT.findall(section.text)
     assert len(scripts) == 2
-    real = any(needs for needs, _ in scripts)
+    real = any(needs == "torch" for needs, _ in scripts)
     if real and importlib.util.find_spec("torch") is None:
         pytest.skip("needs torch")
-    (_, wrong), (_, right) = scripts
+    (needs, wrong), (_, right) = scripts
     _, said = ran(wrong, real)
-    assert any((found := find(text)) and found.section == section for text in said), said
+    if needs == "cuda":  # there is none: the script ends where it asks for it
+        assert said == ["Torch not compiled with CUDA enabled"]
+    else:
+        assert any((found := find(text)) and found.section == section for text in said), said
     printed, said = ran(right, real)
     assert said == []
     assert printed.splitlines() == re.findall(r"  # (.*)$", right, re.MULTILINE)

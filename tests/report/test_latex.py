@@ -135,3 +135,26 @@ def test_a_hessian_entry_by_entry_has_its_lower_half_without_zeros(cli):
         rf"\frac{{\partial }}{{\partial x[{i}]}} \frac{{\partial }}{{\partial x[{j}]}}"
         for i, j in ((0, 0), (1, 0), (1, 1), (2, 2))
     ]
+
+
+@pytest.mark.parametrize(
+    ("formula", "value", "slope"),
+    [
+        ("x*x", r"x \cdot x", "2 x"),
+        ("-x*x**3*x", r"-x \cdot x^{3} x", "- 5 x^{4}"),
+        ("x*b*b", r"x b \cdot b", "b^{2}"),
+        ("x*b", "x b", "b"),
+        ("x**2*x", "x^{2} x", "3 x^{2}"),
+        ("rate*speed*x", r"\mathit{rate} \, \mathit{speed} \, x", r"\mathit{rate} \, \mathit{speed}"),
+        ("rate*x*x/b", r"\frac{\mathit{rate} \, x \cdot x}{b}", r"\frac{2 \, \mathit{rate} \, x}{b}"),
+    ],
+)
+def test_no_two_factors_look_like_one_name(cli, formula, value, slope):
+    text = cli.done("jacobian", f"y={formula}", "--wrt", "x", "-f", "latex").out
+    assert f"y &= {value}\n" in text
+    assert rf"\frac{{\partial y}}{{\partial x}} &= {slope}" + "\n" in text
+
+
+def test_a_product_with_dots_stands_in_brackets_between_dots(cli):
+    text = cli.done("backward", "y=x*x*b*rate", "--at", "x=3,b=2,rate=5", "-f", "latex").out
+    assert r" = 1 \cdot \mathit{rate} \cdot \left(x \cdot x\right) = 1 \cdot 5 \cdot 9 = 45" in text

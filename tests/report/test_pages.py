@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from gradcli.explain import weights
+
 TWO_TO_THREE = ("y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1")
 MAIN = (*TWO_TO_THREE, "--at", "x0=1,x1=2", "--v", "1,10,100")
 
@@ -447,3 +449,30 @@ def test_no_line_ends_in_a_space(cli):
     for arguments in (MAIN, (*MAIN, "--steps"), ("y=x@M", "--shape", "x=2,M=2x2", "--v", "ones", "--steps")):
         out = cli.done("backward", *arguments).out
         assert [line for line in out.splitlines() if line != line.rstrip()] == []
+
+
+def chain_of(count):
+    """Return a chain of intermediates, and two outputs whose derivatives by six inputs are long."""
+    lines = [f"t{k + 1} = tanh(t{k}) + x{k % 6}" for k in range(count)]
+    return ["t0 = x0*x1 + x2", *lines, f"y0 = t{count}*x3", f"y1 = t{count}**2"]
+
+
+@pytest.mark.parametrize(("count", "unwanted"), [(300, "_best"), (20, "_Written.where")])
+def test_formulas_that_are_too_long_for_the_page_are_not_worked_out(cli, monkeypatch, count, unwanted):
+    # Of very many operations nothing is worked out; of fewer, the entries are, and what they mention is not.
+    command = ("backward", *chain_of(count), "--v", "1,10", "--at", ",".join(f"x{k}={k + 1}" for k in range(6)))
+    shown = cli.done(*command).out
+    assert re.search(r"v +J +∂/∂x0 .*\n +1 +y0 +[-\d.e]+ ", shown)
+    monkeypatch.setattr(f"gradcli.algebra.jacobian.{unwanted}", None)
+    assert cli.done(*command).out == shown
+    assert "gradcli failed" in cli("jacobian", *chain_of(count)).err  # which needs them
+
+
+def test_the_weights_are_put_side_by_side_once_for_all_gradients(cli, monkeypatch):
+    joined = []
+    monkeypatch.setattr("gradcli.explain.gradients.flat", lambda v, flat=weights.flat: joined.append(1) or flat(v))
+    names = [f"x{k}" for k in range(50)]
+    cli.done(
+        "backward", *(f"y{k} = {x}**2" for k, x in enumerate(names)), "--v", "ones", "--at", "=1,".join(names) + "=1"
+    )
+    assert len(joined) == 1

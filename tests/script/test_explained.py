@@ -123,6 +123,25 @@ def test_a_document_holds_the_script_its_output_and_the_pages(cli, script):
     assert r"\begin{verbatim}" in cli.done("run", "-f", "latex", script(DOUBLED)).out
 
 
+@pytest.mark.parametrize(
+    ("ending", "style"), [("md", "markdown"), ("tex", "latex"), ("json", "json"), ("txt", "table"), ("log", "table")]
+)
+def test_the_ending_of_the_output_chooses_the_format(cli, script, tmp_path, ending, style):
+    found = []
+    for name, options in ((f"a.{ending}", []), ("b.txt", ["-f", style])):
+        cli.done("run", *options, "--output", str(tmp_path / name), script(DOUBLED))
+        found.append((tmp_path / name).read_text("utf-8"))
+    assert found[0] == found[1]
+    if ending in ("md", "tex", "json"):
+        refused = cli.refused("run", "-f", "table", "--output", f"a.{ending}", script(DOUBLED))
+        assert f"-f table, but the ending of `a.{ending}` says {style}" in refused
+
+
+def test_the_document_goes_to_standard_output_where_the_file_is_a_dash(cli, script):
+    whole = cli.done("run", "-f", "markdown", script(DOUBLED)).out
+    assert cli.done("run", "-f", "markdown", "--output", "-", script(DOUBLED)).out == whole
+
+
 def test_words_of_a_latex_document_are_latex(cli, script):
     code = "import torch\nx_1 = torch.tensor(3., requires_grad=True)\n(x_1**2).backward()\n"
     out = cli.done("run", "-f", "latex", script(code)).out

@@ -266,6 +266,19 @@ with tempfile.TemporaryDirectory() as d:
     print(other, other.again is other[0], other.own, other.device, other.training)
     x = torch.ones(1, 2)
     print(other[3](other[1](other[0](x))).equal(net[3](net[1](net[0](x)))), other[0].weight.requires_grad)
+# --- save and load what holds itself
+import io
+own, named = [torch.ones(2), 3], {"a": 1}
+own += [own, (own, 4)]
+named["self"] = [named, own]
+for saved in (own, named):
+    file = io.BytesIO()
+    torch.save(saved, file)
+    file.seek(0)
+    found = torch.load(file)
+    print(found, found == found)
+    inner = found if saved is own else found["self"][1]
+    print(inner is inner[2], inner[3][0] is inner, found is inner or found["self"][0] is found)
 # --- steps by the squares of gradients
 for kind in (torch.optim.Adagrad, torch.optim.Adadelta):
     for own in ({}, {"lr": 0.5, "weight_decay": 0.1}, {"lr_decay": 0.1, "initial_accumulator_value": 0.5}, {"rho": 0.8},
