@@ -163,6 +163,8 @@ LANGUAGE = [
     system("y = x^2 + 3«λ»", says="this cannot be read as an expression", mend=r"`3\*λ`"),
     system("y = x «z» + 1", says="this cannot be read as an expression", mend=r"`x\*z`"),
     system("y = sin «x»", says="this cannot be read as an expression", mend=r"`sin\(x\)`"),
+    system("y = exp(-«lambda»*t)", says="this cannot be read as an expression", mend="call it `lambda_`"),
+    system("y = w*«in» + b", says="this cannot be read as an expression", mend="call it `in_`"),
     system("y = «(x + 1)(x - 1)»", says="only functions can be called", mend=r"`\(x \+ 1\)\*\(x - 1\)`"),
     system("y = x*«x»(x + 2)", says="unknown function `x`", mend=r"`x\*\(x \+ 2\)`"),
     system("y = «|»x - 1| + 2", says="this cannot be read as an expression", mend=r"`abs\(x - 1\)`"),
