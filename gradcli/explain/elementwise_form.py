@@ -76,7 +76,7 @@ class ElementwiseForm:
     def _name(self, node: Node) -> None:
         """Make a node with a name a letter, and keep what it is."""
         formula, plain = self.own[node] = self.formulas[node], self.plain[node]
-        if formula in self.meanings:
+        if formula in self.meanings and bare(plain.shape) == bare(node.shape):
             self.equal[key(plain)] = node
         self.formulas[node], self.plain[node] = self.letter(node), node
 

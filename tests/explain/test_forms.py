@@ -170,6 +170,12 @@ def test_v_is_a_number_where_it_is_one(cli, v, form):
     assert line.startswith(f"x.grad = {form} = ")
 
 
+def test_a_number_that_was_spread_under_a_name_is_spread_again_into_another_shape(cli):
+    system = ("t=expand(a[0],2)", "y=sum(t)*sum(conv1d(expand(a[0],1,2,3),expand(z[0],1,2,2)))")  # 2*a * 8*a*z
+    out = cli.done("backward", *system, "--at", "a=[3],z=[5]", "--only", "grad").out
+    assert out.splitlines()[-2:] == ["a.grad = [480]", "z.grad = [144]"]
+
+
 def test_a_gradient_of_hundreds_of_terms_is_measured_before_it_is_written(cli):
     page = cli.done("backward", f"y = sum({'*'.join(['x'] * 400)})", "--at", "x=[1,0.5]", "--only", "grad")
     assert page.out == "x.grad = [400, 3.09807e-118]\n"
