@@ -380,10 +380,15 @@ def test_mistake(cli, mistake):
     err = cli.refused(*clean, stdin=places[0][0] if places and stdin else stdin)
     assert mistake.message in said(err)
     for _, line, column, width in places:
-        shown = "".join(c if c.isprintable() else "�" for c in line.strip("\ufeff\r"))
+        shown = "".join(c if c.isprintable() else "�" for c in line.strip("\ufeff\r").replace("\t", " "))
         assert f"\n  {shown}\n  {' ' * column}{'^' * width}\n" in err + "\n"
     # The place of the excerpt is no advice yet.
     assert re.search(mistake.way_out, re.sub(r"\n  (in --\w+|.*, line \d+):(?=\n|$)", "", said(err)))
+
+
+def test_a_tab_is_shown_as_a_space(cli):
+    told = cli.refused("jacobian", stdin="y\t=\tx\t+ sinn(x)\n")
+    assert "\n  y = x + sinn(x)\n          ^^^^" in told
 
 
 def test_carets_stand_below_letters_of_any_width(cli):
