@@ -84,8 +84,11 @@ class TableFunction(sympy.Function):  # type: ignore[misc]
         return None
 
     def _eval_evalf(self, prec: int) -> Any:
-        """Return the number, if it is one: what mpmath has under the same name may be of real numbers alone."""
-        return super()._eval_evalf(prec) if all(a.is_extended_real for a in self.args) else None
+        """Return the number, if there is one: what mpmath has under the same name may be of real numbers alone."""
+        try:
+            return super()._eval_evalf(prec) if all(a.is_extended_real for a in self.args) else None
+        except (ArithmeticError, ValueError):  # a pole
+            return None
 
 
 @cache
@@ -142,7 +145,7 @@ def apply(op: str, *args: Any) -> Any:
             return kept(op)(args[0])
         case "exp" if args[0].is_Add and len(args[0].args) > _LONG_SUM:
             return sympy.exp(args[0], evaluate=False)  # SymPy would look for logarithms among the terms
-    if not all(a.is_number for a in args):
+    if op not in SYMPY or not all(a.is_number for a in args):
         return function(op)(*args)
     number = function(op)(*args)
     return number if _is_number(number) else kept(op)(*args)
