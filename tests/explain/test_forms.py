@@ -111,6 +111,13 @@ SAME = [w[:2] for w in WRITTEN + SYSTEMS] + [
         "sum(A/norm(A))*norm(x)/norm(x)": "Ax",
         "logsumexp(x*k)/k": "xk",
         "sum(huber_loss(x, w))*k": "xwk",
+        "sum(sigmoid(expand(k, 3)) - x)*sum(x)": "xk",
+        "norm(exp(expand(k, 3)))*sum(x*w)": "xk",
+        "prod(exp(expand(k, 2, 3)), axis=0) @ x": "xk",
+        "sum(x)*logsumexp(k*ones(3))": "xk",
+        "sum(x)*(exp(expand(k, 3)) @ sin(x[0]*ones(3)))": "xk",
+        "sum(A*(x + k*ones(2, 3))[0])*sum(sin(expand(x, 2, 3)), axis=0)[1]": "Axk",
+        "sum(exp(expand(w[:1], 3)))*sum(x) + norm(expand(w[:1], 3))": "xw",
     }.items()
     for leaf in leaves
 ]
@@ -141,6 +148,22 @@ def test_it_is_worth_the_gradient(text, leaf):
     at["y.v"] = np.ones(1)
     found = evaluate(Graph.of(swept.graph.inputs, {"plain": plain, "form": form}, swept.graph.nodes), at)
     assert_allclose(np.broadcast_to(found["form"], found["plain"].shape), found["plain"], rtol=1e-12, atol=1e-14)
+
+
+@each(("text", "leaf"), SAME)
+def test_what_is_written_is_worth_the_gradient_when_it_is_typed(text, leaf):
+    swept, plain, form = gradient(text, leaf)
+    written = Notation(swept.graph.labels, implicit=True).name(form)
+    if "cofactors" in written or "prod_others" in written or " with " in written:  # for which there are other words
+        return
+    inputs = {name: n for name, n in swept.graph.inputs.items() if name != "y.v"}
+    system = text if "y=" in text else f"y = {text}"
+    typed = parse(f"{system}\ntyped = {written}", **{name: n.shape for name, n in inputs.items()})
+    random = np.random.default_rng(1)
+    at = {name: random.uniform(0.5, 2, (*n.shape, 1)) for name, n in inputs.items()}
+    expected = evaluate(Graph.of(swept.graph.inputs, {"plain": plain}), at | {"y.v": np.ones(1)})["plain"][..., 0]
+    found = evaluate(typed, at)["typed"][..., 0]
+    assert_allclose(np.broadcast_to(found, expected.shape), expected, rtol=1e-12, atol=1e-14)
 
 
 def test_a_page_has_it_first(cli):
