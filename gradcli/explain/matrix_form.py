@@ -77,7 +77,7 @@ def _read(node: Node, args: list[Term]) -> Term:
         return Term(1, body=node)
     if node.op in _SPREADING and args[0].scalar().body is None:
         return args[0].scalar()
-    if not OPERATIONS[node.op].broadcasts and node.op not in ("broadcast", "reshape"):
+    if not OPERATIONS[node.op].broadcasts and node.op != "broadcast":
         first = args[0].scalar()
         if node.op == "sum" and first.body is None and first.scalars + first.divisors and node.size:
             return first.times(Term(node.args[0].size // node.size))

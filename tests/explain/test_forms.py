@@ -113,6 +113,7 @@ SAME = [w[:2] for w in WRITTEN + SYSTEMS] + [
         "sum(huber_loss(x, w))*k": "xwk",
         "sum(sigmoid(expand(k, 3)) - x)*sum(x)": "xk",
         "norm(exp(expand(k, 3)))*sum(x*w)": "xk",
+        "sum(where(sum(x) > 0, reshape(T, 3, 2), 1)/lerp(reshape(w, 3, 1), reshape(x, 3, 1), 0.5))": "wxT",
         "prod(exp(expand(k, 2, 3)), axis=0) @ x": "xk",
         "sum(x)*logsumexp(k*ones(3))": "xk",
         "sum(x)*(exp(expand(k, 3)) @ sin(x[0]*ones(3)))": "xk",
