@@ -119,7 +119,7 @@ def _excerpt(span: Span, window: int) -> list[str]:
         column -= cut - (1 if cut else 0)
         width = min(width, window - min(column, window - 1))
     # Control characters would move the caret, or the reader's terminal.
-    line = "".join(c if c.isprintable() else "�" for c in line)
+    line = "".join(c if c.isprintable() else "�" for c in line.replace("\t", " "))
     label = span.source.label
     place = f"in {label}" if label and label.startswith("-") else f"{label}, line {number + 1}"
     head = [f"  {place}:"] if label else []

@@ -34,8 +34,6 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "maximum": max,
     "minimum": min,
     "relu": lambda x: max(x, sympy.S.Zero),
-    "and": lambda a, b: int(bool(a) and bool(b)),
-    "or": lambda a, b: int(bool(a) or bool(b)),
     "not": lambda a: int(not a),
     "max": lambda *values: max(values),
     "min": lambda *values: min(values),
@@ -45,6 +43,9 @@ _EXACT: dict[str, Callable[..., Any]] = {
         if op in ("lt", "le", "gt", "ge", "eq", "ne")
     },
 }
+
+
+_ABSORBING = {"and": sympy.S.Zero, "or": sympy.S.One}  # the condition that decides, whatever the other one is
 
 
 class Element(sympy.Symbol):  # type: ignore[misc]
@@ -76,9 +77,18 @@ class TableFunction(sympy.Function):  # type: ignore[misc]
         if cls.op == "where":
             chosen = {sympy.S.One: args[1], sympy.S.Zero: args[2]}.get(args[0])
             return args[1] if args[1] == args[2] else chosen
+        if cls.op in _ABSORBING and (known := [a for a in args if a.is_Integer]):
+            return known[0] if known[0] is _ABSORBING[cls.op] else args[args[0] is known[0]]
         if cls.op in _EXACT and all(a.is_Rational for a in args):
             return sympy.sympify(_EXACT[cls.op](*args))
         return None
+
+    def _eval_evalf(self, prec: int) -> Any:
+        """Return the number, if there is one: what mpmath has under the same name may be of real numbers alone."""
+        try:
+            return super()._eval_evalf(prec) if all(a.is_extended_real for a in self.args) else None
+        except (ArithmeticError, ValueError):  # a pole
+            return None
 
 
 @cache
@@ -135,11 +145,19 @@ def apply(op: str, *args: Any) -> Any:
             return kept(op)(args[0])
         case "exp" if args[0].is_Add and len(args[0].args) > _LONG_SUM:
             return sympy.exp(args[0], evaluate=False)  # SymPy would look for logarithms among the terms
-    if not all(a.is_number for a in args):
+    if op not in SYMPY or not all(a.is_number for a in args):
         return function(op)(*args)
     number = function(op)(*args)
-    # log(0) and the like stay as they were typed: SymPy's nan would swallow all that is added to it.
-    return kept(op)(*args) if number.has(sympy.nan, sympy.zoo, sympy.oo, sympy.AccumBounds) else number
+    return number if _is_number(number) else kept(op)(*args)
+
+
+def _is_number(found: Any) -> bool:
+    """Tell whether a number that SymPy found may stand for what was typed.
+
+    log(0) may not: SymPy's nan would swallow all that is added to it.  Nor may log(-1), which is nan here, and whose
+    square SymPy makes a real number.
+    """
+    return not found.has(sympy.nan, sympy.zoo, sympy.oo, sympy.AccumBounds) and found.is_extended_real is not False
 
 
 def _harmless(op: str, number: Any) -> bool:
@@ -155,7 +173,8 @@ def _power(base: Any, exponent: Any) -> Any:
     numbers = (f for f in sympy.Mul.make_args(base) if f.is_number and f not in (1, -1))
     if exponent.is_Rational and any(_digits(f, exponent) for f in numbers):
         return kept("pow")(base, exponent)
-    return base**exponent
+    power = base**exponent
+    return kept("pow")(base, exponent) if power.is_number and power.is_extended_real is False else power
 
 
 def _digits(number: Any, exponent: Any) -> bool:

@@ -192,7 +192,8 @@ def _from_line(line: str, number: int, outputs: Outputs) -> Named:
         items = dict(grads)
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
-            f"line {number} of standard input is not the JSON of a `gradcli backward -f json`", hint="it has no `grad`"
+            f"--v -: line {number} of standard input is not the JSON of another `gradcli backward`",
+            hint="it has no `grad`",
         ) from None
     call = _zeros(outputs)
     if not set(items) & set(call):

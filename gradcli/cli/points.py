@@ -21,7 +21,13 @@ _TYPED = 60  # characters of an option that a hint repeats
 
 def default_point(system: System) -> Named:
     """Return the default values that the system declares."""
-    return {name: array_of(build(expression, {})) for name, expression in system.defaults.items()}
+    point = {}
+    for name, declared in system.defaults.items():
+        try:
+            point[name] = array_of(declared.file or build(declared.expression, {}))
+        except InputError as error:
+            raise error.at(declared.span) from None
+    return point
 
 
 def read_shape_options(system: System, options: Sequence[str]) -> dict[str, Shape]:

@@ -90,8 +90,8 @@ def _exact(written: Callable[..., Array | None], general: Callable[..., Array], 
     found = written(*stacks)
     if found is None:
         return general(*stacks)
-    sizes = [np.abs(x).reshape(len(x), -1) for x in stacks]
-    tame = np.all([((s == 0) | ((s > 1 / _FAR) & (s < _FAR))).all(axis=1) for s in sizes], axis=0)
+    sizes = map(np.abs, stacks)
+    tame = np.all([((s == 0) | ((s > 1 / _FAR) & (s < _FAR))).all(axis=(1, 2)) for s in sizes], axis=0)
     if not tame.all():
         found[~tame] = general(*(x[~tame] for x in stacks))
     return found

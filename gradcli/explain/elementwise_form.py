@@ -19,7 +19,7 @@ import sympy
 from gradcli.algebra.display import READABLE, length, tidy
 from gradcli.engine.evaluate import values_of
 from gradcli.explain.elementwise_rules import RULES, USUAL, Formula, key
-from gradcli.graph.construct import broadcast, reshape
+from gradcli.graph.construct import reshape, spread
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Constant, Exact, Node, const, elementwise
 from gradcli.graph.shapes import Shape, bare
@@ -76,7 +76,7 @@ class ElementwiseForm:
     def _name(self, node: Node) -> None:
         """Make a node with a name a letter, and keep what it is."""
         formula, plain = self.own[node] = self.formulas[node], self.plain[node]
-        if formula in self.meanings:
+        if formula in self.meanings and bare(plain.shape) == bare(node.shape):
             self.equal[key(plain)] = node
         self.formulas[node], self.plain[node] = self.letter(node), node
 
@@ -155,7 +155,7 @@ class ElementwiseForm:
             return const(self.exact(formula), like.shape)
         if formula in self.meanings:
             whole = self.meanings[formula]  # of which the node may be an element
-            return self._spread(whole, like) if whole.size <= like.size else plain
+            return spread(whole, like.shape) if whole.size <= like.size else plain
         if length(formula) > 2 * READABLE:
             return plain
         found = self.written(formula, like)
@@ -163,11 +163,7 @@ class ElementwiseForm:
 
     def written(self, formula: Formula, like: Node) -> Node:
         """Return the shortest form of a formula, in the shape of a node."""
-        return self._spread(min(map(self.node, self._forms(formula)), key=self._size), like)
-
-    def _spread(self, form: Node, like: Node) -> Node:
-        same = bare(form.shape) == bare(like.shape)
-        return reshape(form, like.shape) if same else broadcast(form, like.shape)
+        return spread(min(map(self.node, self._forms(formula)), key=self._size), like.shape)
 
     def _size(self, node: Node) -> int:
         """Return how many operations are read in the text of a node; what broadcasts is not written."""

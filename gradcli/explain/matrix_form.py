@@ -12,9 +12,13 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 
+from gradcli.graph.construct import spread
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Exact, Node, const, fold
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.shapes import broadcast_shapes
 
+_SPREADING = ("broadcast", "reshape", "transpose", "index", "diagonal")  # of what is the same everywhere
 _LINEAR = ("sum", "transpose", "broadcast", "reshape", "index", "put", "diagonal", "trace", "cumsum")
 
 
@@ -71,15 +75,34 @@ def _read(node: Node, args: list[Term]) -> Term:
         return Term(node.value)
     if not node.args:
         return Term(1, body=node)
-    spread = node.op in ("broadcast", "reshape")
-    if spread and args[0].scalar().body is None:
+    if node.op in _SPREADING and args[0].scalar().body is None:
         return args[0].scalar()
+    if not OPERATIONS[node.op].broadcasts and node.op != "broadcast":
+        first = args[0].scalar()
+        if node.op == "sum" and first.body is None and first.scalars + first.divisors and node.size:
+            return first.times(Term(node.args[0].size // node.size))
+        args = [_whole(a, own) for a, own in zip(args, node.args, strict=True)]
     if node.op in _LINEAR and args[0].body is not None:
         body = args[0].body
         return replace(args[0], body=_transposed(body, node) if node.op == "transpose" else replace(node, args=(body,)))
     rule = _RULES.get(node.op)
     found = rule(node, *args) if rule is not None else None
-    return found or Term(1, body=replace(node, args=tuple(map(_written, args, node.args))))
+    if found:
+        return found
+    parts = tuple(map(_written, args, node.args))
+    return Term(1, body=_of(node, *parts) if OPERATIONS[node.op].broadcasts else replace(node, args=parts))
+
+
+def _of(node: Node, *args: Node) -> Node:
+    """Return an elementwise node of other arguments; of what was spread it is as small as what was spread."""
+    return replace(node, args=args, shape=broadcast_shapes([a.shape for a in args]))
+
+
+def _whole(term: Term, like: Node) -> Term:
+    """Return a term whose body has the shape of its node, for what counts its elements."""
+    if term.body is not None:
+        return replace(term, body=spread(term.body, like.shape))
+    return Term(1, body=spread(_written(term, like), like.shape)) if term.scalars + term.divisors else term
 
 
 def _written(term: Term, like: Node) -> Node:
@@ -125,7 +148,7 @@ def _mul(node: Node, a: Term, b: Term) -> Term:
     product = a.times(b)
     if a.body is None or b.body is None:
         return replace(product, body=a.body or b.body)
-    return replace(product, body=_power_product(a.body, b.body) or Node("mul", (a.body, b.body), node.shape))
+    return replace(product, body=_power_product(a.body, b.body) or _of(node, a.body, b.body))
 
 
 def _power_product(a: Node, b: Node) -> Node | None:
@@ -150,7 +173,7 @@ def _div(node: Node, a: Term, b: Term) -> Term | None:
     quotient = a.times(Term(inverse, b.divisors, b.scalars))
     if b.body is None:
         return quotient
-    return replace(quotient, body=Node("div", (a.body or const(1, node.shape), b.body), node.shape))
+    return replace(quotient, body=_of(node, a.body or const(1), b.body))
 
 
 def _pow(node: Node, a: Term, b: Term) -> Term | None:
@@ -162,7 +185,7 @@ def _pow(node: Node, a: Term, b: Term) -> Term | None:
         return None
     base, inner = _power(a.body)
     power = int(exponent) * inner
-    return Term(number, body=base if power == 1 else replace(node, args=(base, const(power))))
+    return Term(number, body=base if power == 1 else _of(node, base, const(power)))
 
 
 def _matmul(node: Node, a: Term, b: Term) -> Term | None:
@@ -192,10 +215,10 @@ def _where(node: Node, condition: Term, a: Term, b: Term) -> Term | None:
     if condition.body is None or b.body is None:
         return None
     if a.body is not None and (a.number, a.scalars, a.divisors) == (b.number, b.scalars, b.divisors):
-        return replace(b, body=replace(node, args=(condition.body, a.body, b.body)))
+        return replace(b, body=_of(node, condition.body, a.body, b.body))
     if a.body is not None or a.number:
         return None
-    return replace(b, body=replace(node, args=(condition.body, const(0), b.body)))
+    return replace(b, body=_of(node, condition.body, const(0), b.body))
 
 
 def _add(node: Node, a: Term, b: Term, sign: int = 1) -> Term | None:

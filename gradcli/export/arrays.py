@@ -73,9 +73,13 @@ class ArrayWriter:
         self.fresh = fresh_names({*self.function.names.values(), *self.function.results})
         inputs = set(self.function.arguments.values())
         self.varying: set[Node] = set()  # nodes that differ from point to point
+        self.numbers: set[Node] = set()  # which are Python's, and no arrays
         for node in self.function.nodes:
             if node in inputs or any(a in self.varying for a in node.args):
                 self.varying.add(node)
+            plain = node.op in ("const", "neg") or (node.op in _INFIX and self.language.rules.get(node.op) == "infix")
+            if plain and not node.shape and self.numbers.issuperset(node.args):
+                self.numbers.add(node)
         self.uses_points = False
         self.result_names = {n: name for name, n in self.function.results.items()}
 
@@ -170,7 +174,7 @@ class ArrayWriter:
 
     def argument(self, node: Node, found: Text) -> Text:
         """Return an argument of a function."""
-        return Text(self.language.scalar(found)) if node.op == "const" and not node.shape else found
+        return Text(self.language.scalar(found)) if node in self.numbers else found
 
     def constant(self, node: Node) -> Text:
         """Return a number, or an array of numbers."""

@@ -196,7 +196,7 @@ def _scalar(text: str) -> str:
 
 
 def _result(w: ArrayWriter, node: Node, text: str) -> str:
-    return _scalar(text) if node.op == "const" and not node.shape else text
+    return _scalar(text) if node in w.numbers else text
 
 
 LANGUAGE = ArrayLanguage("torch", RULES, _array, _result, _scalar)

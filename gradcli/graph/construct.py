@@ -10,7 +10,7 @@ from operator import mul
 from gradcli.errors import InputError
 from gradcli.graph.dtypes import DType, summed
 from gradcli.graph.node import Constant, Exact, Node, cast, compare, const, elementwise, is_const, lift
-from gradcli.graph.shapes import Shape, broadcast_shapes, check_size, size_of
+from gradcli.graph.shapes import Shape, bare, broadcast_shapes, check_size, size_of
 
 # A slice with known ends is a range: hashable, and its length is its size.
 Index = tuple[int | range | None, ...]
@@ -252,6 +252,12 @@ def broadcast(x: Node, shape: Shape) -> Node:
     if x.value is not None:
         return const(x.value, shape, x.dtype)
     return x if x.shape == shape else Node("broadcast", (x,), shape, (shape,))
+
+
+def spread(x: Node, shape: Shape) -> Node:
+    """Return the array broadcast to the shape, in which axes of size 1 in front may be fewer than before."""
+    inner = bare(x.shape)
+    return reshape(x, shape) if inner == bare(shape) else broadcast(reshape(x, inner), shape)
 
 
 def sum_to(g: Node, shape: Shape) -> Node:

@@ -142,9 +142,8 @@ def _total(terms: list[Node]) -> Node:
 def _pull(node: Node, adjoint: Node, active: set[Node]) -> list[Pass]:
     """Return the passes from one node to its active arguments."""
     steps: list[Pass] = []
-    if not node.args:
+    if not node.args or not (row := OPERATIONS[node.op]).passes_on:  # it is wanted itself
         return steps
-    row = OPERATIONS[node.op]
     if row.broadcasts:
         for i, argument in enumerate(node.args):
             if argument in active:

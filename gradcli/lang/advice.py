@@ -50,6 +50,8 @@ _DEFINED = re.compile(rf"({NAME})\s*\([^()]*\)\s*$")
 _SHOWN = 40  # characters of a text that is shown in advice
 _SHORT = 20  # characters of an argument that is shown in advice
 _NEAR = 60  # characters before and behind the place of a mistake that are looked at
+# Words of Python's with a use in expressions, where nobody takes them for names.
+_IN_USE = {"and", "or", "not", "if", "else", "for", "True", "False", "None"}
 _OPERATORS = {"&&": "and", "||": "or", "=>": ">=", "=<": "<=", "<>": "!="}
 
 
@@ -157,6 +159,8 @@ def spelling(text: str, place: int) -> str | None:
     'a product is written with `*`: `2*x`'
     >>> spelling("2*|x|", 2)
     'an absolute value is written `abs(x)`'
+    >>> spelling("exp(-lambda*t)", 11)
+    "`lambda` is a word of Python's: call it `lambda_`"
     """
     start = max(0, place - _NEAR)
     text, place = text[start : place + _NEAR], place - start
@@ -171,7 +175,11 @@ def spelling(text: str, place: int) -> str | None:
         return "a factorial is written `gamma(n + 1)`"
     if rest.startswith("=") and (defined := _DEFINED.search(text[:place])):
         return f"a name stands alone on the left: `{defined.group(1)} = …`"
-    return next((_pair(*filter(None, p.groups())) for p in _PAIR.finditer(text) if p.start() <= place < p.end()), None)
+    pair = next((p for p in _PAIR.finditer(text) if p.start() <= place < p.end()), None)
+    if pair:
+        return _pair(*filter(None, pair.groups()))
+    taken = (word for word in re.findall(NAME, text) if keyword.iskeyword(word) and word not in _IN_USE)
+    return next((f"`{word}` is a word of Python's: call it `{word}_`" for word in taken), None)
 
 
 def _pair(a: str, b: str) -> str | None:

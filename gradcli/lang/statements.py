@@ -12,6 +12,7 @@ import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from gradcli.errors import InputError, Source, Span
@@ -65,6 +66,7 @@ class Statement(NamedTuple):
     expression: Expression
     start: int  # of the name; of the whole where there is none
     end: int
+    file: Path | None = None  # which has the value of an input
 
     @property
     def span(self) -> Span:
@@ -83,11 +85,27 @@ def read_statements(source: Source) -> list[Statement]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python's advice about `3(x)` is not for our users
         heads = [_head(source, text, start) for text, start in split(source)]
-        trees = _trees([_seen(head[0]) for head in heads])
+        files = [file_named(h[0], Span(source, h[1], h[1] + len(h[0]))) if h[4] else None for h in heads]
+        texts = [head[0] if file is None else "0" for head, file in zip(heads, files, strict=True)]
         return [
-            Statement(name, key, declares, _parse(source, body, offset, tree), first, last)
-            for (body, offset, name, key, declares, first, last), tree in zip(heads, trees, strict=True)
+            Statement(name, key, declares, _parse(source, text, offset, tree), first, last, file)
+            for (_, offset, name, key, declares, first, last), file, text, tree in zip(
+                heads, files, texts, _trees(list(map(_seen, texts))), strict=True
+            )
         ]
+
+
+def file_named(value: str, span: Span) -> Path | None:
+    """Return the file that a value names, or None for one that is typed.
+
+    >>> str(file_named("@x.npy", Span(Source("@x.npy"), 0, 6)))
+    'x.npy'
+    """
+    if not value.startswith("@"):
+        return None
+    if len(value) == 1 or "\0" in value:
+        raise InputError("a file's name is missing", span, "for example @x.npy")
+    return Path(value[1:])
 
 
 def read_expression(source: Source, start: int = 0, end: int | None = None) -> Expression:

@@ -33,7 +33,7 @@ class System:
     """
 
     statements: tuple[Statement, ...]
-    defaults: Mapping[str, Expression]
+    defaults: Mapping[str, Statement]  # that declare inputs
     uses: Mapping[str, Span]
     assigned: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -165,7 +165,7 @@ def read_system(sources: Iterable[Source]) -> System:
     assigned = _assigned(statements)
     uses, read = _uses(statements, assigned)
     outputs = tuple(n for n in assigned if n not in read)
-    defaults = {s.name or "": s.expression for s in statements if s.declares}
+    defaults = {s.name or "": s for s in statements if s.declares}
     if not all(map(str.isascii, assigned.keys() | uses.keys() | defaults.keys())):
         _check_looks({s.name or "": s.span for s in statements} | dict(uses))
     inferred = _inferred(statements, uses) if any("[" in source.text for source in sources) else {}

@@ -15,7 +15,7 @@ from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, check_size
 from gradcli.lang.builder import build
 from gradcli.lang.characters import check_characters
-from gradcli.lang.statements import check_name, read_expression, read_key
+from gradcli.lang.statements import check_name, file_named, read_expression, read_key
 from gradcli.vocabulary import CONSTANTS
 
 Value = Node | Path
@@ -201,10 +201,8 @@ def _once(assignments: list[Assignment], hint: str) -> list[Assignment]:
 
 def _value(source: Source, start: int, end: int) -> Value:
     text = source.text[start:end].strip()
-    if text.startswith("@"):
-        if len(text) == 1 or "\0" in text:
-            raise InputError("a file's name is missing", Span(source, start, end), "for example @x.npy")
-        return Path(text[1:])
+    if file := file_named(text, Span(source, start, end)):
+        return file
     expression = read_expression(source, start, end)
     if expression.names:
         free = [n for n in expression.names if n.id not in CONSTANTS]

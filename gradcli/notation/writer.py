@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple
 
 from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.shapes import bare, broadcast_shapes
+from gradcli.graph.shapes import Shape, bare, broadcast_shapes
 
 
 class Binds(IntEnum):
@@ -45,6 +46,7 @@ class Writer:
         """`implicit` leaves out what broadcasting does by itself."""
         self.names = names
         self.implicit = implicit
+        self.explicit: set[Node] = set()  # what broadcasts, and is written all the same
 
     def known(self, node: Node) -> str | None:
         """Return a node's name as it is written, if it has one."""
@@ -60,12 +62,37 @@ class Writer:
 
     def written(self, node: Node) -> Written:
         """Return what a node computes, and how tightly that binds."""
-        inner = spread_argument(node) if self.implicit and node not in self.names else None
-        lines_up = inner is not None and (node.op == "broadcast" or bare(node.shape) == bare(inner.shape))
-        if inner is not None and (lines_up or not self.typed):
+        if (inner := self._left_out(node)) is not None:
             known = self.known(inner)
             return self.written(inner) if known is None else Written(known)
+        if self.implicit and node.args and node.op != "broadcast" and not OPERATIONS[node.op].broadcasts:
+            node = replace(node, args=tuple(map(self._spread, node.args)))
         return self.rules[node.op](self, node)
+
+    def _left_out(self, node: Node) -> Node | None:
+        """Return what stands for a node that broadcasting does by itself."""
+        inner = (
+            spread_argument(node) if self.implicit and node not in self.names and node not in self.explicit else None
+        )
+        lines_up = inner is not None and (node.op == "broadcast" or bare(node.shape) == bare(inner.shape))
+        return inner if lines_up or not self.typed else None
+
+    def _spread(self, node: Node) -> Node:
+        """Return an argument whose elements are counted, with its broadcasting written if its text lacks it."""
+        shape = self._shape(node)
+        if bare(shape) == bare(node.shape) and (shape or not node.shape):
+            return node
+        spread = Node("broadcast", (node,), node.shape, (node.shape,))
+        self.explicit.add(spread)
+        return spread
+
+    def _shape(self, node: Node) -> Shape:
+        """Return the shape of what is written of a node."""
+        if (inner := self._left_out(node)) is not None:
+            return self._shape(inner)
+        if node in self.names or not node.args or not OPERATIONS[node.op].broadcasts:
+            return node.shape
+        return broadcast_shapes(list(map(self._shape, self.plain(node))))
 
     def operand(self, node: Node, binds: Binds, first: bool = True, last: bool = True) -> Written:
         """Return an operand, in brackets if it binds less tightly, begins with a sign behind another, or has no end."""

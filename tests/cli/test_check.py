@@ -159,6 +159,14 @@ def test_a_corner_decides_nothing(cli):
     assert "corner" in outcome.objects[0]["why"]
 
 
+@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("system", ["y=1/det(expand(x,{n},{n}))", "y=sum(inv(expand(x,{n},{n})))"])
+def test_a_matrix_that_is_singular_everywhere_leaves_no_point_to_decide_at(cli, system, size):
+    outcome = cli("check", system.format(n=size), "dy/dx=1", "-f", "json")
+    assert outcome.objects[0]["verdict"] == "undecided"
+    assert "no point was found" in outcome.objects[0]["why"]
+
+
 def test_domains_are_found(cli):
     system = ("f=sqrt(x-1000)*asin(y)*log(-z)", "df/dx=asin(y)*log(-z)/(3*sqrt(x-1000))")
     (found,) = cli("check", *system, "-f", "json").objects

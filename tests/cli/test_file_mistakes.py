@@ -125,6 +125,11 @@ def test_json_on_standard_input(cli, stdin, says):
     assert says in cli.refused("backward", "y=x**2", "--at", "x=1", "--v", "-", stdin=stdin)
 
 
+def test_what_is_no_json_is_told_of_v_and_not_of_the_format(cli):
+    told = cli.refused("backward", "y=x**2", "--at", "x=1", "--v", "-", "-f", "json", stdin="{}")
+    assert "\n  in --v:\n  -\n  ^\n" in told
+
+
 def test_formulas_are_no_cotangent(cli):
     formulas = cli.done("backward", "y=h**2", "-f", "json").out
     assert "--at" in cli.refused("backward", "h=x", "--at", "x=1", "--v", "-", stdin=formulas)

@@ -192,6 +192,7 @@ FORMULAS = [
     "erf(x)+erfc(z)+gamma(x)+lgamma(z)+digamma(x)",
     "where(x>z,x**2,z**2)+Piecewise((x,x<1),(z*x,True))",
     "where((x>0)&(z<1)|~(x<z),x*z,3)+clamp(x*z,0,1)",
+    "where((1<2)&(x>z),x**2,z**2)+where((x>z)|(1>2),x*z,z)+where(~((1>2)&(x>z)),x**3,z)",
     "mod(x*z,0.75)+floor(x)*z+heaviside(x)*z",
     "0.1*x+x/3-1e-7*z+1e300*x*z",
     "e**x+pi**z",
@@ -240,6 +241,16 @@ def test_names_that_formulas_make_up_are_not_the_users(cli):
     assert made_up
     for name in made_up[:3]:
         assert name not in cli.json("jacobian", *deep(name))["where"]
+
+
+@pytest.mark.parametrize(
+    "nan",
+    ["sqrt(-2)**2", "log(-1)**2", "(-2)**0.5*x", "sin(asin(2))", "hypot(hypot(x,acosh(1/2)),z)", "atan2(0,log(-1))"],
+)
+def test_what_is_no_real_number_is_none_in_formulas(cli, nan):
+    found = cli.json("jacobian", f"y=x*{nan}+x*z", *XZ)
+    assert found["value"]["y"] == "NaN"
+    assert (found["jacobian"][0][0], *typed_back(cli, found, found["symbolic"][0][0])) == ("NaN", "NaN")
 
 
 @pytest.mark.parametrize("formula", ["-sin(x)", "-x**2", "-2*x", "-(x + 1)"])

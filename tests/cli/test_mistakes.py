@@ -163,6 +163,8 @@ LANGUAGE = [
     system("y = x^2 + 3«λ»", says="this cannot be read as an expression", mend=r"`3\*λ`"),
     system("y = x «z» + 1", says="this cannot be read as an expression", mend=r"`x\*z`"),
     system("y = sin «x»", says="this cannot be read as an expression", mend=r"`sin\(x\)`"),
+    system("y = exp(-«lambda»*t)", says="this cannot be read as an expression", mend="call it `lambda_`"),
+    system("y = w*«in» + b", says="this cannot be read as an expression", mend="call it `in_`"),
     system("y = «(x + 1)(x - 1)»", says="only functions can be called", mend=r"`\(x \+ 1\)\*\(x - 1\)`"),
     system("y = x*«x»(x + 2)", says="unknown function `x`", mend=r"`x\*\(x \+ 2\)`"),
     system("y = «|»x - 1| + 2", says="this cannot be read as an expression", mend=r"`abs\(x - 1\)`"),
@@ -382,10 +384,15 @@ def test_mistake(cli, mistake):
     err = cli.refused(*clean, stdin=places[0][0] if places and stdin else stdin)
     assert mistake.message in said(err)
     for _, line, column, width in places:
-        shown = "".join(c if c.isprintable() else "�" for c in line.strip("\ufeff\r"))
+        shown = "".join(c if c.isprintable() else "�" for c in line.strip("\ufeff\r").replace("\t", " "))
         assert f"\n  {shown}\n  {' ' * column}{'^' * width}\n" in err + "\n"
     # The place of the excerpt is no advice yet.
     assert re.search(mistake.way_out, re.sub(r"\n  (in --\w+|.*, line \d+):(?=\n|$)", "", said(err)))
+
+
+def test_a_tab_is_shown_as_a_space(cli):
+    told = cli.refused("jacobian", stdin="y\t=\tx\t+ sinn(x)\n")
+    assert "\n  y = x + sinn(x)\n          ^^^^" in told
 
 
 def test_carets_stand_below_letters_of_any_width(cli):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,6 +86,25 @@ def test_a_declared_input_has_its_shape(cli):
     found = cli.json("backward", "--v", "ones", stdin="input x = [1, 2]\ninput M = [[1,2],[3,4]]\ny = x @ M\n")
     assert found["value"] == {"y": [7, 10]}
     assert found["grad"] == {"M": [[1, 1], [2, 2]], "x": [3, 7]}
+
+
+@pytest.mark.parametrize(("file", "text"), [("M.csv", "1,2\n3,4\n"), ("a b (1).csv", "1,2\n3,4\n")])
+def test_a_declared_input_may_have_the_value_of_a_file(cli, own_folder, file, text):
+    Path(file).write_text(text)
+    system = f"input x = [1, 2]; input M = @{file}  # a matrix\ny = x @ M\n"
+    found = cli.json("backward", "--v", "ones", stdin=system)
+    assert (found["value"], found["grad"]) == ({"y": [7, 10]}, {"M": [[1, 1], [2, 2]], "x": [3, 7]})
+    assert cli.json("backward", "--v", "ones", "--at", "M=[[0,0],[0,1]]", stdin=system)["value"] == {"y": [0, 2]}
+    Path("points.csv").write_text("x[0],x[1]\n1,2\n")
+    points = cli.done("backward", "--points", "points.csv", "--wrt", "x", "--v", "ones", stdin=system)
+    assert points.out.splitlines()[1] == "3.0,7.0"
+
+
+def test_a_file_that_a_declared_input_lacks_is_told_in_its_place(cli):
+    told = cli.refused("backward", stdin="input x = @nosuch.npy\ny = sum(x)\n")
+    assert "`nosuch.npy` cannot be read" in told
+    assert "standard input, line 1" in told
+    assert "a file's name is missing" in cli.refused("backward", stdin="input x = @\ny = sum(x)\n")
 
 
 @pytest.mark.parametrize(

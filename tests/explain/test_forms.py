@@ -111,6 +111,14 @@ SAME = [w[:2] for w in WRITTEN + SYSTEMS] + [
         "sum(A/norm(A))*norm(x)/norm(x)": "Ax",
         "logsumexp(x*k)/k": "xk",
         "sum(huber_loss(x, w))*k": "xwk",
+        "sum(sigmoid(expand(k, 3)) - x)*sum(x)": "xk",
+        "norm(exp(expand(k, 3)))*sum(x*w)": "xk",
+        "sum(where(sum(x) > 0, reshape(T, 3, 2), 1)/lerp(reshape(w, 3, 1), reshape(x, 3, 1), 0.5))": "wxT",
+        "prod(exp(expand(k, 2, 3)), axis=0) @ x": "xk",
+        "sum(x)*logsumexp(k*ones(3))": "xk",
+        "sum(x)*(exp(expand(k, 3)) @ sin(x[0]*ones(3)))": "xk",
+        "sum(A*(x + k*ones(2, 3))[0])*sum(sin(expand(x, 2, 3)), axis=0)[1]": "Axk",
+        "sum(exp(expand(w[:1], 3)))*sum(x) + norm(expand(w[:1], 3))": "xw",
     }.items()
     for leaf in leaves
 ]
@@ -143,6 +151,22 @@ def test_it_is_worth_the_gradient(text, leaf):
     assert_allclose(np.broadcast_to(found["form"], found["plain"].shape), found["plain"], rtol=1e-12, atol=1e-14)
 
 
+@each(("text", "leaf"), SAME)
+def test_what_is_written_is_worth_the_gradient_when_it_is_typed(text, leaf):
+    swept, plain, form = gradient(text, leaf)
+    written = Notation(swept.graph.labels, implicit=True).name(form)
+    if "cofactors" in written or "prod_others" in written or " with " in written:  # for which there are other words
+        return
+    inputs = {name: n for name, n in swept.graph.inputs.items() if name != "y.v"}
+    system = text if "y=" in text else f"y = {text}"
+    typed = parse(f"{system}\ntyped = {written}", **{name: n.shape for name, n in inputs.items()})
+    random = np.random.default_rng(1)
+    at = {name: random.uniform(0.5, 2, (*n.shape, 1)) for name, n in inputs.items()}
+    expected = evaluate(Graph.of(swept.graph.inputs, {"plain": plain}), at | {"y.v": np.ones(1)})["plain"][..., 0]
+    found = evaluate(typed, at)["typed"][..., 0]
+    assert_allclose(np.broadcast_to(found, expected.shape), expected, rtol=1e-12, atol=1e-14)
+
+
 def test_a_page_has_it_first(cli):
     shapes = ("--shape", "X=5x3,w=3,t=5", "--wrt", "w")
     assert cli.done("backward", "L=sum((X@w-t)**2)", *shapes, "--only", "grad").out == "w.grad = 2*X.T @ (X @ w - t)\n"
@@ -168,6 +192,12 @@ def test_a_network_has_its_adjoints(cli):
 def test_v_is_a_number_where_it_is_one(cli, v, form):
     (line,) = cli.done("backward", "y=x**2", "--shape", "x=3", "--v", v, "--only", "grad").out.splitlines()
     assert line.startswith(f"x.grad = {form} = ")
+
+
+def test_a_number_that_was_spread_under_a_name_is_spread_again_into_another_shape(cli):
+    system = ("t=expand(a[0],2)", "y=sum(t)*sum(conv1d(expand(a[0],1,2,3),expand(z[0],1,2,2)))")  # 2*a * 8*a*z
+    out = cli.done("backward", *system, "--at", "a=[3],z=[5]", "--only", "grad").out
+    assert out.splitlines()[-2:] == ["a.grad = [480]", "z.grad = [144]"]
 
 
 def test_a_gradient_of_hundreds_of_terms_is_measured_before_it_is_written(cli):

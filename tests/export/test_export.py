@@ -106,6 +106,13 @@ def test_larger_systems(to, tmp_path):
     compare(to, [made(to, text, shapes, what) for text, shapes in LARGER], tmp_path)
 
 
+def test_functions_of_pytorch_get_no_numbers_of_pythons(tmp_path):
+    file = made("torch", "y = sort(-expand(x, 2, 2), axis=1)", {"x": ()}, ("value", "jacobian"))
+    assert "torch.broadcast_to(torch.tensor(-1.0, dtype=torch.float64), (2, 2))" in file.text
+    if is_there("torch"):
+        compare("torch", [file], tmp_path)
+
+
 def test_hessians_of_larger_systems(to, tmp_path):
     text = "L = sum(exp(sin(x))*x[::-1]) + prod(x[:4]) + sum(W @ x)**2"
     compare(to, [made(to, text, {"x": (20,), "W": (3, 20)}, SCALAR)], tmp_path)

@@ -68,6 +68,15 @@ def test_what_is_retained_is_wanted():
     assert [f"{p.node.op} {labels[p.argument]}" for p in swept.passes] == ["mul k", "mul z", "sin h"]
 
 
+def test_what_passes_nothing_on_may_be_retained():
+    graph = parse("h = detach(x**2); y = h*x")
+    swept = sweep(graph, ["x"], ["h", "y"])
+    labels = graph.labels
+    assert [f"{p.node.op} {labels[p.argument]}" for p in swept.passes] == ["mul h", "mul x"]
+    found = evaluate(swept.graph, {"x": np.full(1, 3.0), "y.v": np.ones(1)})
+    assert [float(g[0]) for g in found.values()] == [9, 3, 1]
+
+
 def test_a_leaf_that_nothing_reads_has_the_gradient_0():
     swept = sweep(parse("y = where(x > 0, 1, 2)*z"), ["x", "z"])
     grads = evaluate(swept.graph, {"x": np.ones(1), "z": np.ones(1), "y.v": np.full(1, 5.0)})
