@@ -1,6 +1,7 @@
 """Roots, powers of e, sines and cosines of float32 numbers as PyTorch has them from MKL on processors of AMD's.
 
 Not all are rounded correctly: one root in six is off by a digit, one power of e in a hundred, one sine in twenty.
+On Intel's processors with AVX-512, where one root in two hundred is, roots and powers are rounded correctly.
 Source: the results that PyTorch 2.13 printed for all numbers of several ranges, to which the roundings and the
 coefficients were fitted; reciprocal_roots.txt has what the processor's instruction `rsqrtps` gives.
 """
@@ -14,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.kernels.rounding import Array
+from gradcli.kernels.processor import IS_INTEL
+from gradcli.kernels.rounding import Array, wide
 
 _CELL = math.log(2) / 128
 _CELL_HIGH = np.float32(round(_CELL * 2**16) / 2**16)  # its multiples are exact, having few digits
@@ -39,6 +41,8 @@ def exp(x: Array) -> Array:
     """
     if x.dtype != np.float32:
         return np.exp(x)
+    if IS_INTEL:
+        return wide(np.exp, x)
     normal = abs(x) < _NORMAL
     within = np.where(normal, x, 0)
     cells = np.rint(within * np.float32(1 / _CELL))
@@ -72,7 +76,7 @@ def sqrt(x: Array) -> Array:
     >>> int((sqrt(x) != np.sqrt(x)).sum()), float(sqrt(x[3]))
     (282, 2.0)
     """
-    if x.dtype != np.float32:
+    if x.dtype != np.float32 or IS_INTEL:
         return np.sqrt(x)
     bits = x.view(np.int32)
     power = (bits >> 23) - 127

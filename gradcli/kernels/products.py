@@ -8,12 +8,14 @@ memory, sixteen bytes being a vector.
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from gradcli.kernels.processor import Threads
-from gradcli.kernels.rounding import Array
+from gradcli.kernels import intel
+from gradcli.kernels.processor import IS_INTEL, Threads
+from gradcli.kernels.rounding import Array, fused
 from gradcli.kernels.sums import folded, in_lanes, in_order, products_in_order
 
 _ROWS, _COLUMNS = 4, 12  # from which on each product is added with one rounding
@@ -34,7 +36,7 @@ def product(a: Array, b: Array) -> Array:
 
 def _product(a: Array, b: Array) -> Array:
     if a.ndim == b.ndim == 1:
-        return np.asarray(_dot(a * b))
+        return np.asarray(intel.dot(a, b) if IS_INTEL else _dot(a * b))
     if a.size * b.size and a.ndim == b.ndim == 3:
         return _of_stacks(a, b)
     if a.ndim > 2 or b.ndim > 2 or not a.size * b.size:
@@ -55,6 +57,8 @@ def _of_stacks(a: Array, b: Array) -> Array:
 def sum_with_product(c: Array, a: Array, b: Array) -> Array:
     """Return c plus the product of two matrices: PyTorch has MKL add the terms to what is there."""
     rows, columns = len(a), b.shape[1]
+    if IS_INTEL:
+        return np.asarray(_of_intel(a, b, c))
     if not is_fused(a, b):
         return _product(a, b) + c
     first = np.broadcast_to(c, (rows, columns)).astype(a.dtype)
@@ -79,6 +83,8 @@ def _of_matrices(a: Array, b: Array) -> Array:
     (rows, inner), columns = a.shape, b.shape[1]
     if inner == 1:
         return a * b
+    if IS_INTEL:
+        return np.asarray(_of_intel(a, b, None))
     if is_fused(a, b):
         return _fused_but_edges(a, b) if _has_edges(a, b) else _fused(a, b)
     return np.asarray(np.matmul(a, b)) if rows * inner * columns > _MOST else _rounded_first(a, b)
@@ -96,6 +102,41 @@ def _has_edges(a: Array, b: Array) -> bool:
     (rows, inner), columns = a.shape, b.shape[1]
     is_shared = Threads.count > 1 and rows <= _COLUMNS and (inner > 16 or (inner > 4 and columns > 16))
     return a.dtype == np.float64 or is_shared
+
+
+# On processors of Intel's
+
+
+def _of_intel(a: Array, b: Array, c: Array | None) -> Any:
+    """Return a product as MKL makes it on Intel's processors, added to c."""
+    (rows, inner), columns = a.shape, b.shape[1]
+    more: Any = 0 if c is None else c
+    if min(rows, columns) == 1:
+        is_row = rows == 1 < columns
+        matrix, vector = (b.T, a[0]) if is_row else (a, b[:, 0])
+        in_rows = turned(b) if is_row else not turned(a)
+        if rows == columns:
+            in_rows = a.itemsize not in (a.strides[0], b.strides[1])
+        own = more if c is None else np.broadcast_to(c, (rows, columns)).reshape(-1)
+        found = intel.rows(matrix, vector) + own if in_rows else intel.columns(matrix.T, vector, own)
+        return found.reshape(rows, columns)
+    if inner == 1:
+        return fused(a, b, more)
+    is_long, few = (
+        rows < 16 and inner >= 24 * rows,
+        {2: 16, 3: 11}.get(columns, columns if inner <= columns < 12 else 0),
+    )
+    if a.itemsize == 8:
+        is_long, few = False, 4
+    if turned(b) and not turned(a) and (is_long or rows < few):
+        return intel.in_lanes(a, b, is_long) + more
+    if rows * inner * columns > _MOST and not _adds_in_order(a.dtype):
+        return np.asarray(np.matmul(a, b) + more)
+    ends = [0]
+    while (left := inner - ends[-1]) > 0:
+        most = 2 * _BLOCK
+        ends.append(ends[-1] + (left if left <= most else -(-left // 2) if left <= 2 * most else most))
+    return sum((chain(a[:, i:j], b[i:j]) for i, j in pairwise(ends)), more)
 
 
 # Terms that are added without being rounded before

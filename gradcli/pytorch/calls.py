@@ -150,7 +150,7 @@ class Parameters:
         self.rest = next((p.name for p in found if p.kind is p.VAR_POSITIONAL), "")
         self.required = [p.name for p in found if p.default is p.empty and p.name != "times"]
         # What PyTorch calls them.
-        self.said = {n: {"y": "other", "b": "other", "axes": "dims"}.get(n, n) for n in self.kinds}
+        self.said = {n: {"y": "other", "b": "other", "axes": "dims", "times": "dims"}.get(n, n) for n in self.kinds}
         self.said[found[0].name] = "input"
         self.names = {k: own for k, own in _KEYWORDS.items() if own in self.kinds}
         self.names |= {said: own for own, said in self.said.items()} | {n: n for n in self.kinds}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
+from inspect import CO_VARARGS
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
@@ -105,19 +106,22 @@ def _called(made: F, name: str) -> F:
     """Let a function that has no name say the one that it is found by, where an argument does not fit."""
     if getattr(made, "__name__", "").rpartition(".")[2] in ("<lambda>", "made"):
         made.__name__ = made.__qualname__ = name
-    return _with_axis(made) if "dim" in getattr(getattr(made, "__code__", None), "co_varnames", ()) else made
+    code = getattr(made, "__code__", None)
+    rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] if code and code.co_flags & CO_VARARGS else ""
+    return _with_keywords(made, rest) if rest or "dim" in getattr(code, "co_varnames", ()) else made
 
 
 _NUMPYS = {"axis": "dim", "keepdims": "keepdim"}
 
 
-def _with_axis(made: F) -> F:
-    """Let a function take an axis under the names that NumPy has for it, as PyTorch does."""
+def _with_keywords(made: F, rest: str) -> F:
+    """Let a function take by name, as PyTorch does, an axis as NumPy calls it, and what else stands one by one."""
 
     @wraps(made)
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             kwargs = {_NUMPYS.get(k, k): v for k, v in kwargs.items()}
+            args = (*args, *(kwargs.pop(k) for k in ("input", rest) if k in kwargs)) if rest in kwargs else args
         return made(*args, **kwargs)
 
     return call  # type: ignore[return-value]

@@ -179,3 +179,23 @@ try_(lambda x, w, b: F.conv2d(x, w, b), (4, 8, 6, 6), (16, 8, 3, 3), (16,))
 torch.set_num_threads(1)
 """,
 }
+_LAYERS = (
+    (11, 1, 1),
+    (4, 2, 2),
+    (4, 2, 8),
+    (64, 10, 1),
+    (5, 40, 1),
+    (7, 100, 3),
+    (33, 17, 16),
+    (3, 784, 12),
+    (20, 500, 33),
+)
+ON_INTEL = {
+    "layers on Intel's processors": "".join(f"try_(F.linear, ({m}, {k}), ({n}, {k}), ({n},))\n" for m, k, n in _LAYERS),
+    "products on Intel's processors": "".join(
+        f"try_(torch.dot, ({k},), ({k},))\ntry_(torch.mv, (5, {k}), ({k},))\n" for k in (3, 17, 40, 66, 127, 200)
+    )
+    + "".join(
+        f"try_(torch.mm, ({m}, {k}), ({k}, {n}), kind=np.float64)\n" for m, k, n in ((4, 2, 1), (8, 4, 2), (5, 32, 20))
+    ),
+}

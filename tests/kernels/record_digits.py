@@ -1,4 +1,7 @@
-"""Record the bits of PyTorch's results, in one thread: `python tests/kernels/record_digits.py`."""
+"""Record the bits of PyTorch's results, in one thread: `python tests/kernels/record_digits.py`.
+
+Those of MKL's products depend on the processor: on Intel's it is their own cases that are recorded, the others stay.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ import json
 from pathlib import Path
 
 import torch
-from digit_cases import CASES, HEAD
+from digit_cases import CASES, HEAD, ON_INTEL
+
+from gradcli.kernels.processor import IS_INTEL
 
 RECORDED = Path(__file__).with_name("digits.json")
 
@@ -23,5 +28,6 @@ def printed(code: str) -> str:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    found = {name: printed(HEAD + code).splitlines() for name, code in CASES.items()}
+    cases = ON_INTEL if IS_INTEL else CASES
+    found = json.loads(RECORDED.read_text()) | {n: printed(HEAD + code).splitlines() for n, code in cases.items()}
     RECORDED.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")

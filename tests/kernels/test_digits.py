@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from digit_cases import CASES, HEAD
+from digit_cases import CASES, HEAD, ON_INTEL
 
+from gradcli.kernels import mkl, processor, products
 from gradcli.kernels.moments import moments
 from gradcli.kernels.rounding import fused
 from gradcli.pytorch.session import Script, run
@@ -19,13 +20,29 @@ from gradcli.pytorch.session import Script, run
 RECORDED = json.loads(Path(__file__).with_name("digits.json").read_text())
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_bits_are_pytorchs(name):
+def _check(name, code):
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        ending = run(Script(HEAD + CASES[name], name, None))
+        ending = run(Script(HEAD + code, name, None))
     assert ending.error is None
     assert out.getvalue().splitlines() == RECORDED[name]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bits_are_pytorchs(name):
+    _check(name, CASES[name])
+
+
+@pytest.mark.parametrize("name", ON_INTEL)
+def test_bits_are_pytorchs_on_processors_of_intels(name, monkeypatch):
+    for module in (products, mkl):
+        monkeypatch.setattr(module, "IS_INTEL", True)
+    _check(name, ON_INTEL[name])
+
+
+def test_the_maker_of_the_processor_is_told_or_asked_for():
+    assert processor.maker().strip()
+    assert not processor.IS_INTEL  # as all tests ask for
 
 
 def test_numbers_are_multiplied_and_added_with_one_rounding():

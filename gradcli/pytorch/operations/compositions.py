@@ -144,7 +144,7 @@ TORCH_ONLY: dict[str, Callable[..., Any]] = {
     "is_tensor": lambda obj: isinstance(obj, Tensor),
     "broadcast_shapes": lambda *shapes: Size(np.broadcast_shapes(*shapes)),
     "can_cast": lambda from_, to: dtypes.KINDS[from_.name] <= dtypes.KINDS[to.name],
-    "promote_types": lambda a, b: result_dtype([of_array(np.zeros(1, d.numpy)) for d in (a, b)]),
+    "promote_types": lambda type1, type2: result_dtype([of_array(np.zeros(1, d.numpy)) for d in (type1, type2)]),
     "result_type": lambda tensor1, tensor2: result_dtype((tensor1, tensor2)),
     "cdist": lambda x1, x2, p=2.0: (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1),
     "tensordot": _tensordot,

@@ -199,9 +199,9 @@ def _number(x: Any) -> Any:
 
 
 @function("arange")
-def arange(start: Any, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
-    if end is None:
-        start, end = 0, start
+def arange(start: Any = None, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
+    if start is None or end is None:
+        start, end = 0, end if start is None else start
     start, end, step = map(_number, (start, end, step))
     whole = all(isinstance(v, int) for v in (start, end, step))
     refuse_if((end - start) * step < 0, "step away from the end")

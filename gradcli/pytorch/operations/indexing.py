@@ -39,8 +39,11 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
         warn("sequence of indices")
         key = tuple(key)
     keys = list(key) if isinstance(key, tuple) else [key]
-    for at in [i for i, k in enumerate(keys) if k is Ellipsis][:1]:
-        keys[at : at + 1] = [slice(None)] * (x.dim() - sum(map(_width, keys)))
+    dots, more = [i for i, k in enumerate(keys) if k is Ellipsis], x.dim() - sum(map(_width, keys))
+    for at in dots[:0:-1]:  # of several, each stands for as many axes: there is none left behind the first
+        del keys[at : at + (not more or at + 1 == len(keys))]
+    for at in dots[:1]:
+        keys[at : at + 1] = [slice(None)] * more
     found: list[Any] = []
     axis, name = 0, "AliasBackward0"
     for k in keys:

@@ -60,6 +60,9 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     return _parts(tensor, axis, map(range, ends, ends[1:]), name)
 
 
+function("split")(lambda tensor, split_size_or_sections, dim=0: tensor.split(split_size_or_sections, dim))
+
+
 @method("chunk")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     axis = _axis_of("chunk", input, dim)

@@ -126,7 +126,8 @@ _ROWS = {op: method(op, word)(_of_two(op)) for op, word in {"mul": "multiply", *
 
 
 def _logical(op: str) -> Callable[..., Tensor]:
-    def made(*given: Any) -> Tensor:
+    def made(input: Any, *other: Any) -> Tensor:
+        given = (input, *other)
         check_pair(f"logical_{op}", given)
         return pointwise({"xor": "ne"}.get(op, op), *(x if is_boolean(x) else x != 0 for x in given))
 

@@ -116,16 +116,16 @@ def _shaped(x: Tensor, sizes: Sequence[Any], *what: str) -> tuple[tuple[int, ...
 
 
 @method("view")
-def view(self: Tensor, *sizes: Any) -> Tensor:
-    missing_if(sizes and isinstance(sizes[0], dtype), "Tensor.view(dtype)")
-    shape, is_view = _shaped(self, sizes)
+def view(self: Tensor, *size: Any) -> Tensor:
+    missing_if(size and isinstance(size[0], dtype), "Tensor.view(dtype)")
+    shape, is_view = _shaped(self, size)
     refuse_if(not is_view, "view of a split axis")
     return _reshaped(self, shape, "ViewBackward0")
 
 
 @method("reshape")
-def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
-    own, is_view = _shaped(input, sizes or (shape,), "reshape", "shape")
+def reshape(input: Tensor, *shape: Any) -> Tensor:
+    own, is_view = _shaped(input, shape, "reshape", "shape")
     return _reshaped(input, own, "ViewBackward0" if is_view else "UnsafeViewBackward0")
 
 
@@ -227,8 +227,8 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 @method("expand")
-def expand(self: Tensor, *sizes: Any) -> Tensor:
-    shape, own = shape_of(sizes, "expand"), self.shape
+def expand(self: Tensor, *size: Any) -> Tensor:
+    shape, own = shape_of(size, "expand"), self.shape
     check_repeated(self, own, shape)
     new = len(shape) - len(own)
     full = tuple(own[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))

@@ -282,6 +282,21 @@ print(torch.autograd.grad(d.sum(), a), c.grad)
 x, y = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 1.0])
 for f in (torch.maximum, torch.minimum, torch.atan2, torch.hypot, torch.logaddexp, torch.fmax):
     print(f(x, other=y), f(input=x, other=y).grad_fn)
+# --- sizes and parts by their names
+x = torch.arange(end=6.0).view(size=(2, 3))
+print(x.permute(dims=(1, 0)), torch.permute(x, dims=(1, 0)).shape, x[:1].expand(size=(2, 3)), x.reshape(shape=(3, -1)))
+print(x.repeat(repeats=(1, 2)), torch.tile(x, dims=(2,)), torch.broadcast_to(input=x[0], size=(2, 3)))
+print(torch.split(x, split_size_or_sections=[1, 2], dim=1), torch.split(tensor=x, split_size_or_sections=1))
+print(torch.logical_and(input=x > 1, other=x < 4), torch.arange(start=1, end=3), x.split(split_size=2, dim=1))
+print(torch.promote_types(type1=torch.int32, type2=torch.float32))
+
+# --- several dots in an index
+x = torch.arange(24.0).view(2, 3, 4)
+print(x[..., ::2, ...], x[..., 0, ...], x[0, ..., ...].shape, x[..., ...].shape, x[..., None, ...].shape)
+print(x[0, ..., 1, ..., 2, ...], x[0, ..., torch.tensor([0, 1]), ...])
+x[..., 1, ...] = 0
+print(x)
+
 # --- axes under NumPy's names
 a = torch.arange(4.).reshape(2, 2)
 print(torch.stack([a, a], axis=1), a.squeeze(axis=0), a.unsqueeze(axis=1), torch.cat([a, a], axis=0), a.std(axis=0))

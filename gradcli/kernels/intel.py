@@ -1,0 +1,116 @@
+"""How MKL adds the products of vectors on Intel's processors with AVX-512; `products` tells what takes this order.
+
+Source: the numbers of PyTorch's products on such a processor, probed with large terms that cancel, as for `products`.
+Terms but the first are added with one rounding, and a vector has 64 bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.kernels.rounding import Array, fused
+from gradcli.kernels.sums import folded, in_order
+
+
+def _vectors(a: Array) -> list[slice]:
+    """Return where the vectors of terms are, of which the last one may not be full."""
+    width = 64 // a.itemsize
+    return [slice(k, k + width) for k in range(0, len(a), width)]
+
+
+def _added(lanes: Array, a: Array, x: Array, vectors: list[slice]) -> Array:
+    for v in vectors:
+        some = lanes[: len(a[v])]
+        if a.itemsize == 4:  # by way of float64, which has room for the product
+            np.add(np.multiply(a[v], x[v], dtype=np.float64), some, out=some, casting="same_kind")
+        else:
+            some[...] = fused(a[v], x[v], some)
+    return lanes
+
+
+def _lanes(a: Array, x: Array, first: Any = 0, beside: int = 1) -> Array:
+    """Return the sums of lanes, the first of which begins with what there is; pairs of vectors may go beside."""
+    zeros = np.zeros((64 // a.itemsize, *np.broadcast_shapes(a.shape[1:], x.shape[1:])), a.dtype)
+    zeros[0] = first
+    vectors = _vectors(a)
+    if beside == 1:
+        return _added(zeros, a, x, vectors)
+    pairs = len(a) // len(zeros) // 2 * 2
+    halves = [_added(zeros.copy(), a, x, vectors[i:pairs:2]) for i in (0, 1)]
+    return _added(halves[0] + halves[1], a, x, vectors[pairs:])
+
+
+def _in_pairs(lanes: Array) -> Any:
+    """Return the sum of lanes, of which those beside one another are added first."""
+    while len(lanes) > 1:
+        lanes = lanes[::2] + lanes[1::2]
+    return lanes[0]
+
+
+def rows(a: Array, x: Array) -> Array:
+    """Return the products of rows and a vector: of four rows at a time, and of each behind them."""
+    a, x = np.ascontiguousarray(a.T), x[:, None]
+    if a.itemsize == 8:
+        lanes = _lanes(a, x, beside=2)
+        return folded(lanes[:4]) + folded(lanes[4:])
+    (count, all_rows), width = a.shape, 64 // a.itemsize
+    fours, whole = all_rows - all_rows % 4, 1 + (count - 1) // width * width
+    found = a[0] * x[0]
+    for some in (slice(1, whole), slice(whole, count)):
+        if fours and len(a[some]):
+            found[:fours] = folded(_lanes(a[some, :fours], x[some], found[:fours]))
+    for i in range(fours, all_rows if count > 1 else fours):
+        found[i] += folded(_lanes(a[1:, i : i + 1], x[1:], beside=2 - (i - fours) % 2))[0]
+    return found  # type: ignore[no-any-return]
+
+
+def columns(a: Array, x: Array, first: Any) -> Array:
+    """Return the products of a vector and columns, added to the first numbers: eight terms at a time of sixteens."""
+    count, width = a.shape
+    found = np.array(np.broadcast_to(first, width), a.dtype)
+    if a.itemsize == 8:
+        for row, factor in zip(a, x, strict=True):
+            found = fused(row, factor, found)
+        return found
+    terms = np.multiply(a, x[:, None], dtype=np.float64)  # which are exact
+    whole = width - width % 16
+    eights = count - count % 8 if whole else 0
+    own, some, behind = terms[:eights, :whole].reshape(eights // 8, 8, whole), found[:whole], found[whole:]
+    late, *early = ((own[:, i] + own[:, j].astype(a.dtype)).astype(a.dtype) for i, j in ((5, 7), (0, 2), (1, 3)))
+    for (_, _, _, _, fourth, _, sixth, _), third, last in zip(own, late, early[0] + early[1], strict=True):
+        for t in (sixth, fourth, third, last):
+            np.add(t, some, out=some, casting="same_kind")
+    for t in terms[:eights, whole:] if len(behind) else ():
+        np.add(t, behind, out=behind, casting="same_kind")
+    for t in terms[eights:]:
+        np.add(t, found, out=found, casting="same_kind")
+    return found
+
+
+def in_lanes(a: Array, b: Array, is_long: bool) -> Array:
+    """Return the product of small matrices, of which the second lies column by column, or of few long rows."""
+    terms, b = a.T[:, :, None], b[:, None]
+    if is_long:
+        lanes = _lanes(terms, b)
+        return _in_pairs(in_order(lanes.reshape(-1, 4, *lanes.shape[1:])))  # type: ignore[no-any-return]
+    found = np.empty((len(a), b.shape[2]), a.dtype)
+    for i in (0, 1):  # vectors go beside one another in every other row
+        found[i::2] = folded(_lanes(terms[:, i::2], b, beside=2 - i))
+    return found
+
+
+def dot(a: Array, x: Array) -> Any:
+    """Return the product of two vectors: four vectors of terms beside one another, then two, then one."""
+    vectors, full = _vectors(a), len(a) * a.itemsize // 64
+    fours = full - full % 4
+    own: list[list[slice]] = [[], [], [], []]
+    for i, v in enumerate(vectors):
+        own[0 if i == full else i % 4 if i < fours else (i - fours) % 2].append(v)
+    sums = [_added(np.zeros(64 // a.itemsize, a.dtype), a, x, vs) for vs in own]
+    lanes = _in_pairs(np.stack(sums))
+    if a.itemsize == 8:
+        return folded(lanes)
+    lanes = lanes[:8] + lanes[8:]
+    return _in_pairs(lanes[:4] + lanes[4:])
