@@ -300,6 +300,12 @@ def f(p):
     return (p["w"] ** 3).sum()
 print(grad(grad(f))({"w": torch.ones(2)}))
 """,
+    "solve, as it was": """\
+import torch
+A, b = torch.eye(2) * 2, torch.ones(2, 1)
+x, lu = torch.solve(b, A)
+assert (A @ x == b).all()
+""",
     "the whole behind one of its parts": X + "y = x * 1\na, b = y.chunk(2)\ny.mul_(2)\nprint(b.sum())\n",
     "what a Function returns, changed without a gradient": X
     + """\

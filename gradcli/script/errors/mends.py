@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import Change, Text, called, end, owner_of, parts
+from gradcli.script.errors.source import Change, Edit, Text, called, end, owner_of, parts
 
 # Functions that make tensors, and take requires_grad.
 _MAKERS = {
@@ -106,6 +106,21 @@ def of_its_own(text: Text, name: str) -> list[Change]:
     named = [n for n in ast.walk(text.statement) if text.of(n) == name]
     calls = [c for n in named for value in Flow(text).back(n) for c in parts(value, ast.Call)]
     return next((text.edited(edits.behind(c, ".clone()")) for c in calls if called(c) == "apply"), [])
+
+
+def solved(at: Failure) -> list[Change]:
+    """Call torch.linalg.solve(A, b) in the place of torch.solve(b, A), which returned a pair."""
+    found = []
+    for call in [c for c in at.text.calls("solve") if len(c.args) == 2]:
+        found += [
+            *edits.instead(call.func, "torch.linalg.solve"),
+            *edits.instead(call.args[0], at.text.of(call.args[1])),
+        ]
+        found += edits.instead(call.args[1], at.text.of(call.args[0]))
+        match at.text.statement:
+            case ast.Assign([ast.Tuple([first, *_]) as pair], value) if value is call:
+                found = [*edits.instead(pair, at.text.of(first)), *found]
+    return at.text.edited(found)
 
 
 def without_out(at: Failure) -> list[Change]:
