@@ -73,7 +73,7 @@ def warn(name: str, *values: Any) -> None:
     frame, level = sys._getframe(1), 2
     word, _, mark = _table()[name][0].partition(", ")
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("gradcli.pytorch"):
-        mark = mark or frame.f_code.co_name == "__call__"
+        mark += "inside" * (frame.f_code.co_name == "__call__")
         frame, level = frame.f_back, level + 1
     text, kind = told(name, *values), getattr(builtins, word)
     if (

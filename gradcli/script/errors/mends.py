@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import Change, Edit, Text, called, end, owner_of, parts
+from gradcli.script.errors.source import Change, Text, called, end, owner_of, parts
 
 # Functions that make tensors, and take requires_grad.
 _MAKERS = {
@@ -202,8 +202,20 @@ def real(at: Failure) -> list[Change]:
         if call.args:
             return text.edited(edits.behind(call.args[0], ".float()"))
     for call in text.calls(*_MAKERS):
-        return with_argument(text, "dtype=torch.float32", called(call))
+        below = [text.on(s.lineno) for s in text.block(text.statement) if s.lineno > text.line]
+        return [
+            change
+            for own in (text, *(t for t in below if any(_is_whole(c) for c in t.calls("tensor"))))
+            for change in with_argument(own, "dtype=torch.float32", called(call) if own is text else "tensor")
+        ]
     return []
+
+
+def _is_whole(call: ast.Call) -> bool:
+    """Tell whether a call makes a tensor of whole numbers that is to require a gradient."""
+    named = {k.arg for k in call.keywords}
+    numbers = [n.value for a in call.args[:1] for n in parts(a, ast.Constant)]
+    return "requires_grad" in named and "dtype" not in named and all(isinstance(n, int) for n in numbers)
 
 
 def cut_off(at: Failure) -> list[Change]:
