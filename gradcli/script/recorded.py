@@ -190,7 +190,7 @@ class _Maker(Operands, Recorded):
         before = self.parts.get(step.edges[0], {}) if step.edges[0] is not None else {}
         if not before and count <= _SMALL:
             first: Any = step.operands and step.operands[0]
-            start = own[0] if own[0].args else literal(first)
+            start = own[0] if own[0].args or first is None else literal(first)
             before = dict(enumerate(_elements(start)))
         self.parts[step] = parts = {
             **before,

@@ -497,3 +497,23 @@ def test_forward_mode_shows_no_gradient_with_weights_of_zero(run):
     for call in ("torch.func.jvp(f, (x,), (x,))", "torch.autograd.functional.jvp(f, x, x)", "torch.func.jacfwd(f)(x)"):
         assert "∂" not in run(f"{text}print({call})\n").out
     assert "∂y/∂x = 3*x**2 = [3, 12]" in run(text + "torch.func.hessian(f)(x)\n").out
+
+
+def test_an_input_that_no_path_leads_back_to_is_named(run):
+    text = X + "y = torch.ones(2, requires_grad=True)\nz = (x * 2).sum()\n"
+    out = run(text + "torch.autograd.grad(z, (x, y), allow_unused=True)\n").out
+    assert "∂z/∂x = [2, 2]" in out
+    assert "No path leads back to y: grad returns None for it" in out
+    out = run(f"{X}w = x.detach()\ntorch.autograd.functional.hessian(lambda t: x.sum(), w)\n").out
+    assert "No path leads back to the input" in out
+
+
+def test_a_leaf_that_is_replaced_whole_has_a_gradient_of_zeros(run):
+    text = X + "y = torch.ones(2, requires_grad=True)\nx.index_copy(0, torch.tensor([0, 1]), y).sum().backward()\n"
+    out = run(text).out
+    assert "not explained" not in out
+    assert "x.grad: None → [0, 0]\ny.grad: None → [1, 1]\n" in out
+    long = "import torch\nx, y = torch.zeros(5, 5, requires_grad=True), torch.ones(5, 5, requires_grad=True)\n"
+    out = run(long + "x.index_copy(0, torch.arange(5), y).sum().backward()\n").out
+    assert "Each .grad" not in out
+    assert "x.grad: None → [[0," in out

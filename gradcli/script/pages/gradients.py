@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.notation.numbers import array_text
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.cuts import CUTS
-from gradcli.pytorch.record import Line, Step, finite
+from gradcli.pytorch.record import Line, Step, edge_of, finite
 from gradcli.script.recorded import reachable
 from gradcli.script.scene import Told
 from gradcli.wrapping import in_words
@@ -53,7 +53,7 @@ def accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator
     """Yield what each leaf's `.grad` was, and what it is; `far` is its `distance` from what is explained."""
     order = [] if told.recorded is None else told.recorded.wrt
     leaves = [(told.name(x), before, own, after, told.reached.get(id(x))) for x, before, own, after in call.leaves]
-    first = all(b is None and a is not None for _, b, _, a, _ in leaves)
+    first = all(b is None and a is not None and name in told.shown for name, b, _, a, _ in leaves)
     long = len(leaves) > _MANY or sum(x.numel() for x, *_ in call.leaves) > _LONG
     if explained and first and not call.changes and long and far < ROUNDING:
         whose = "Each .grad" if len(leaves) > 1 else f"{leaves[0][0]}.grad"
@@ -77,6 +77,10 @@ def accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator
             yield f"{name}.grad: {array_words(before)} + {array_words(g._a - before)} → {array_words(g._a)}"
         elif not call.returns:
             yield f"{name}.grad: None → {array_words(g._a)}, kept by {name}.retain_grad()"
+    missed = [x for x in call.inputs or () if call.returns and call.wanted[edge_of(x)] is None]
+    if names := [told.names.get(id(x)) or x._called or "the input" for x in missed]:
+        who, it = (names[0], "it") if len(names) == 1 else (in_words(names), "them")
+        yield f"No path leads back to {who}: grad returns None for {it}, or zeros if it is told to materialize them."
     if call.returns and call.leaves:
         yield "grad returns " + ("this" if len(call.leaves) == 1 else "these") + ", and leaves every .grad as it was."
 
