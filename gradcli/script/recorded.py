@@ -140,6 +140,9 @@ class _Maker(Operands, Recorded):
             if len(step.outputs) == 1:
                 self.output_of(step, use, 0)
             return
+        if step.name() == "BackwardHookFunctionBackward":  # the same numbers, where a hook looks on
+            self.nodes[step] = own[0]
+            return
         recipe = step.recipe
         name = self.names.get(id(step)) or self.again(step)
         new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
@@ -205,7 +208,9 @@ class _Maker(Operands, Recorded):
             if n.args and n not in self.computed.values() and n not in outputs.values():
                 self.computed[self.fresh("t")] = n
         read = {*scheduled([*arguments, *outputs.values()])}
-        given = {**{n: node for n, node in self.computed.items() if n not in outputs and node in read}, **outputs}
+        twice = {*outputs.values()} - {self.computed.get(n) for n in (*self.asked, *dict(self._retaining()))}
+        own = {n: node for n, node in self.computed.items() if n not in outputs and node in read and node not in twice}
+        given = {**own, **outputs}
         place = {name: i for i, name in enumerate(self.names.values())}  # as the script defines them
         used = ((name, n) for name, n in self.inputs.items() if n in read)
         inputs = dict(sorted(used, key=lambda own: place.get(own[0], len(place))))
