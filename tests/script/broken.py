@@ -511,6 +511,8 @@ with torch.autograd.detect_anomaly():
     Root.apply(x).sum().backward()
 """,
     "what has no derivative": X + "x.unique().sum().backward()\n",
+    "a gradient inside of vmap": X
+    + "torch.func.vmap(lambda row: torch.autograd.grad((row * x).sum(), x)[0])(torch.ones(3, 2))\n",
     "a gradient inside of torch.func": """\
 import torch
 def f(x):
