@@ -207,10 +207,10 @@ class _Maker(Operands, Recorded):
         for n in arguments:
             if n.args and n not in self.computed.values() and n not in outputs.values():
                 self.computed[self.fresh("t")] = n
-        read = {*scheduled([*arguments, *outputs.values()])}
-        twice = {*outputs.values()} - {self.computed.get(n) for n in (*self.asked, *dict(self._retaining()))}
-        own = {n: node for n, node in self.computed.items() if n not in outputs and node in read and node not in twice}
-        given = {**own, **outputs}
+        shown = [n for use in self.functions.values() for n in use.written if isinstance(n, Node)]
+        read = {*scheduled([*shown, *outputs.values()])}
+        inner = read.difference(outputs.values())
+        given = {**{n: node for n, node in self.computed.items() if n not in outputs and node in inner}, **outputs}
         place = {name: i for i, name in enumerate(self.names.values())}  # as the script defines them
         used = ((name, n) for name, n in self.inputs.items() if n in read)
         inputs = dict(sorted(used, key=lambda own: place.get(own[0], len(place))))

@@ -483,22 +483,6 @@ def test_names_are_those_of_the_script(text, told, run):
     assert [part for part in told if " ".join(part.split()) not in out] == [], out
 
 
-def test_a_gradient_that_grad_returns_through_an_own_function_is_no_grad_of_its_input(run):
-    text = X + "class Double(torch.autograd.Function):\n"
-    text += "    @staticmethod\n    def forward(ctx, x):\n        return 2 * x\n"
-    text += "    @staticmethod\n    def backward(ctx, v):\n        return 2 * v\n"
-    out = run(text + "torch.autograd.grad(Double.apply(x).sum(), x)\n").out
-    assert "∂y/∂x = Double.backward(d̄ouble) = [2, 2]" in " ".join(out.split())
-    assert "x.grad" not in out
-
-
-def test_forward_mode_shows_no_gradient_with_weights_of_zero(run):
-    text = "import torch\nx = torch.tensor([1., 2.])\nf = lambda x: (x**3).sum()\n"
-    for call in ("torch.func.jvp(f, (x,), (x,))", "torch.autograd.functional.jvp(f, x, x)", "torch.func.jacfwd(f)(x)"):
-        assert "∂" not in run(f"{text}print({call})\n").out
-    assert "∂y/∂x = 3*x**2 = [3, 12]" in run(text + "torch.func.hessian(f)(x)\n").out
-
-
 def test_an_input_that_no_path_leads_back_to_is_named(run):
     text = X + "y = torch.ones(2, requires_grad=True)\nz = (x * 2).sum()\n"
     out = run(text + "torch.autograd.grad(z, (x, y), allow_unused=True)\n").out
@@ -527,3 +511,19 @@ def test_a_module_that_is_looked_on_is_shown_as_without_the_hook(run):
     assert pages[0] == pages[1].replace("line 5", "line 6")
     assert "out = x @ net.weight.T" in pages[0]
     assert "net = " not in pages[0]
+
+
+def test_a_gradient_that_grad_returns_through_an_own_function_is_no_grad_of_its_input(run):
+    text = X + "class Double(torch.autograd.Function):\n"
+    text += "    @staticmethod\n    def forward(ctx, x):\n        return 2 * x\n"
+    text += "    @staticmethod\n    def backward(ctx, v):\n        return 2 * v\n"
+    out = run(text + "torch.autograd.grad(Double.apply(x).sum(), x)\n").out
+    assert "∂y/∂x = Double.backward(d̄ouble) = [2, 2]" in " ".join(out.split())
+    assert "x.grad" not in out
+
+
+def test_forward_mode_shows_no_gradient_with_weights_of_zero(run):
+    text = "import torch\nx = torch.tensor([1., 2.])\nf = lambda x: (x**3).sum()\n"
+    for call in ("torch.func.jvp(f, (x,), (x,))", "torch.autograd.functional.jvp(f, x, x)", "torch.func.jacfwd(f)(x)"):
+        assert "∂" not in run(f"{text}print({call})\n").out
+    assert "∂y/∂x = 3*x**2 = [3, 12]" in run(text + "torch.func.hessian(f)(x)\n").out
