@@ -487,7 +487,7 @@ def test_an_input_that_no_path_leads_back_to_is_named(run):
     text = X + "y = torch.ones(2, requires_grad=True)\nz = (x * 2).sum()\n"
     out = run(text + "torch.autograd.grad(z, (x, y), allow_unused=True)\n").out
     assert "∂z/∂x = [2, 2]" in out
-    assert "No path leads back to y: grad returns None for it" in out
+    assert "No path leads back to y: its gradient is None" in out
     out = run(f"{X}w = x.detach()\ntorch.autograd.functional.hessian(lambda t: x.sum(), w)\n").out
     assert "No path leads back to t: " in out
 

@@ -77,10 +77,6 @@ def accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator
             yield f"{name}.grad: {array_words(before)} + {array_words(g._a - before)} → {array_words(g._a)}"
         elif not call.returns:
             yield f"{name}.grad: None → {array_words(g._a)}, kept by {name}.retain_grad()"
-    missed = [x for x in call.inputs or () if call.returns and call.wanted[edge_of(x)] is None]
-    if names := [told.names.get(id(x)) or x._called or "the input" for x in missed]:
-        who, it = (names[0], "it") if len(names) == 1 else (in_words(names), "them")
-        yield f"No path leads back to {who}: grad returns None for {it}, or zeros if it is told to materialize them."
     if call.returns and call.leaves:
         yield "grad returns " + ("this" if len(call.leaves) == 1 else "these") + ", and leaves every .grad as it was."
 
@@ -107,6 +103,14 @@ def not_kept(call: Call, told: Told) -> Iterator[str]:
     for edge, name in recorded.steps.items() if recorded is not None and not call.returns else ():
         if name in asked and isinstance(edge, Step) and edge.retained is None:
             yield f"{name}.grad stays None: {name} is computed, not a leaf; {name}.retain_grad() before this keeps it."
+
+
+def unused(call: Call, told: Told) -> Iterator[str]:
+    """Yield which inputs of `grad` have no gradient, as nothing was computed from them."""
+    missed = [x for x in call.inputs or () if call.returns and call.wanted[edge_of(x)] is None]
+    if names := [told.names.get(id(x)) or x._called or "the input" for x in missed]:
+        who, its = (names[0], "its gradient is") if len(names) == 1 else (in_words(names), "their gradients are")
+        yield f"No path leads back to {who}: {its} None, or zeros where these are asked for."
 
 
 def unreached(call: Call, told: Told) -> Iterator[str]:
