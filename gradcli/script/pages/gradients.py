@@ -105,7 +105,7 @@ def not_kept(call: Call, told: Told) -> Iterator[str]:
             yield f"{name}.grad stays None: {name} is computed, not a leaf; {name}.retain_grad() before this keeps it."
 
 
-def unused(call: Call, told: Told) -> Iterator[str]:
+def _unused(call: Call, told: Told) -> Iterator[str]:
     """Yield which inputs of `grad` have no gradient, as nothing was computed from them."""
     missed = [x for x in call.inputs or () if call.returns and call.wanted[edge_of(x)] is None]
     if names := [told.names.get(id(x)) or x._called or "the input" for x in missed]:
@@ -116,6 +116,8 @@ def unused(call: Call, told: Told) -> Iterator[str]:
 def unreached(call: Call, told: Told) -> Iterator[str]:
     """Yield which leaves of the script the call did not reach, because numbers went on alone on the way to them."""
     from gradcli.script.errors.source import Text
+
+    yield from _unused(call, told)
     from gradcli.script.errors.threads import Threads
 
     reached = {id(x) for x, *_ in call.leaves}

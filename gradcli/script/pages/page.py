@@ -18,16 +18,7 @@ from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, P
 from gradcli.explain.weights import loss_name
 from gradcli.graph.graph import Graph
 from gradcli.pytorch.backward import Call
-from gradcli.script.pages.gradients import (
-    ROUNDING,
-    accumulated,
-    distance,
-    hooks,
-    not_finite,
-    not_kept,
-    unreached,
-    unused,
-)
+from gradcli.script.pages.gradients import ROUNDING, accumulated, distance, hooks, not_finite, not_kept, unreached
 from gradcli.script.recorded import Recorded
 from gradcli.script.scene import Told
 
@@ -50,7 +41,7 @@ def page(call: Call, told: Told) -> Page:
     notes += [f"warning: {text}" for text in not_finite(call, told)] + told.notes.lines
     sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
     lines = [*hooks(call, told), *accumulated(call, told, bool(sections) and not told.trouble, far)]
-    lines += [*not_kept(call, told), *unused(call, told), *unreached(call, told)]
+    lines += [*not_kept(call, told), *unreached(call, told)]
     if call.freed:
         another = "call" if call.returns else "backward"
         lines.append(f"The graph is freed now; retain_graph=True would keep it for another {another}.")
