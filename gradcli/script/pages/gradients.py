@@ -116,10 +116,9 @@ def _unused(call: Call, told: Told) -> Iterator[str]:
 def unreached(call: Call, told: Told) -> Iterator[str]:
     """Yield which leaves of the script the call did not reach, because numbers went on alone on the way to them."""
     from gradcli.script.errors.source import Text
-
-    yield from _unused(call, told)
     from gradcli.script.errors.threads import Threads
 
+    yield from _unused(call, told)
     reached = {id(x) for x, *_ in call.leaves}
     named = told.names.tensors.items()
     left = {n: x for n, x in named if x._fn is None and x._requires and x._grad is None and id(x) not in reached}
