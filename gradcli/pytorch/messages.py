@@ -65,12 +65,24 @@ def builtin_name(x: Any) -> str:
 
 
 def warn(name: str, *values: Any) -> None:
-    """Warn, at the line of the script that is running."""
+    """Warn, at the line of the script that is running.
+
+    What arises in a file of PyTorch's own, where Python would say it once, is said once, whatever the line: that is
+    marked in the table, or arises in a module's call.
+    """
     frame, level = sys._getframe(1), 2
+    word, _, mark = _table()[name][0].partition(", ")
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("gradcli.pytorch"):
+        mark += "inside" * (frame.f_code.co_name == "__call__")
         frame, level = frame.f_back, level + 1
-    kind: type[Warning] = getattr(builtins, _table()[name][0])
-    warnings.warn(told(name, *values), kind, stacklevel=level)
+    text, kind = told(name, *values), getattr(builtins, word)
+    if (
+        not mark
+        or text not in Mode.warned
+        or any(f[0] == "always" and issubclass(kind, f[2]) for f in warnings.filters)
+    ):
+        warnings.warn(text, kind, stacklevel=level)
+    Mode.warned.add(text)
 
 
 def warn_once(name: str, *values: Any) -> None:

@@ -49,7 +49,7 @@ def test_a_message_is_explained_within_a_screen(cli, monkeypatch, heading):
 
 def test_a_page_lists_its_messages(cli):
     out = cli.done("explain", "in-place").out
-    assert out.count('- "') == 7
+    assert out.count('- "') == 8
     assert "Right:" not in out
 
 

@@ -300,6 +300,50 @@ def f(p):
     return (p["w"] ** 3).sum()
 print(grad(grad(f))({"w": torch.ones(2)}))
 """,
+    "solve, as it was": """\
+import torch
+A, b = torch.eye(2) * 2, torch.ones(2, 1)
+x, lu = torch.solve(b, A)
+assert (A @ x == b).all()
+""",
+    "whole numbers twice": """\
+import torch
+a = torch.tensor([2, 3], requires_grad=True)
+b = torch.tensor([6, 4], requires_grad=True)
+c = torch.tensor([1, 1])
+(a ** 2 - b).backward(c.float())
+""",
+    "a ReLU in place of a leaf": """\
+import torch
+import torch.nn.functional as F
+x = torch.ones(2, requires_grad=True)
+x = F.relu(x, inplace=True)
+x = F.dropout(x, p=0.1, inplace=True)
+x.sum().backward()
+""",
+    "a Function that changes a leaf": """\
+import torch
+class Add(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.mark_dirty(a)
+        return a.add_(b)
+    @staticmethod
+    def backward(ctx, v):
+        return v, v
+a, b = torch.ones(2, requires_grad=True), torch.ones(2)
+c = Add.apply(a, b)
+c.sum().backward()
+assert (a.grad == 1).all()
+""",
+    "a mask that is cut off": """\
+import torch
+plane = torch.randn(3, requires_grad=True)
+mask = torch.sigmoid(torch.ones(3, requires_grad=True))
+out = (plane * (mask >= 0.5)).detach()
+out.sum().backward()
+assert plane.grad is not None
+""",
     "the whole behind one of its parts": X + "y = x * 1\na, b = y.chunk(2)\ny.mul_(2)\nprint(b.sum())\n",
     "what a Function returns, changed without a gradient": X
     + """\
@@ -467,6 +511,8 @@ with torch.autograd.detect_anomaly():
     Root.apply(x).sum().backward()
 """,
     "what has no derivative": X + "x.unique().sum().backward()\n",
+    "a gradient inside of vmap": X
+    + "torch.func.vmap(lambda row: torch.autograd.grad((row * x).sum(), x)[0])(torch.ones(3, 2))\n",
     "a gradient inside of torch.func": """\
 import torch
 def f(x):

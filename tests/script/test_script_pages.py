@@ -497,6 +497,36 @@ def test_names_are_those_of_the_script(text, told, run):
     assert [part for part in told if " ".join(part.split()) not in out] == [], out
 
 
+def test_an_input_that_no_path_leads_back_to_is_named(run):
+    text = X + "y = torch.ones(2, requires_grad=True)\nz = (x * 2).sum()\n"
+    out = run(text + "torch.autograd.grad(z, (x, y), allow_unused=True)\n").out
+    assert "∂z/∂x = [2, 2]" in out
+    assert "No path leads back to y: its gradient is None" in out
+    out = run(f"{X}w = x.detach()\ntorch.autograd.functional.hessian(lambda t: x.sum(), w)\n").out
+    assert "No path leads back to t: " in out
+
+
+def test_a_leaf_that_is_replaced_whole_has_a_gradient_of_zeros(run):
+    text = X + "y = torch.ones(2, requires_grad=True)\nx.index_copy(0, torch.tensor([0, 1]), y).sum().backward()\n"
+    out = run(text).out
+    assert "not explained" not in out
+    assert "x.grad: None → [0, 0]\ny.grad: None → [1, 1]\n" in out
+    long = "import torch\nx, y = torch.zeros(5, 5, requires_grad=True), torch.ones(5, 5, requires_grad=True)\n"
+    out = run(long + "x.index_copy(0, torch.arange(5), y).sum().backward()\n").out
+    assert "Each .grad" not in out
+    assert "x.grad: None → [[0," in out
+
+
+def test_a_module_that_is_looked_on_is_shown_as_without_the_hook(run):
+    text = "import torch; torch.manual_seed(0)\nnet = torch.nn.Linear(2, 1, bias=False)\n"
+    text += "x = torch.ones(1, 2, requires_grad=True)\n"
+    hook = "net.register_full_backward_hook(lambda module, into, out: None)\n"
+    pages = [run(f"{text}{own}out = net(x)\nout.backward()\n").out.partition("\n")[2] for own in (hook, "")]
+    assert pages[0] == pages[1].replace("line 5", "line 6")
+    assert "out = x @ net.weight.T" in pages[0]
+    assert "net = " not in pages[0]
+
+
 def test_a_gradient_that_grad_returns_through_an_own_function_is_no_grad_of_its_input(run):
     text = X + "class Double(torch.autograd.Function):\n"
     text += "    @staticmethod\n    def forward(ctx, x):\n        return 2 * x\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,10 @@ def grad(
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """Return the gradients of outputs with respect to inputs, and leave every `.grad` as it is."""
     missing_if(is_grads_batched, "autograd.grad(is_grads_batched=…)", "torch.func.vmap")
+    by_script = Mode.maps and not sys._getframe(1).f_globals.get("__name__", "").startswith("gradcli.")
+    for i, y in enumerate(_listed(outputs)):
+        if by_script and Mode.maps == Mode.transforms and y._map <= Mode.maps:  # it stands for all elements
+            raise about(f"element {i} of tensors does not require grad and does not have a grad_fn", "in a map", y)
     call = _begun(outputs, grad_outputs, retain_graph, create_graph)
     call.inputs = wanted = _chosen(inputs, "grad")
     call.returns = True

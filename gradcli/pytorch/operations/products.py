@@ -78,6 +78,12 @@ def _not_met(a: tuple[int, ...], b: tuple[int, ...]) -> Exception:
     return refusal("sizes of mv" if len(b) == 1 else "sizes of mm", math.prod(a[:-1]), a[-1], *b)
 
 
+@method("solve")
+def solve(*_: Any, **__: Any) -> Tensor:
+    """Refuse what took its arguments the other way round."""
+    raise refusal("old solve")
+
+
 @method("matmul")
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     ranks = (input.dim(), other.dim())

@@ -102,6 +102,12 @@ def no_root(at: Failure, y: Any) -> Answer:
     return mends.required(reason, mends.requiring(at.text, name, y))
 
 
+def in_a_map(at: Failure, y: Any) -> Answer:
+    """Return what is said of a gradient that is asked for in a function that vmap calls."""
+    reason = f"in vmap, {at.name(y, 'the output')} stands for all elements at once, and autograd sees no graph of it."
+    return Answer(reason, "torch.func.grad of a function of one element, which vmap can map: vmap(grad(f))")
+
+
 def scalar(at: Failure, y: Any) -> Answer:
     """Return what is said of several numbers without v."""
     name, size = at.name(y, "y"), "×".join(map(str, y.shape))

@@ -108,6 +108,21 @@ def of_its_own(text: Text, name: str) -> list[Change]:
     return next((text.edited(edits.behind(c, ".clone()")) for c in calls if called(c) == "apply"), [])
 
 
+def solved(at: Failure) -> list[Change]:
+    """Call torch.linalg.solve(A, b) in the place of torch.solve(b, A), which returned a pair."""
+    found = []
+    for call in [c for c in at.text.calls("solve") if len(c.args) == 2]:
+        found += [
+            *edits.instead(call.func, "torch.linalg.solve"),
+            *edits.instead(call.args[0], at.text.of(call.args[1])),
+        ]
+        found += edits.instead(call.args[1], at.text.of(call.args[0]))
+        match at.text.statement:
+            case ast.Assign([ast.Tuple([first, *_]) as pair], value) if value is call:
+                found = [*edits.instead(pair, at.text.of(first)), *found]
+    return at.text.edited(found)
+
+
 def without_out(at: Failure) -> list[Change]:
     """Give a result its name by an assignment, in the place of out=."""
     for call in [c for c in parts(at.text.statement, ast.Call) if getattr(at.text.statement, "value", None) is c]:
@@ -187,8 +202,20 @@ def real(at: Failure) -> list[Change]:
         if call.args:
             return text.edited(edits.behind(call.args[0], ".float()"))
     for call in text.calls(*_MAKERS):
-        return with_argument(text, "dtype=torch.float32", called(call))
+        below = [text.on(s.lineno) for s in text.block(text.statement) if s.lineno > text.line]
+        return [
+            change
+            for own in (text, *(t for t in below if any(_is_whole(c) for c in t.calls("tensor"))))
+            for change in with_argument(own, "dtype=torch.float32", called(call) if own is text else "tensor")
+        ]
     return []
+
+
+def _is_whole(call: ast.Call) -> bool:
+    """Tell whether a call makes a tensor of whole numbers that is to require a gradient."""
+    named = {k.arg for k in call.keywords}
+    numbers = [n.value for a in call.args[:1] for n in parts(a, ast.Constant)]
+    return "requires_grad" in named and "dtype" not in named and all(isinstance(n, int) for n in numbers)
 
 
 def cut_off(at: Failure) -> list[Change]:

@@ -144,7 +144,8 @@ def lost(at: Failure, name: str, cut: Cut, threads: Threads, to: str = "what req
     how = cut.how.replace("cast,", "a conversion to whole numbers,")
     how = how.replace("torch.tensor(", f"torch.{called(calls[0])}(") if calls else how
     reason = f"the thread from {name} back to {to} was lost at {at.code(cut.line)} by {how}"
-    if any(h.endswith("no gradient") and "cast" not in h for h in cut.hows):
+    is_cut = any(h in (".detach()", ".data") for h in cut.hows)
+    if not is_cut and any(h.endswith("no gradient") and "cast" not in h for h in cut.hows):
         mend = f"a loss of {_jumping(text, cut)}: what jumps from number to number has no slope to follow"
         return Answer(reason + ".", mend, _smooth(at, text, cut, threads))
     if "no_grad()" in cut.hows:

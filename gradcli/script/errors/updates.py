@@ -57,8 +57,14 @@ def _without_underscore(text: Text, call: ast.Call) -> list[Change]:
 
 
 def without_grad(at: Failure) -> list[Change]:
-    """Change a leaf where nothing is recorded: with torch.no_grad(): w -= …."""
+    """Change a leaf where nothing is recorded: with torch.no_grad(): w -= …; or a copy, or nothing, in a function."""
     statement = at.text.statement
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+        if out := at.text.swapped(r"\binplace\s*=\s*True\b", "inplace=False"):
+            return out
+        leaves = [a for a in statement.value.args if getattr(x := at.value(a), "requires_grad", False) and x.is_leaf]
+        if leaves:
+            return at.text.edited([e for leaf in leaves for e in edits.behind(leaf, ".clone()")])
     if isinstance(statement, ast.AugAssign | ast.Assign | ast.Expr):
         return at.text.replaced(statement, f"with torch.no_grad(): {at.text.of(statement)}")
     return []

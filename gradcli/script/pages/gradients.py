@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.notation.numbers import array_text
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.cuts import CUTS
-from gradcli.pytorch.record import Line, Step, finite
+from gradcli.pytorch.record import Line, Step, edge_of, finite
 from gradcli.script.recorded import reachable
 from gradcli.script.scene import Told
 from gradcli.wrapping import in_words
@@ -65,7 +65,7 @@ def accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator
     """Yield what each leaf's `.grad` was, and what it is; `far` is its `distance` from what is explained."""
     order = [] if told.recorded is None else told.recorded.wrt
     leaves = [(told.name(x), before, own, after, told.reached.get(id(x))) for x, before, own, after in call.leaves]
-    first = all(b is None and a is not None for _, b, _, a, _ in leaves)
+    first = all(b is None and a is not None and name in told.shown for name, b, _, a, _ in leaves)
     long = len(leaves) > _MANY or sum(x.numel() for x, *_ in call.leaves) > _LONG
     if explained and first and not call.changes and long and far < ROUNDING:
         whose = "Each .grad" if len(leaves) > 1 else f"{leaves[0][0]}.grad"
@@ -119,11 +119,20 @@ def not_kept(call: Call, told: Told) -> Iterator[str]:
             yield f"{name}.grad stays None: {name} is computed, not a leaf; {name}.retain_grad() before this keeps it."
 
 
+def _unused(call: Call, told: Told) -> Iterator[str]:
+    """Yield which inputs of `grad` have no gradient, as nothing was computed from them."""
+    missed = [x for x in call.inputs or () if call.returns and call.wanted[edge_of(x)] is None]
+    if names := [told.names.get(id(x)) or x._called or "the input" for x in missed]:
+        who, its = (names[0], "its gradient is") if len(names) == 1 else (in_words(names), "their gradients are")
+        yield f"No path leads back to {who}: {its} None, or zeros where these are asked for."
+
+
 def unreached(call: Call, told: Told) -> Iterator[str]:
     """Yield which leaves of the script the call did not reach, because numbers went on alone on the way to them."""
     from gradcli.script.errors.source import Text
     from gradcli.script.errors.threads import Threads
 
+    yield from _unused(call, told)
     reached = {id(x) for x, *_ in call.leaves}
     named = told.names.tensors.items()
     left = {n: x for n, x in named if x._fn is None and x._requires and x._grad is None and id(x) not in reached}

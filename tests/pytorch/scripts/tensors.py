@@ -341,3 +341,16 @@ for mode in ("trunc", "floor"):
         y.sum().backward()
     except RuntimeError as error:
         print(error)
+# --- solve, as it was
+A, b = torch.eye(2), torch.ones(2, 1)
+for call in (lambda: torch.solve(b, A), lambda: b.solve(A)):
+    try:
+        call()
+    except RuntimeError as error:
+        print(error)
+print(torch.linalg.solve(A, b))
+x = torch.ones(2, requires_grad=True)
+try:
+    x.unique().sum().backward()
+except NotImplementedError as error:
+    print(error)

@@ -146,3 +146,17 @@ told(lambda: jacrev(jacrev(lambda x: x.sin().sum()))(x))
 x = torch.arange(6.0).reshape(2, 3)
 print(torch.autograd.functional.jacobian(lambda x: x.t(), x))
 print(torch.func.jacrev(lambda x: (x * 2).T)(x.T), torch.func.jacfwd(lambda x: x.T * 2)(x.T))
+# --- gradients that autograd.grad is asked for in transforms
+from torch.func import grad, vmap
+def told(call):
+    try:
+        print(call())
+    except RuntimeError as error:
+        print(error)
+rows, w = torch.ones(3, 2, requires_grad=True), torch.tensor([1., 2.], requires_grad=True)
+told(lambda: vmap(lambda x: torch.autograd.grad((x*w).sum(), w)[0])(rows))
+told(lambda: vmap(lambda x: torch.autograd.grad((x*w).sum(), x)[0])(rows))
+told(lambda: vmap(lambda x: torch.autograd.grad((w*w).sum(), w)[0] + x)(rows))
+told(lambda: grad(lambda x: torch.autograd.grad((x**2*w).sum(), x, create_graph=True)[0].sum())(rows[0].detach()))
+told(lambda: vmap(grad(lambda x: (x**2*w).sum()))(rows))
+told(lambda: vmap(lambda x: torch.func.jacrev(lambda t: t*w)(x))(rows))
