@@ -34,7 +34,7 @@ def _jacobian(shown: Shown, at: Named, u: Named) -> Sequence[Section]:
         names, heads = all_elements(shown.graph.outputs), tuple(Partial("", c) for c in all_elements(shown.leaves))
         return [Section("jacobian", (Matrix("J", tuple(map(Name, names)), heads, cells),), heading(shown))]
     result = jacobian(shown.graph, shown.wrt, [at], Notes(), _WANTED)
-    return jacobian_sections(result, result.points[0].jacobian, brief=is_long(result) or bool(result.where))
+    return jacobian_sections(result, result.points[0].jacobian, brief=is_long(result) or bool(result.formulas.defined))
 
 
 def _hessian(shown: Shown, at: Named, u: Named) -> Sequence[Section]:
