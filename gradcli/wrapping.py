@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 PIPE = 80  # columns where there is no terminal
 _NARROW = 20  # a narrower page is not laid out
@@ -68,12 +69,17 @@ def broken(text: str, width: int, hang: str = "  ") -> list[str]:
 def _lines(text: str, width: int, hang: str, formula: bool) -> list[str]:
     lines = []
     room = width
-    while cells(text) > room and (cut := _break(text, room, formula)) is not None:
+    while _is_wider(text, room) and (cut := _break(text, room, formula)) is not None:
         lines.append(text[: cut[0]].rstrip().replace(TIED, " "))
         text = text[cut[1] :]
         room = width - cells(hang)
     lines.append(text.replace(TIED, " "))
     return [lines[0], *(hang + line for line in lines[1:])]
+
+
+def _is_wider(text: str, room: int) -> bool:
+    """Tell whether a text takes more columns, of which the first decide where it is long."""
+    return len(text) > room if text.isascii() else any(used > room for used in accumulate(map(_cell, text)))
 
 
 def _break(text: str, room: int, formula: bool) -> tuple[int, int] | None:

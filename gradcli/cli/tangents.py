@@ -47,7 +47,8 @@ def read_tangent(leaves: Mapping[str, Node], given: Sequence[str], notes: Notes)
             raise InputError(f"`{a.span.text}` is not an element of `{a.name}`, of shape {shape}", a.span)
         else:
             tangent[a.name][a.key] = value
-    missing = [name for name in leaves if name not in {a.name for a in said}]
+    named = {a.name for a in said}
+    missing = [name for name in leaves if name not in named]
     if missing:
         notes.add("note", f"{', '.join(missing[:6])}{', …' * (len(missing) > 6)}: not in --u, so the tangent is 0")
     return tangent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.explain.arithmetic import products
-from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Named
+from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named
 from gradcli.explain.sections import Equal, Grid, Math, Name, Partial, Product, Section, Sum, Text, Value
 from gradcli.explain.weights import array_of, flat
 
@@ -18,7 +18,8 @@ def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
     rows: list[tuple[Math, ...]] = []
     before: Named = {}
     for k, call in enumerate(point.calls, 1):
-        own = [_own(result, point, k - 1, name) for name in result.wrt]
+        weights = flat(call.v)
+        own = [_own(result, point, call, name, weights) for name in result.wrt]
         after = [_running(before.get(name), call.own[name], call.grad[name]) for name in result.wrt]
         both = [cell for pair in zip(own, after, strict=True) for cell in pair] if len(own) == 1 else after
         rows.append((str(k), array_of(result.graph.outputs, call.v), *both))
@@ -42,10 +43,10 @@ def _meaning(result: BackwardResult) -> Text:
     )
 
 
-def _own(result: BackwardResult, point: BackwardPoint, call: int, name: str) -> Math:
+def _own(result: BackwardResult, point: BackwardPoint, call: Call, name: str, weights: Array) -> Math:
     """Return what one call adds: vᵀJ, with its arithmetic where that is short."""
-    sums = products(result, point.jacobian, flat(point.calls[call].v), name)
-    return Equal((*list(sums)[-1:], Value(point.calls[call].own[name])))
+    sums = products(result, point.jacobian, weights, name)
+    return Equal((*list(sums)[-1:], Value(call.own[name])))
 
 
 def _running(before: Array | None, own: Array, after: Array) -> Math:

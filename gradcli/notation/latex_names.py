@@ -76,7 +76,7 @@ class LatexNames:
 
     def _distinct(self, name: str) -> str:
         written = textbook(name)
-        return _literal(name) if written in self._used | self._marked else written
+        return _literal(name) if written in self._used or written in self._marked else written
 
     def symbol(self, letter: str, spelled: str) -> str:
         """Return a function's letter, or its name where a variable is printed so."""
