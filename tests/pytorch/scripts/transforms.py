@@ -146,3 +146,19 @@ told(lambda: jacrev(jacrev(lambda x: x.sin().sum()))(x))
 x = torch.arange(6.0).reshape(2, 3)
 print(torch.autograd.functional.jacobian(lambda x: x.t(), x))
 print(torch.func.jacrev(lambda x: (x * 2).T)(x.T), torch.func.jacfwd(lambda x: x.T * 2)(x.T))
+
+# --- where several tensors are not close
+import torch
+def told(f):
+    try:
+        f()
+    except AssertionError as error:
+        print(error)
+
+a, b = torch.tensor([0.0, 1.0, 2.0, 0.0]), torch.tensor([0.0, 1.0, 0.0, 0.0])
+told(lambda: torch.testing.assert_close(a, b))
+told(lambda: torch.testing.assert_close((a, b), [a, a]))
+told(lambda: torch.testing.assert_close([a, (b, a)], [a, (b, b[:2])]))
+told(lambda: torch.testing.assert_close([1.0, 2.0], [1.0, 2.5]))
+told(lambda: torch.testing.assert_close(torch.zeros(3), torch.tensor([0.0, 1.0, 0.0])))
+told(lambda: torch.testing.assert_close(torch.tensor(0.5), torch.tensor(0.0)))
