@@ -168,17 +168,26 @@ def _norm(settings: Any, shapes: Shapes) -> Kernels:
 
 
 def _product(settings: Any, shapes: Shapes) -> Kernels:
-    """Return `addmm`, and the rules of it, `mm` and `bmm` for the factors: of a factor that lies turned, turned."""
+    """Return `addmm`, and the rules of it, `mm` and `bmm` for the factors: of a factor that lies turned, turned.
+
+    The rows of a stack that is multiplied by one matrix are those of one, too.
+    """
     *added, a_shape, b_shape = shapes
-    if len(a_shape) != len(b_shape) or len(a_shape) not in (2, 3) or a_shape[:-2] != b_shape[:-2]:
+    is_one = len(a_shape) > 2 == len(b_shape)
+    if not is_one and (len(a_shape) != len(b_shape) or len(a_shape) not in (2, 3) or a_shape[:-2] != b_shape[:-2]):
         return Kernels()
 
-    def left(*given: Array) -> Array:
+    def taken(given: Sequence[Array]) -> tuple[Array, Array, Array]:
         a, b, g = (m[..., 0] for m in (*given[-4:-2], given[-1]))
-        return (product(b, g.T).T if turned(a) else product(g, b.swapaxes(-1, -2)))[..., None]
+        return (a.reshape(-1, a.shape[-1]), b, g.reshape(-1, *b.shape[1:])) if is_one else (a, b, g)
+
+    def left(*given: Array) -> Array:
+        a, b, g = taken(given)
+        found = product(b, g.T).T if turned(a) else product(g, b.swapaxes(-1, -2))
+        return (found.reshape(a_shape) if is_one else found)[..., None]
 
     def right(*given: Array) -> Array:
-        a, b, g = (m[..., 0] for m in (*given[-4:-2], given[-1]))
+        a, b, g = taken(given)
         return (product(g.T, a).T if turned(b) else product(a.swapaxes(-1, -2), g))[..., None]
 
     first = len(added)

@@ -39,6 +39,8 @@ def _product(a: Array, b: Array) -> Array:
         return np.asarray(intel.dot(a, b) if IS_INTEL else _dot(a * b))
     if a.size * b.size and a.ndim == b.ndim == 3:
         return _of_stacks(a, b)
+    if a.size * b.size and a.ndim > 2 >= b.ndim and a.flags.c_contiguous:  # the rows of all matrices are those of one
+        return _product(a.reshape(-1, a.shape[-1]), b).reshape(*a.shape[:-1], *b.shape[1:])
     if a.ndim > 2 or b.ndim > 2 or not a.size * b.size:
         return np.asarray(np.matmul(a, b))
     if b.ndim == 1:

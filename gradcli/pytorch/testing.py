@@ -10,6 +10,7 @@ from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.tensor import Tensor, of_array
 
 __all__ = ["assert_close"]
+_PLACE = "\n\nThe failure occurred for item "
 _TOLERANCES = {"float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
 
 
@@ -21,8 +22,12 @@ def assert_close(
     Errors: `AssertionError` with the number of elements that differ, and the largest differences.
     """
     if isinstance(actual, list | tuple):
-        for a, b in zip(actual, expected, strict=True):
-            assert_close(a, b, equal_nan=equal_nan, check_dtype=check_dtype, **tolerances)
+        for i, (a, b) in enumerate(zip(actual, expected, strict=True)):
+            try:
+                assert_close(a, b, equal_nan=equal_nan, check_dtype=check_dtype, **tolerances)
+            except AssertionError as error:
+                text, _, inner = str(error).partition(_PLACE)
+                raise AssertionError(f"{text}{_PLACE}[{i}]{inner}") from None
         return
     actual, expected = (x if isinstance(x, Tensor) else of_array(np.asarray(float(x))) for x in (actual, expected))
     for name in ("shape", "dtype") if check_dtype else ("shape",):
@@ -39,7 +44,7 @@ def assert_close(
 def _told(a: Any, b: Any, close: Any, *tolerances: float) -> str:
     with np.errstate(all="ignore"):
         sizes = np.where(close, 0, np.abs(a - b))
-        shares = sizes / np.abs(b)
+        shares = np.where(close, 0, sizes / np.abs(b))
     word = "close" if any(tolerances) else "equal"
     relative, absolute = (f" (up to {t} allowed)" if any(tolerances) else "" for t in tolerances)
     lines = [f"{'Tensor-likes' if a.ndim else 'Scalars'} are not {word}!", ""]

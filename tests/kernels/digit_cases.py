@@ -165,6 +165,10 @@ for f, furthest in ((torch.exp, 110), (torch.sin, 9999), (torch.cos, 9999)):
     show(f(torch.tensor([0.0, -0.0, np.inf, 1e-45])))
     show(f(torch.tensor([0.5, 100.0, 1e9], dtype=torch.float64)))
 """,
+    "stacks and one matrix": "".join(
+        f"try_(F.linear, (*{s}, {k}), ({n}, {k}))\ntry_(torch.matmul, (*{s}, {k}), ({k}, {n}))\n"
+        for s, k, n in (((2, 3), 10, 5), ((4, 7), 20, 1), ((2, 2, 3), 16, 8), ((3, 5), 100, 40))
+    ),
     "rows that are taken several times": """
 ids = torch.from_numpy(np.random.RandomState(0).randint(0, 4, 50))
 try_(lambda w: F.embedding(ids, w), (4, 3))
@@ -199,3 +203,4 @@ ON_INTEL = {
         f"try_(torch.mm, ({m}, {k}), ({k}, {n}), kind=np.float64)\n" for m, k, n in ((4, 2, 1), (8, 4, 2), (5, 32, 20))
     ),
 }
+ON_INTEL["stacks and one matrix on Intel's processors"] = CASES["stacks and one matrix"]

@@ -160,3 +160,19 @@ told(lambda: vmap(lambda x: torch.autograd.grad((w*w).sum(), w)[0] + x)(rows))
 told(lambda: grad(lambda x: torch.autograd.grad((x**2*w).sum(), x, create_graph=True)[0].sum())(rows[0].detach()))
 told(lambda: vmap(grad(lambda x: (x**2*w).sum()))(rows))
 told(lambda: vmap(lambda x: torch.func.jacrev(lambda t: t*w)(x))(rows))
+
+# --- where several tensors are not close
+import torch
+def told(f):
+    try:
+        f()
+    except AssertionError as error:
+        print(error)
+
+a, b = torch.tensor([0.0, 1.0, 2.0, 0.0]), torch.tensor([0.0, 1.0, 0.0, 0.0])
+told(lambda: torch.testing.assert_close(a, b))
+told(lambda: torch.testing.assert_close((a, b), [a, a]))
+told(lambda: torch.testing.assert_close([a, (b, a)], [a, (b, b[:2])]))
+told(lambda: torch.testing.assert_close([1.0, 2.0], [1.0, 2.5]))
+told(lambda: torch.testing.assert_close(torch.zeros(3), torch.tensor([0.0, 1.0, 0.0])))
+told(lambda: torch.testing.assert_close(torch.tensor(0.5), torch.tensor(0.0)))
