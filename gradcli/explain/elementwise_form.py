@@ -181,7 +181,8 @@ class ElementwiseForm:
                 continue
             for letter in meaning.free_symbols & formula.free_symbols:
                 slope = meaning.diff(letter)
-                if slope and letter not in slope.free_symbols:
+                fits = bare(node.shape) in ((), *self.shapes(letter))  # of what was spread the name has a larger shape
+                if fits and slope and letter not in slope.free_symbols:
                     found = tidy(formula.subs(letter, sympy.expand(letter + (name - meaning) / slope)))
                     if _below(found) <= _below(formula):
                         yield found

@@ -89,7 +89,8 @@ class Writer:
     def _shape(self, node: Node) -> Shape:
         """Return the shape of what is written of a node."""
         if (inner := self._left_out(node)) is not None:
-            return self._shape(inner)
+            shape = self._shape(inner)
+            return node.shape if node.op == "reshape" and shape == inner.shape else shape
         if node in self.names or not node.args or not OPERATIONS[node.op].broadcasts:
             return node.shape
         return broadcast_shapes(list(map(self._shape, self.plain(node))))

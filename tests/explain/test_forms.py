@@ -200,6 +200,12 @@ def test_a_number_that_was_spread_under_a_name_is_spread_again_into_another_shap
     assert out.splitlines()[-2:] == ["a.grad = [480]", "z.grad = [144]"]
 
 
+def test_a_name_for_many_times_a_number_stands_for_no_number(cli):
+    system = ("t=sum(expand(z[0,0],2,3),axis=1)", "y=norm(expand(z[0,0],2,3))+0*t[0]")  # sqrt(6)*z
+    out = cli.done("backward", *system, "--at", "z=[[1]]", "--only", "grad").out
+    assert out.splitlines()[-1].endswith("= [[2.44949]]")
+
+
 def test_a_gradient_of_hundreds_of_terms_is_measured_before_it_is_written(cli):
     page = cli.done("backward", f"y = sum({'*'.join(['x'] * 400)})", "--at", "x=[1,0.5]", "--only", "grad")
     assert page.out == "x.grad = [400, 3.09807e-118]\n"

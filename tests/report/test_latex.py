@@ -21,6 +21,7 @@ COMMANDS = {
     "deep": ("jacobian", "a0_t=x*z", *(f"a{k + 1}_t=sin(a{k}_t)*a{k}_t" for k in range(12))),
     "structural": ("backward", "y=sum(softmax(x.T)[:,0]*cumsum([1,2]))+max(x)", "--at", "x=[[1,2],[3,4]]"),
     "assembled": ("backward", "y[0]=x[0]**2; y[1]=x[0]*x[1]", "--at", "x=[1,2]", "--v", "1,-10"),
+    "unsqueezed": ("backward", "y=norm(log(unsqueeze(w,1)+A))+logsumexp(unsqueeze(w,1)*A)", "--shape", "w=3,A=3x2"),
     "large": ("backward", "y=sum(x**2)", "--at", f"x={[1] * 60}"),
 }  # fmt: skip
 CASES = [
