@@ -116,6 +116,7 @@ def wide(monkeypatch):
 @example(
     system="y0 = x + z; y1 = where(2 > 2, 2, 4) + u[0] + u[1] + x + 0*z", point={"x": "0", "z": "0", "u": ("0", "0")}
 )
+@example(system="y0 = log(clamp(x, 0, 1)) + 0*z; y1 = u[0]+u[1]", point={"x": "-0.0", "z": "1", "u": ("1", "1")})
 def test_each_way_gives_the_same_numbers(cli, wide, system, point):
     place, file = at(point), points_file(point)
     whole = jacobian_of(cli, system, place)

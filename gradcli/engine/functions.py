@@ -34,6 +34,11 @@ def where(condition: Array, a: Array, b: Array, out: Array | None = None) -> Arr
     return out
 
 
+def clamp(x: Array, low: Array, high: Array, out: Array | None = None) -> Array:
+    """Return x within bounds.  At one a zero keeps its sign, which NumPy's own function shows for some layouts only."""
+    return np.minimum(high, np.maximum(low, x), out=out)
+
+
 def sign(x: Array, out: Array | None = None) -> Array:
     """Return -1, 0 or 1; 0 for NaN."""
     result = np.sign(x, out=out)

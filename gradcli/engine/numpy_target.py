@@ -90,7 +90,6 @@ NAMES = {
     "asinh": "arcsinh",
     "acosh": "arccosh",
     "atanh": "arctanh",
-    "clamp": "clip",
     "round": "rint",
     "lt": "less",
     "le": "less_equal",
