@@ -15,7 +15,6 @@ from gradcli.cli.options import (
     file_options,
     names_option,
     page_options,
-    refuse,
     system_options,
 )
 from gradcli.cli.sections import BACKWARD
@@ -79,8 +78,6 @@ def backward(
 
     notes = Notes()
     system = read_asked(asked, cotangents, many.points)
-    look = pages.look(asked.style, many.wanted, [("--steps", "steps")] * steps)
-    refuse({"--steps": steps and asked.style == "csv"}, "has no place in CSV", "-f json has the steps, too")
     if many.wanted:
         from gradcli.cli.many_backward import backward_at_points
         from gradcli.cli.many_points import open_many
@@ -89,6 +86,7 @@ def backward(
             kept = _retained(system, run.graph, retain)
             backward_at_points(run, Backward(cotangents, strict, kept, steps))
         return
+    look = pages.look(asked.style)
     situation = read_situation(system, asked)
     kept = _retained(system, situation.graph, retain)
     calls = read_calls(situation.graph.outputs, len(situation.points), cotangents, strict, notes)

@@ -7,17 +7,7 @@ from typing import Any
 
 import click
 
-from gradcli.cli.options import (
-    Asked,
-    Pages,
-    SystemCommand,
-    file_option,
-    page_options,
-    points_option,
-    refuse,
-    style_option,
-    was_typed,
-)
+from gradcli.cli.options import Asked, Pages, SystemCommand, file_option, page_options, points_option, style_option
 from gradcli.cli.sections import CHECK
 from gradcli.cli.status import DONE, NO
 
@@ -85,9 +75,6 @@ def check(
     from gradcli.explain.check_page import check_page
 
     look = pages.look(style)
-    if at or points:
-        random = {f"--{name}": was_typed(name) for name in ("trials", "seed")}
-        refuse(random, "is for random points", "leave it out, or --at and --points")
     asked = Asked(statement, files, at, shapes, None, None, style)
     sources = read_sources(asked, points=points)
     result = checked(sources, asked, points, Settings((), trials, seed, tolerance))

@@ -44,7 +44,6 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
 
     notes = Notes()
     system = read_asked(asked, points=many.points)
-    look = pages.look(asked.style, many.wanted)
     if many.wanted:
         from gradcli.cli.many_forward import hessian_at_points, hvp_at_points
         from gradcli.cli.many_points import open_many
@@ -55,6 +54,7 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
             else:
                 hessian_at_points(run)
         return
+    look = pages.look(asked.style)
     situation = read_situation(system, asked)
     if asked.page:
         note_all_corners(situation.graph, situation.points, notes)

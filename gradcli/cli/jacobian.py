@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, refuse, system_options
+from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
 from gradcli.cli.sections import JACOBIAN
 
 if TYPE_CHECKING:
@@ -44,10 +44,9 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
 
     notes = Notes()
     system = read_asked(asked, points=many.points)
-    look = pages.look(asked.style, many.wanted, [("--steps", "steps")] * steps)
-    refuse({"--steps": steps and not asked.page}, "is for pages", "data have no steps of J: gradcli backward has them")
     if many.wanted:
-        refuse({"--order": order, "--steps": steps}, "is for single points", "give the points with --at")
+        if order is not None:
+            raise InputError("--order is for single points", hint="give them with --at")
         from gradcli.cli.many_jacobian import jacobian_at_points
         from gradcli.cli.many_points import open_many
 
@@ -56,9 +55,9 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
         return
     if sparse:
         raise InputError("--sparse is for many points", hint="give them with --points FILE")
+    look = pages.look(asked.style)
     situation = read_situation(system, asked)
     if order is not None:
-        refuse({"--steps": steps, "--only": pages.only}, "is for J", "--order shows derivatives of a scalar instead")
         from gradcli.explain.taylor import taylor
 
         found = taylor(situation.graph, situation.wrt, situation.points, order)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, refuse, system_options
+from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
 from gradcli.cli.sections import JVP
 
 EXAMPLES = """\b
@@ -46,19 +46,16 @@ def jvp(
 
     notes = Notes()
     system = read_asked(asked, cotangents, many.points)
-    look = pages.look(
-        asked.style, many.wanted, [*[("--steps", "steps")] * steps, *[("--v", "pairing")] * bool(cotangents)]
-    )
-    if asked.style == "csv":
-        refuse({"--steps": steps, "--v": cotangents}, "has no place in CSV", "-f json has it, too")
     if many.wanted:
         from gradcli.cli.many_forward import jvp_at_points
         from gradcli.cli.many_points import open_many
 
-        refuse({"--steps": steps, "--v": cotangents}, "is for single points", "give the points with --at")
+        if steps or cotangents:
+            raise InputError("--steps and --v are for single points", hint="give the points with --at")
         with open_many(system, asked, many) as run:
             jvp_at_points(run, tangent)
         return
+    look = pages.look(asked.style)
     situation = read_situation(system, asked)
     if asked.page:
         note_all_corners(situation.graph, situation.points, notes)

@@ -9,7 +9,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
-from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from gradcli.report.render import Look
@@ -22,22 +21,6 @@ FORMATS = ("table", "json", "csv", "latex", "markdown")
 _SHORT = len("-f")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def was_typed(name: str) -> bool:
-    """Tell whether an option of the running command was typed, and has not its default."""
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
-def refuse(given: Mapping[str, object], why: str, hint: str) -> None:
-    """Refuse the first option that is given, which would do nothing here.
-
-    Errors: `InputError`.
-    """
-    from gradcli.errors import InputError
-
-    for option in (name for name, value in given.items() if value):
-        raise InputError(f"{option} {why}", hint=hint)
 
 
 class Asked(NamedTuple):
@@ -183,21 +166,16 @@ class Pages(NamedTuple):
     standalone: bool
     jacobian: bool | None = None
 
-    def look(self, style: str | None, many: bool = False, shown: Sequence[tuple[str, str]] = ()) -> Look:
-        """Return how the result looks in a format, `table` unless said; `shown` are options, each with its section.
+    def look(self, style: str | None) -> Look:
+        """Return how the result looks in a format, `table` unless said.
 
-        Errors: `InputError` for a document of its own in another format than LaTeX, for what pages alone have where
-        data are wanted, as they are of many points, and for a section that is asked for and left out.
+        Errors: `InputError` for a document of its own in another format than LaTeX.
         """
+        from gradcli.errors import InputError
         from gradcli.report.render import Look
 
-        if many or style not in (None, *PAGES):
-            given = {"--only": self.only, "--jacobian": self.jacobian}
-            refuse(given, "is for pages", "data have all there is: leave it out, or choose a page with -f")
-        refuse({"--standalone": self.standalone and style != "latex"}, "makes a document of LaTeX", "add -f latex")
-        for option, name in (*shown, *[("--jacobian", "jacobian")] * bool(self.jacobian)):
-            left_out = self.only and name not in self.only
-            refuse({option: left_out}, f"shows the section {name}", f"it is in --only {','.join(self.only)},{name}")
+        if self.standalone and style != "latex":
+            raise InputError("--standalone makes a document of LaTeX", hint="it goes with -f latex")
         return Look(style or "table", self.digits, self.standalone)
 
 
@@ -261,10 +239,13 @@ class Files(NamedTuple):
 
         Errors: `InputError` for an option of such a run in another one.
         """
+        from gradcli.errors import InputError
+
         if self.points is not None or self.output is not None:
             return True
         given = {"--engine": self.engine != "numpy", "--scheduler": self.scheduler, "--threads": self.threads}
-        refuse(given, "is for many points", "give them with --points FILE")
+        for option in (name for name, value in given.items() if value):
+            raise InputError(f"{option} is for many points", hint="give them with --points FILE")
         return False
 
 

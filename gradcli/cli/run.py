@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from gradcli.cli.options import format_of, refuse, style_option
+from gradcli.cli.options import format_of, style_option
 from gradcli.cli.status import DONE, MISTAKE, NO
 from gradcli.cli.streams import flush, tell
 
@@ -112,14 +112,7 @@ def run(
     from gradcli.pytorch.session import run as run_script
     from gradcli.script.shown import Document, Printed
 
-    explains = {"--all": every, "--line": lines, "--steps": steps}
-    if quiet:
-        telling = {"--check": checks, **explains, "-f": style, "--output": output}
-        refuse(telling, "goes with what is told of a script", "--quiet tells nothing: leave one of them out")
-    if checks:
-        refuse(explains, "goes with explanations", "--check gives none: leave one of them out")
     style = format_of(style, output, ENDINGS) or "table"
-    refuse({"--steps": steps and style == "json"}, "has no place in JSON", "it is shown on pages")
     output = None if output == "-" else output
     wanted = _script(script, code, arguments)
     if output is not None:

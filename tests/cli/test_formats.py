@@ -160,7 +160,7 @@ NUMBERS = [1.2345678901234567e-300, 1.7976931348623157e308, 0.30000000000000004,
 @pytest.mark.parametrize("style", ["table", "json", "csv"])
 def test_numbers_are_never_cut_short(cli, monkeypatch, style, columns):
     monkeypatch.setenv("COLUMNS", columns)
-    whole = ("-f", style, "--digits", "full", *["--steps"] * (style != "csv"))
+    whole = ("-f", style, "--steps", "--digits", "full")
     out = cli.done("backward", "y=x*1", "--at", f"x={NUMBERS}", "--v", str(NUMBERS), *whole).out
     for number in NUMBERS:
         # In the point, in the value, and in the gradient.
