@@ -62,7 +62,7 @@ def hessian_at_points(run: ManyPoints) -> None:
     """
     output, _ = second.scalar_output(run.graph)
     slopes = second.gradient(run.graph, run.wrt)
-    check_entries(slopes, run.wrt, "choose some inputs with --wrt; --u gives H·u without H")
+    check_entries(slopes, run.wrt, "choose some inputs with --wrt; --u gives H·u without H", "Hessian")
 
     written = cache(lower_half)
 

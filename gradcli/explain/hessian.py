@@ -140,7 +140,7 @@ def hessian(
     """
     output, _ = second.scalar_output(graph)
     slopes = second.gradient(graph, wrt)
-    check_entries(slopes, wrt, "choose some inputs with --wrt; --u gives H·u without H")
+    check_entries(slopes, wrt, "choose some inputs with --wrt; --u gives H·u without H", "Hessian")
     symbolic = written(graph, wrt, bool(points))
     found = []
     matrices = map(NumericJacobian(slopes, wrt), points) if points else ()

@@ -25,12 +25,12 @@ MAX_ENTRIES = 10**6  # of a Jacobian that is asked for
 MAX_FORMULAS = 50_000  # elements that are worked out as formulas
 
 
-def check_entries(graph: Graph, wrt: Sequence[str], hint: str = "") -> None:
-    """Refuse a Jacobian that nobody could read; `hint` is another way out."""
+def check_entries(graph: Graph, wrt: Sequence[str], hint: str = "", what: str = "Jacobian") -> None:
+    """Refuse a Jacobian that nobody could read, or that of a gradient; `hint` is another way out."""
     rows, columns = dimensions(graph, wrt)
     if rows * columns > MAX_ENTRIES:
         raise InputError(
-            f"the Jacobian would have {rows:,} × {columns:,} entries",
+            f"the {what} would have {rows:,} × {columns:,} entries",
             hint=hint or "choose some with --outputs and --wrt; `gradcli backward` gives vᵀJ without it",
         )
 

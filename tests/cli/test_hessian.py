@@ -126,3 +126,7 @@ def test_a_corner_is_noted_on_the_page(cli):
     assert "abs(x) has no derivative" in cli("hessian", "y=abs(x)*z", "--at", "x=0,z=1").err
     assert cli("hessian", "y=abs(x)*z", "--at", "x=1,z=1").err == ""
     assert cli("hessian", "y=abs(x)*z", "--at", "x=0,z=1", "-f", "json").err == ""
+
+
+def test_a_hessian_that_is_too_large_is_called_so(cli):
+    assert "the Hessian would have 2,000 × 2,000 entries" in cli.refused("hessian", "f=sum(x**2)", "--shape", "x=2000")
