@@ -117,17 +117,19 @@ def _along(x: Array, lanes: int) -> Array:
     if count < lanes:
         return _four_beside(x.T)
     whole = count - count % lanes
-    vector = _four_beside(np.moveaxis(x[:, :whole].reshape(len(x), -1, lanes), 1, 0))
+    vector = _four_beside(x[:, :whole].reshape(len(x), -1, lanes).swapaxes(0, 1))
     # The rest one after the other, then the lanes.
     return in_order(np.concatenate([x[:, whole:], vector], axis=1).T)
 
 
 def _across(x: Array, lanes: int) -> Array:
     """Return the sums over the middle axis: of as many columns at once as four vectors have."""
-    rows, columns = np.moveaxis(x, 1, 0), x.shape[2]
+    rows, columns = x.swapaxes(0, 1), x.shape[2]
     together = _BESIDE * (lanes if columns >= lanes else 1)
     whole = columns - columns % together
-    return np.concatenate([_cascade(rows[..., :whole]), _four_beside(rows[..., whole:])], axis=-1)
+    parts = [_cascade(rows[..., :whole])] if whole else []
+    parts += [_four_beside(rows[..., whole:])] if whole < columns else []
+    return np.concatenate(parts, axis=-1) if len(parts) > 1 else parts[0]
 
 
 def _four_beside(rows: Array) -> Array:
