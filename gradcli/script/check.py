@@ -20,7 +20,7 @@ from gradcli.explain.claim import Case, derivative
 from gradcli.explain.claim import numbers as values
 from gradcli.explain.proof import entry_name
 from gradcli.explain.results import PLAIN
-from gradcli.graph.construct import broadcast, reduce
+from gradcli.graph.construct import broadcast, total
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const, leaf
 from gradcli.pytorch.record import Recorder
@@ -130,7 +130,7 @@ def _cases(call: Applied, replay: Replay) -> Iterator[Case]:
     inputs = dict(replay.recorded.graph.inputs)
     for name, y in zip(replay.weights, replay.outputs, strict=True):
         inputs.setdefault(name, leaf(y.shape))
-    terms = [_total(y * inputs[name]) for name, y in zip(replay.weights, replay.outputs, strict=True)]
+    terms = [total(y * inputs[name]) for name, y in zip(replay.weights, replay.outputs, strict=True)]
     base = sum(terms[1:], terms[0])
     graph = Graph.of(inputs, {"": base})
     for place, (name, needed) in enumerate(zip(call.names, call.needed, strict=True)):
@@ -142,10 +142,6 @@ def _cases(call: Applied, replay: Replay) -> Iterator[Case]:
         if yours.shape == truth.shape:
             said = _said(call, len(replay.weights), place)
             yield Case(f"{name}.grad", said, graph, base, inputs[name], (), truth, yours, tuple(replay.weights))
-
-
-def _total(y: Node) -> Node:
-    return reduce("sum", y, tuple(range(len(y.shape)))) if y.shape else y
 
 
 def _same(cases: Sequence[Case], others: Sequence[Case], at: Point) -> bool:

@@ -142,7 +142,7 @@ def _long(recorded: Recorded, graph: Graph, found: Sequence[Loop]) -> Section:
 def _folded(sections: Sequence[Section], result: BackwardResult, found: Sequence[Loop]) -> Iterator[Section]:
     """Yield the sections without what mentions the inside of a loop."""
     (point,) = result.points
-    names = set(result.symbolic.where) if result.symbolic else set()
+    names = set(result.symbolic.defined) if result.symbolic else set()
     for section in sections:
         if section.name == "system":
             yield folded_system(result.graph, found, point.at, {**point.intermediates, **point.value})
