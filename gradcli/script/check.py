@@ -22,7 +22,7 @@ from gradcli.explain.proof import entry_name
 from gradcli.explain.results import PLAIN
 from gradcli.graph.construct import broadcast, total
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import Node, const, leaf
+from gradcli.graph.node import const, leaf
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import new
 from gradcli.report.data_lines import json_lines

@@ -44,7 +44,7 @@ def with_randomness(at: Failure) -> list[Change]:
 def second(at: Failure, *_: str) -> list[Change]:
     """Take the Jacobian of a gradient, in the place of its gradient: jacrev(grad(f)) for grad(grad(f))."""
     for call in parts(at.text.tree, ast.Call):
-        if called(call) == "grad" and isinstance(call.args[0], ast.Call) and called(call.args[0]) == "grad":
+        if called(call) == "grad" and any(isinstance(a, ast.Call) and called(a) == "grad" for a in call.args[:1]):
             return at.text.edited(edits.instead(call.func, "torch.func.jacrev"))
     return []
 
