@@ -11,10 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gradcli.errors import InputError
-from gradcli.pytorch.record import Recorder
+from gradcli.pytorch.record import Recorder, finite
 from gradcli.script.naming import names_of, script_frames
 from gradcli.script.pages.gradients import not_finite
 from gradcli.script.pages.sums import Sums
@@ -183,7 +181,7 @@ class Teller:
 
 
 def _is_finite(call: Call) -> bool:
-    return all(np.isfinite(own._a).all() for _, _, own, _ in call.leaves)
+    return all(finite(own._a) for _, _, own, _ in call.leaves)
 
 
 @contextmanager

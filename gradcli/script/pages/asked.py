@@ -68,11 +68,6 @@ _SECTIONS: dict[str, Callable[[Shown, Named, Named], Sequence[Section]]] = {
 }
 
 
-def has_page(name: str) -> bool:
-    """Tell whether what is asked for by a name has a page of its own, other than that of vᵀJ."""
-    return name in _SECTIONS
-
-
 def asked_page(name: str, shown: Shown, at: Named, u: Named, found: Sequence[Loop]) -> Page:
     """Return the page of what is asked for by name at a point, with tangents, and with the system's loops folded.
 

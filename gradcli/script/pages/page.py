@@ -19,10 +19,10 @@ from gradcli.explain.shared import style_of
 from gradcli.explain.weights import loss_name
 from gradcli.graph.graph import Graph
 from gradcli.pytorch.backward import Call
-from gradcli.script.pages.asked import asked_page, has_page
+from gradcli.pytorch.record import edge_of
 from gradcli.script.pages.gradients import ROUNDING, accumulated, distance, hooks, not_finite, not_kept, unreached
 from gradcli.script.pages.slips import changed, slips
-from gradcli.script.recorded import Recorded
+from gradcli.script.recorded import Recorded, reachable
 from gradcli.script.scene import Told
 
 MOST = 150  # operations that are looked at one by one
@@ -38,13 +38,14 @@ def page(call: Call, told: Told) -> Page:
             told.trouble = error.message
     notes = [f"not explained: {told.trouble}"] if told.trouble else []
     far = distance(call, told)
-    since = [f"note: {text}" for text in changed(call, told)]
+    steps = reachable(edge_of(y) for y, _ in call.roots)
+    since = [f"note: {text}" for text in changed(steps, call, told)]
     others = bool(told.shown and call.leaves) and far >= ROUNDING  # than those of the script
     if others and not (call.changes or since):
         own = str(call.leaves[0][0].dtype).removeprefix("torch.")
         notes.append(f"note: the script's {own} rounds after each operation, and its gradients come out as below")
     notes += [*since, *(f"warning: {text}" for text in not_finite(call, told)), *told.notes.lines]
-    notes += [f"note: {text}" for text in slips(call, told)]
+    notes += [f"note: {text}" for text in slips(steps, call, told)]
     sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
     lines = [*hooks(call, told), *accumulated(call, told, bool(sections) and not (told.trouble or others), far)]
     lines += [*not_kept(call, told), *unreached(call, told)]
@@ -76,7 +77,9 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
     graph = named(recorded.graph, found, lambda n: recorded.target(n) or "")
     if found and len(graph.nodes) > MOST:
         return Page((_long(recorded, graph, found),))
-    if call.asked is not None and has_page(call.asked.name):
+    if call.asked is not None and call.asked.name != "vjp":
+        from gradcli.script.pages.asked import asked_page
+
         u = {told.name(x): tangent._a[..., 0] for x, tangent in zip(call.inputs or (), call.asked.u, strict=False)}
         shown = Shown(graph, tuple(recorded.wrt), style_of(graph))
         return asked_page(call.asked.name, shown, recorded.at, u, found)

@@ -11,7 +11,7 @@ from gradcli.graph.node import is_const
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import Edge, Leaf, Step, edge_of
 from gradcli.script.pages.gradients import array_words
-from gradcli.script.recorded import Array, Recorded, reachable
+from gradcli.script.recorded import Array, Recorded
 from gradcli.script.scene import Told
 from gradcli.wrapping import in_words
 
@@ -25,9 +25,9 @@ _SHAPED = frozenset(("reshape", "index", "transpose", "broadcast"))  # after whi
 _MOST = 2_000  # steps that are computed once more
 
 
-def slips(call: Call, told: Told) -> Iterator[str]:
-    """Yield what was hardly meant on the way to what a call flowed from."""
-    steps = [s for s in reachable(edge_of(y) for y, _ in call.roots) if not s.is_own]
+def slips(steps: Sequence[Step], call: Call, told: Told) -> Iterator[str]:
+    """Yield what was hardly meant in the steps that lead to what a call flowed from."""
+    steps = [s for s in steps if not s.is_own]
     found = (_paired(s, told) or _twice(s, told) for s in steps)
     yield from [text for text in found if text][:1]
     zero = sorted(told.name(x) for x, _, g, _ in call.leaves if g._a.size and not g._a.any())
@@ -35,9 +35,8 @@ def slips(call: Call, told: Told) -> Iterator[str]:
         yield f"{in_words(zero)} {'gets' if len(zero) == 1 else 'get'} a gradient of 0: {stopped}"
 
 
-def changed(call: Call, told: Told) -> Iterator[str]:
+def changed(steps: Sequence[Step], call: Call, told: Told) -> Iterator[str]:
     """Yield that a result is not what its operands give now: they were changed since they were used."""
-    steps = reachable(edge_of(y) for y, _ in call.roots)
     if len(steps) > _MOST or any(s.is_own or s.operands is None for s in steps):
         return
     found: dict[Edge, Array] = {}

@@ -47,7 +47,8 @@ class Sums:
             name, left, version = last.get(id(x), ("", None, 0))
             if before is not None and after is not None and np.array_equal(before, left):
                 kept[id(x)] = name, after._a.copy(), x._memory.version
-                self.moved |= {line} if version != x._memory.version else set()
+                if version != x._memory.version:
+                    self.moved.add(line)
         if kept:
             self.lines[line] = kept
             self.added.add(line)
