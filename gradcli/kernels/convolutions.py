@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.kernels.chains import chain
 from gradcli.kernels.processor import Threads
-from gradcli.kernels.products import chain, is_fused, product
+from gradcli.kernels.products import is_fused, product
 from gradcli.kernels.rounding import Array
 from gradcli.kernels.sums import in_order, sums
 

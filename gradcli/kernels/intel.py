@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.kernels.chains import chain
 from gradcli.kernels.rounding import Array, fused
 from gradcli.kernels.sums import folded, in_order
 
@@ -32,7 +33,7 @@ def _added(lanes: Array, a: Array, x: Array, vectors: list[slice]) -> Array:
 
 def _lanes(a: Array, x: Array, first: Any = 0, beside: int = 1) -> Array:
     """Return the sums of lanes, the first of which begins with what there is; pairs of vectors may go beside."""
-    zeros = np.zeros((64 // a.itemsize, *np.broadcast_shapes(a.shape[1:], x.shape[1:])), a.dtype)
+    zeros = np.zeros((64 // a.itemsize, *np.broadcast(a[0], x[0]).shape), a.dtype)
     zeros[0] = first
     vectors = _vectors(a)
     if beside == 1:
@@ -68,25 +69,29 @@ def rows(a: Array, x: Array) -> Array:
 
 def columns(a: Array, x: Array, first: Any) -> Array:
     """Return the products of a vector and columns, added to the first numbers: eight terms at a time of sixteens."""
-    count, width = a.shape
-    found = np.array(np.broadcast_to(first, width), a.dtype)
-    if a.itemsize == 8:
-        for row, factor in zip(a, x, strict=True):
-            found = fused(row, factor, found)
-        return found
-    terms = np.multiply(a, x[:, None], dtype=np.float64)  # which are exact
-    whole = width - width % 16
-    eights = count - count % 8 if whole else 0
-    own, some, behind = terms[:eights, :whole].reshape(eights // 8, 8, whole), found[:whole], found[whole:]
-    late, *early = ((own[:, i] + own[:, j].astype(a.dtype)).astype(a.dtype) for i, j in ((5, 7), (0, 2), (1, 3)))
-    for (_, _, _, _, fourth, _, sixth, _), third, last in zip(own, late, early[0] + early[1], strict=True):
-        for t in (sixth, fourth, third, last):
-            np.add(t, some, out=some, casting="same_kind")
-    for t in terms[:eights, whole:] if len(behind) else ():
-        np.add(t, behind, out=behind, casting="same_kind")
-    for t in terms[eights:]:
-        np.add(t, found, out=found, casting="same_kind")
-    return found
+    first = np.full(a.shape[1], first, a.dtype)
+    whole = 0 if a.itemsize == 8 else len(first) - len(first) % 16
+    parts = [_from(first[whole:], x, a[:, whole:])] if whole < len(first) else []
+    if whole:
+        parts.insert(0, _from(first[:whole], *_of_eights(x, a[:, :whole])))
+    return np.concatenate(parts)
+
+
+def _from(first: Array, x: Array, a: Array) -> Array:
+    """Return the first numbers with the products of a vector and columns, each added with one rounding."""
+    return chain(np.append(x.dtype.type(1), x)[None], np.concatenate([first[None], a]))[0]  # type: ignore[no-any-return]
+
+
+def _of_eights(x: Array, a: Array) -> tuple[Array, Array]:
+    """Return the factors and terms of a chain that stands for others: of each eight terms, some are added before."""
+    whole = len(x) - len(x) % 8
+    own, factors = a[:whole].reshape(-1, 8, a.shape[1]), x[:whole].reshape(-1, 8)
+    exact = np.multiply(own, factors[..., None], dtype=np.float64).reshape(-1, 2, 2, 2, a.shape[1])
+    pairs = (exact[:, :, 0] + exact[:, :, 1].astype(a.dtype)).astype(a.dtype)  # the first and the third of a half, …
+    times, terms = np.empty((len(own), 4), a.dtype), np.empty((len(own), 4, a.shape[1]), a.dtype)
+    times[:, :2], times[:, 2:], terms[:, :2] = factors[:, 6:3:-2], 1, own[:, 6:3:-2]
+    terms[:, 2], terms[:, 3] = pairs[:, 1, 1], pairs[:, 0, 0] + pairs[:, 0, 1]
+    return np.concatenate([times.reshape(-1), x[whole:]]), np.concatenate([terms.reshape(-1, a.shape[1]), a[whole:]])
 
 
 def in_lanes(a: Array, b: Array, is_long: bool) -> Array:

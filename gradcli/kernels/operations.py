@@ -242,6 +242,10 @@ def _near(name: str, settings: Any, shapes: Shapes) -> Kernels:
     return _loss(None, slope, (1, -1), settings, shapes)
 
 
+def _squared(x: Array, t: Array) -> Array:
+    return (x - t) ** 2
+
+
 def _of_probabilities(p: Array, y: Array) -> Array:
     log, log_rest = np.maximum(OneByOne.log(p), -100), np.maximum(OneByOne.log1p(-p), -100)
     return (y - 1) * log_rest - y * log  # type: ignore[no-any-return]
@@ -304,7 +308,7 @@ _OPERATIONS: dict[str, Callable[[Any, Shapes], Kernels]] = {
     "layer_norm": partial(_layer, Layer),
     "conv1d": partial(_layer, Convolution),
     "conv2d": partial(_layer, Convolution),
-    "mse_loss": partial(_loss, None, lambda x, t, g, n: 2 / n * (x - t) * g, (1, -1)),
+    "mse_loss": partial(_loss, _squared, lambda x, t, g, n: 2 / n * (x - t) * g, (1, -1)),
     "smooth_l1_loss": partial(_near, "beta"),
     "huber_loss": partial(_near, "delta"),
     "binary_cross_entropy": partial(

@@ -7,16 +7,16 @@ memory, sixteen bytes being a vector.
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from gradcli.kernels import intel
+from gradcli.kernels.chains import adds_in_order, chain
 from gradcli.kernels.processor import IS_INTEL, Threads
 from gradcli.kernels.rounding import Array, fused
-from gradcli.kernels.sums import folded, in_lanes, in_order, products_in_order
+from gradcli.kernels.sums import folded, in_lanes, in_order
 
 _ROWS, _COLUMNS = 4, 12  # from which on each product is added with one rounding
 _BLOCK = 192  # terms of float32 that are added one after the other, where each is added with one rounding
@@ -96,7 +96,7 @@ def is_fused(a: Array, b: Array) -> bool:
     """Tell whether each term of a product is added with one rounding, and this can be done."""
     (rows, inner), columns = a.shape, b.shape[1]
     is_wide = rows >= _ROWS and columns >= _COLUMNS and inner > 1
-    return is_wide and (rows * inner * columns <= _MOST or _adds_in_order(a.dtype))
+    return is_wide and (rows * inner * columns <= _MOST or adds_in_order(a.dtype))
 
 
 def _has_edges(a: Array, b: Array) -> bool:
@@ -119,7 +119,7 @@ def _of_intel(a: Array, b: Array, c: Array | None) -> Any:
         in_rows = turned(b) if is_row else not turned(a)
         if rows == columns:
             in_rows = a.itemsize not in (a.strides[0], b.strides[1])
-        own = more if c is None else np.broadcast_to(c, (rows, columns)).reshape(-1)
+        own = more if c is None else c.reshape(-1)
         found = intel.rows(matrix, vector) + own if in_rows else intel.columns(matrix.T, vector, own)
         return found.reshape(rows, columns)
     if inner == 1:
@@ -132,7 +132,7 @@ def _of_intel(a: Array, b: Array, c: Array | None) -> Any:
         is_long, few = False, 4
     if turned(b) and not turned(a) and (is_long or rows < few):
         return intel.in_lanes(a, b, is_long) + more
-    if rows * inner * columns > _MOST and not _adds_in_order(a.dtype):
+    if rows * inner * columns > _MOST and not adds_in_order(a.dtype):
         return np.asarray(np.matmul(a, b) + more)
     ends = [0]
     while (left := inner - ends[-1]) > 0:
@@ -163,57 +163,6 @@ def _fused_but_edges(a: Array, b: Array) -> Array:
     if columns < b.shape[1]:
         found[:, columns:] = _rounded_first(a, b[:, columns:])
     return found
-
-
-def chain(a: Array, b: Array) -> Array:
-    """Return a product whose terms are added one after the other, each with one rounding."""
-    if not _adds_in_order(a.dtype):
-        return _one_by_one(a, b)
-    found = _in_blas(a[:, :_TERMS], b[:_TERMS])
-    for k in range(_TERMS, len(b), _TERMS):  # what there is comes first
-        first = np.eye(len(a), dtype=a.dtype)
-        more = np.concatenate([first, a[:, k : k + _TERMS]], axis=1), np.concatenate([found, b[k : k + _TERMS]])
-        found = _in_blas(*more)
-    return found
-
-
-def _in_blas(a: Array, b: Array) -> Array:
-    """Return NumPy's product of matrices, whose BLAS adds the terms one after the other, each with one rounding.
-
-    It does so inside of a matrix, hence a margin of zeros, and in one thread, hence a part at a time.
-    """
-    (rows, inner), columns = a.shape, b.shape[1]
-    found = np.empty((rows, columns), a.dtype)
-    left = np.zeros((-(-rows // _COLUMNS) * _COLUMNS, inner), a.dtype)
-    left[:rows] = a
-    width = min(max(_ONE_THREAD // (_COLUMNS * inner) // _EDGE - 2, 1) * _EDGE, _BLOCK)
-    for i in range(0, columns, width):
-        part = b[:, i : i + width]
-        right = np.zeros((inner, -(-part.shape[1] // _EDGE) * _EDGE + 2 * _EDGE), b.dtype)
-        right[:, _EDGE : _EDGE + part.shape[1]] = part
-        height = max(_ONE_THREAD // right.size // _COLUMNS, 1) * _COLUMNS
-        for j in range(0, rows, height):
-            place = found[j : j + height, i : i + width]
-            place[...] = np.matmul(left[j : j + height], right)[: len(place), _EDGE : _EDGE + part.shape[1]]
-    return found
-
-
-_EDGE = 8
-_TERMS = 2048  # which a BLAS adds before it writes anything
-_ONE_THREAD = 1 << 18  # products that a BLAS does not share out
-
-
-@cache
-def _adds_in_order(dtype: Any) -> bool:
-    """Tell whether the BLAS of this machine is known to add like that: of Intel's and AMD's processors, that is."""
-    a = np.sin(np.arange(26 * 40.0)).astype(dtype).reshape(26, 40)
-    b = np.cos(np.arange(40 * 33.0)).astype(dtype).reshape(40, 33)
-    return bool((_in_blas(a, b) == _one_by_one(a, b)).all())
-
-
-def _one_by_one(a: Array, b: Array) -> Array:
-    """Return a product whose every term is added with one rounding."""
-    return products_in_order(a.T[:, :, None], b[:, None])  # type: ignore[no-any-return]
 
 
 # Terms that are rounded before they are added

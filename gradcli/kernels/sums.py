@@ -95,7 +95,7 @@ def sums(axes: tuple[int, ...], x: Array) -> Array:
     if axes[-1] - axes[0] != len(axes) - 1:
         return _of_apart(axes, x) if axes[-1] == x.ndim - 2 else x.sum(axis=axes)
     shape = x.shape[: axes[0]] + x.shape[axes[-1] + 1 :]
-    count, inner = math.prod(x.shape[a] for a in axes), math.prod(x.shape[axes[-1] + 1 :])
+    count, inner = math.prod(x.shape[axes[0] : axes[-1] + 1]), math.prod(x.shape[axes[-1] + 1 :])
     if count < _BESIDE:
         return x.sum(axis=axes)  # type: ignore[no-any-return]
     rows = x.reshape(-1, count, inner)
@@ -119,7 +119,7 @@ def _along(x: Array, lanes: int) -> Array:
     whole = count - count % lanes
     vector = _four_beside(x[:, :whole].reshape(len(x), -1, lanes).swapaxes(0, 1))
     # The rest one after the other, then the lanes.
-    return in_order(np.concatenate([x[:, whole:], vector], axis=1).T)
+    return in_order(np.concatenate([x[:, whole:], vector], axis=1).T if whole < count else vector.T)
 
 
 def _across(x: Array, lanes: int) -> Array:
@@ -136,7 +136,7 @@ def _four_beside(rows: Array) -> Array:
     """Return the sum of rows, of which four partial sums are kept."""
     whole = len(rows) - len(rows) % _BESIDE
     parts = _cascade(rows[:whole].reshape(whole // _BESIDE, _BESIDE, *rows.shape[1:]))
-    return in_order([parts[0], *rows[whole:], *parts[1:]])
+    return in_order(np.concatenate([parts[:1], rows[whole:], parts[1:]]) if whole < len(rows) else parts)
 
 
 def _cascade(rows: Array) -> Array:

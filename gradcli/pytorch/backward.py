@@ -101,14 +101,14 @@ class Call:
 
     def add(self, pending: dict[Edge, Any], edge: Edge, g: Any) -> None:
         """Add a gradient to what has arrived at an edge."""
-        before = pending.get(edge)
-        is_plain = not self.create and not isinstance(g, dict)
-        pending[edge] = g if before is None else Make.tensor(before._a + g._a) if is_plain else before + g
+        if (before := pending.get(edge)) is not None:
+            g = before + g if self.create or isinstance(g, dict) else Make.tensor(before._a + g._a)
+        pending[edge] = g
 
     def visited(self, edge: Edge, g: Any, is_active: bool) -> Sequence[Any]:
         """Return what an edge passes on of its gradient, which is kept where that is asked for."""
         if g is not None and (is_active or edge in self.wanted):
-            arrived, g = g, self.hooked(edge, g)
+            arrived, g = g, self.hooked(edge, g) if edge._pres or edge.retained else g
             if edge in self.wanted:  # PyTorch's `grad` takes what also goes on before its hooks
                 self.wanted[edge] = arrived if self.returns and is_active else g
             if isinstance(edge, Leaf):
@@ -141,9 +141,10 @@ class Call:
         check_kept(step, step.checks)
         if not step.is_own and g._a.shape[:-1] != step.shape:
             g = g.reshape(step.shape)  # of a tensor that was turned in place where nothing was recorded
-        if step.name() == "torch::autograd::NotImplemented":
+        name = step.name()
+        if name == "torch::autograd::NotImplemented":
             raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
-        if step.name() == "Unique2Backward0":
+        if name == "Unique2Backward0":
             raise NotImplementedError("the derivative for '_unique2' is not implemented.")
         passed: Sequence[Any] = step.passed(g, self.create)
         if step.is_own:
@@ -152,7 +153,7 @@ class Call:
             self.arose, self.passing = step, (g, passed)
         for i, p in enumerate(passed) if Mode.anomaly and Mode.check_nan else ():
             if p is not None and np.isnan(p._a).any():
-                text = f"Function '{step.name()}' returned nan values in its {i}th output."
+                text = f"Function '{name}' returned nan values in its {i}th output."
                 raise about(text, "nan", self.arose or step)
         if step._posts:
             passed = self.hooked_after(step, passed, g)

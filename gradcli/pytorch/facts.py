@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,7 @@ def edges_shown(op: str, name: str, count: int) -> Sequence[int]:
     return range(count) if order is None else [int(i) for i in order]
 
 
+@lru_cache(maxsize=4096)
 def saved(op: str, name: str, pull: Pull) -> tuple[Collection[int], bool]:
     """Return the places of what PyTorch keeps for the backward, the result behind the inputs; and whether anything."""
     kept = TABLES["kept"].get(name, TABLES["kept"].get(op))

@@ -59,12 +59,18 @@ class Program:
                 place[n] = len(place)
         self._outputs = [place[n] for n in kept]
         self._dtypes = [np.dtype(n.dtype) for n in wanted]
+        # A function of just the inputs is called at once, where it knows all kinds of numbers that there are.
+        is_single = len(kept) == 1 and [p for _, p in self._steps] == [(*range(len(inputs)),)]
+        is_real = all(n.dtype in ("float32", "float64") for n in inputs)
+        self._single = self._steps[0][0] if is_single and is_real else None
 
     def __call__(self, arrays: Sequence[Any]) -> list[Array]:
         """Return the wanted arrays.
 
         Errors: `NotImplementedError` where there is no such operation for booleans, in PyTorch's words.
         """
+        if self._single is not None:
+            return [_of(self._dtypes[0], self._single(*arrays))]
         values = [*arrays, *self._constants]
         if self._halves:
             values = [a.astype(np.float32) if a is not None and a.dtype == np.float16 else a for a in values]
@@ -76,7 +82,11 @@ class Program:
             name = words.get(self._op, f"{self._op}_cpu")
             raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'") from None
         found = [values[i] for i in self._outputs]
-        return [a if a.dtype == d else a.astype(d) for a, d in zip(found, self._dtypes, strict=True)]
+        return [_of(d, a) for a, d in zip(found, self._dtypes, strict=True)]
+
+
+def _of(dtype: Any, a: Array) -> Array:
+    return a if a.dtype == dtype else a.astype(dtype)
 
 
 # Whose gradients PyTorch computes by other operations where they are to have gradients themselves.
@@ -105,17 +115,20 @@ class Pull:
         own = recipe.own
         if len({n.dtype for n in recipe.inputs}) == 1 and (places := [i for i in active if i in own.places]):
             rest = [n for i, n in zip(active, self.passed, strict=True) if i not in own.places]
-            self.program = _joined(own, places, Program(self.inputs, rest), active)
+            others = Program(self.inputs, rest) if rest else None
+            self.program = _joined(own, places, others, active)
             reads |= {count if i == RESULT else i for i in own.reads}
         self.again = whole if recipe.op in _AGAIN else self.program
         self.reads = reads - {count + 1}
 
 
-def _joined(own: Kernels, places: Sequence[int], rest: Program, active: tuple[int, ...]) -> Callable[..., list[Array]]:
+def _joined(
+    own: Kernels, places: Sequence[int], rest: Program | None, active: tuple[int, ...]
+) -> Callable[..., list[Array]]:
     """Return what computes by rules what they are for, and the rest by a program."""
 
     def run(arrays: Sequence[Any]) -> list[Array]:
-        others, found = iter(rest(arrays)), own.passed(places, arrays)
+        others, found = iter(rest(arrays) if rest else ()), own.passed(places, arrays)
         return [found[i] if i in own.places else next(others) for i in active]
 
     return run
@@ -166,7 +179,8 @@ def recipe_for(key: Any, build: Callable[..., Node], arrays: Sequence[Array]) ->
 
     Errors: `RuntimeError` in PyTorch's words, for shapes that do not fit.
     """
-    if key not in _RECIPES:
+    recipe = _RECIPES.get(key)
+    if recipe is None:
         inputs = [leaf(a.shape[:-1], a.dtype.name) for a in arrays]  # type: ignore[arg-type]
         if len(_RECIPES) >= _KEPT:
             _RECIPES.clear()
@@ -174,8 +188,8 @@ def recipe_for(key: Any, build: Callable[..., Node], arrays: Sequence[Array]) ->
             output = build(*inputs)
         except InputError as error:
             raise _refused(key[0], error, inputs) from None
-        _RECIPES[key] = Recipe(key[0], key[1], inputs, output)
-    return _RECIPES[key]
+        recipe = _RECIPES[key] = Recipe(key[0], key[1], inputs, output)
+    return recipe
 
 
 def _refused(op: str, error: InputError, operands: Sequence[Node]) -> Exception:

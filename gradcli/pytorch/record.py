@@ -33,11 +33,8 @@ class Make:
 class Memory:
     """What tensors share that show the same numbers: a count of the changes made in place."""
 
-    __slots__ = ("__weakref__", "changed", "version")
-
-    def __init__(self) -> None:
-        self.version = 0
-        self.changed: tuple[int, str] | None = None  # the line of the last change, and what made it
+    version = 0
+    changed: tuple[int, str] | None = None  # the line of the last change, and what made it
 
 
 class Recorder:
@@ -300,15 +297,16 @@ def apply(
     """
     arrays = [x if isinstance(x, np.ndarray) else x._a for x in operands]
     recipe = recipe_for((op, settings, *[(a.shape, a.dtype) for a in arrays]), build, arrays)
-    with np.errstate(all="ignore"):
-        (result,) = recipe.program(arrays)
-    if recipe.is_dense and not result.flags.c_contiguous:
-        result = np.ascontiguousarray(result)
-    out = mapped(Make.tensor(result), operands)
     if recipe.is_view:
+        out = mapped(Make.tensor(*recipe.program(arrays)), operands)
         _show(out, operands, recipe)
+    else:
+        with np.errstate(all="ignore"):
+            (result,) = recipe.program(arrays)
+        is_scattered = recipe.is_dense and not result.flags.c_contiguous
+        out = mapped(Make.tensor(np.ascontiguousarray(result) if is_scattered else result), operands)
     if Mode.grad:
-        active = tuple(i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad)
+        active = tuple([i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad])
         if active and out._a.dtype.kind == "f":
             record(out, name or grad_name(op), recipe, operands, active)
             return out
@@ -344,7 +342,7 @@ def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
 
 def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], active: tuple[int, ...]) -> None:
     """Record the step that made a tensor of operands, of which the active ones require gradients."""
-    out._fn = step = Step(tuple(edge_of(x) if i in active else None for i, x in enumerate(operands)))
+    out._fn = step = Step(tuple([edge_of(x) if i in active else None for i, x in enumerate(operands)]))
     step.called, step.shape, step.recipe, step.pull = name, recipe.output.shape, recipe, recipe.pull(active)
     reads = step.pull.reads
     needed, step.keeps = saved(recipe.op, name, step.pull)

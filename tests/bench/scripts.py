@@ -60,16 +60,12 @@ def _compared(title: str, source: str, inner: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "script.py"
         path.write_text(source, "utf-8")
-        own = _fastest(path, True, inner)
+        runs = [True, False] if importlib.util.find_spec("torch") else [True]
+        # By turns, as a processor's clock changes; of each the least, of the run or of what the script itself measured.
+        turns = [[_ran(path, ours) for ours in runs] for _ in range(_TURNS)]
+        own, *other = (min(float(r[1]) if inner else r[0] for r in own) for own in zip(*turns, strict=True))
         print(f"\n{title}\n  gradcli run --quiet  {own:8.3f} s")
-        if importlib.util.find_spec("torch") is None:
+        for peer in other:
+            print(f"  PyTorch              {peer:8.3f} s   ratio {own / peer:.2f}")
+        if not other:
             print("  PyTorch is not installed here: nothing to compare with")
-            return
-        other = _fastest(path, False, inner)
-        print(f"  PyTorch              {other:8.3f} s   ratio {own / other:.2f}")
-
-
-def _fastest(path: Path, ours: bool, inner: bool) -> float:
-    """Return the least of several turns: of the whole run, or of what the script itself measured."""
-    turns = [_ran(path, ours) for _ in range(_TURNS)]
-    return min(float(printed) if inner else spent for spent, printed in turns)

@@ -107,12 +107,12 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
     """Return the loss of the vocabulary, weighted as PyTorch weights it."""
     if target.size() != input.size():
         warn("size of the target", target.shape, input.shape)
+        input, target = broadcast_tensors(input, target)
     if weight is not None:
         loss = _compared(name, input, target, "none", None, **more)
         refuse_if(weight.shape != loss.shape, "size of weights")
         loss = loss * weight
         return loss.sum() / weight.sum() if how == "mean" and name != "huber_loss" else _one(loss, how)
-    input, target = broadcast_tensors(input, target)
     kind = result_dtype((input, target))
     if not kind.is_floating_point:
         refuse_if(name != "l1_loss" or kind.name == "bool", "no kernel", name.replace("_loss", "_cpu"), kind.word)

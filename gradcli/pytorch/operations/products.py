@@ -31,9 +31,11 @@ _FACTORS = {
 
 def _check(name: str, a: Tensor, b: Tensor) -> None:
     """Refuse factors that have other axes than a product takes, and sizes that do not meet."""
-    for x, (word, rank) in zip((a, b), _FACTORS[name].items(), strict=True):
-        refuse_if(x.dim() != rank, f"axes of {name}", word, x.dim(), a.dim(), b.dim())
-    if name != "outer" and (a.shape[-1] != b.shape[-min(2, b.dim())] or (name == "bmm" and len(a) != len(b))):
+    ranks, wanted = (a.dim(), b.dim()), _FACTORS[name]
+    if ranks != (*wanted.values(),):
+        word, rank = next((word, rank) for rank, (word, own) in zip(ranks, wanted.items(), strict=True) if rank != own)
+        raise refusal(f"axes of {name}", word, rank, *ranks)
+    if name != "outer" and (a._a.shape[-2] != b._a.shape[-min(3, b._a.ndim)] or (name == "bmm" and len(a) != len(b))):
         raise refusal(f"sizes of {'mm' if name == 'addmm' else name}", *a.shape, *b.shape)
 
 
@@ -100,7 +102,8 @@ Tensor.__matmul__ = lambda self, other: matmul(self, other) if isinstance(other,
 
 @method("addmm")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    refuse_if(mat1._a.dtype != mat2._a.dtype, "dtypes of addmm", mat1.dtype.word, mat2.dtype.word)
+    if mat1._a.dtype != mat2._a.dtype:
+        raise refusal("dtypes of addmm", mat1.dtype.word, mat2.dtype.word)
     _check("addmm", mat1, mat2)
     if (beta, alpha) != (1, 1):
         check_repeated(input, input.shape, (len(mat1), mat2.shape[1]))

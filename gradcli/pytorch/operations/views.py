@@ -146,7 +146,7 @@ def unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
 
 
 def _permuted(x: Tensor, order: Sequence[int], name: str) -> Tensor:
-    return moved("transpose", x, [x.shape[i] for i in order], tuple(order), name)
+    return moved("transpose", x, [x._a.shape[i] for i in order], tuple(order), name)
 
 
 @method("sum_to_size")
@@ -157,8 +157,9 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 @method("t")
 def t(input: Tensor) -> Tensor:
-    refuse_if(input.dim() > 2, "rank of a t", "t", input.dim())
-    return _permuted(input, range(input.dim())[::-1], "TBackward0")
+    rank = input.dim()
+    refuse_if(rank > 2, "rank of a t", "t", rank)
+    return _permuted(input, range(rank)[::-1], "TBackward0")
 
 
 @method("resize")
