@@ -5,20 +5,26 @@ A rule returns None where the node is a letter in formulas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import sympy
 
+from gradcli.engine.evaluate import values_of
+from gradcli.graph.construct import index
+from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const, elementwise
 from gradcli.graph.shapes import bare
+from gradcli.notation.one_hot import one_hot_of
 from gradcli.notation.writer import spread_argument
 
 if TYPE_CHECKING:
     from gradcli.explain.elementwise_form import ElementwiseForm
 
 _LARGEST_POWER = 8
+_FEW = 12  # elements of an array that is written out
 
 Formula = Any  # of SymPy
 Rule = Callable[["ElementwiseForm", Node], Formula | None]
@@ -70,6 +76,9 @@ def _reshaped(form: ElementwiseForm, node: Node) -> Formula | None:
     """Return what axes of size 1 are added to, or taken from, in terms of letters of which the same is true."""
     (x,) = node.args
     formula = form.formulas[x]
+    written = {s: m for s in formula.free_symbols if (m := form.meanings[s]).op == "const" and m.shape == x.shape}
+    if written.keys() == formula.free_symbols:
+        return formula.xreplace({s: form.letter(form.first(replace(m, shape=node.shape))) for s, m in written.items()})
     if spread_argument(node) is None or not form.shapes(formula) <= {(), bare(x.shape)}:
         return None
     return formula.xreplace({s: form.reshaped(s, node.shape) for s in formula.free_symbols if form.shapes(s) != {()}})
@@ -82,14 +91,58 @@ def _total(form: ElementwiseForm, node: Node) -> Formula | None:
     kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
     outside: list[Formula] = []
     inside: list[Formula] = []
-    for factor in sympy.Mul.make_args(form.formulas[x]):
+    for factor in sympy.Mul.make_args(at_places(form, form.formulas[x])):
         (outside if form.shapes(factor) <= {(), bare(kept)} else inside).append(factor)
     drawn = sympy.Mul(*outside)
     drawn = drawn.xreplace({s: form.reshaped(s, node.shape) for s in drawn.free_symbols if form.shapes(s) != {()}})
+    if axes == (len(x.shape) - 1,) and _is_of_classes(form, inside):
+        return drawn
     if not inside:
         return drawn * (x.size // node.size if node.op == "sum" else 1) if node.size else None
     rest = form.written(sympy.Mul(*inside), x) if outside else form.shortest(x)
     return drawn * form.letter(form.first(replace(node, args=(rest,))))
+
+
+def _placed(form: ElementwiseForm, node: Node) -> Formula | None:
+    """Return one number that is put to some places of a few zeros as that number times ones at these places."""
+    numbers = {form.formulas[a] for a in node.args}
+    if len(numbers) > 1 or any(form.shapes(n) - {()} for n in numbers) or node.size > _FEW:
+        return None
+    ones = replace(node, args=tuple(const(1, a.shape) for a in node.args))
+    values = values_of(Graph.of({}, {}), {}, [ones])[ones].reshape(-1)
+    return numbers.pop() * form.letter(form.first(Node("const", (), node.shape, (tuple(map(int, values)),))))
+
+
+def at_places(form: ElementwiseForm, formula: Formula) -> Formula:
+    """Return a formula in which beside zeros and a single 1 an array's element stands: x[0]*[1, 0] for x*[1, 0]."""
+    places = {s: place for s in formula.free_symbols if (place := _only_one(form.meanings[s])) is not None}
+    if not places:
+        return formula
+    terms = []
+    for term in sympy.Add.make_args(sympy.expand(formula)):
+        for one in places.keys() & term.free_symbols:
+            power = term.as_powers_dict()[one]
+            rest, shape = term / one**power, form.meanings[one].shape
+            if power > 0 and one not in rest.free_symbols:
+                arrays = {s: m for s in rest.free_symbols if (m := form.meanings[s]).shape == shape}
+                elements = {s: form.letter(form.first(index(m, places[one]))) for s, m in arrays.items()}
+                term = one * rest.xreplace(elements)
+        terms.append(term)
+    return sympy.Add(*terms)
+
+
+def _only_one(node: Node) -> tuple[int, ...] | None:
+    """Return where the only 1 is in an array of zeros."""
+    if node.op != "const" or not node.shape or sorted(map(repr, node.values)) != [*"0" * (node.size - 1), "1"]:
+        return None
+    return tuple(map(int, np.unravel_index(node.values.index(1), node.shape)))
+
+
+def _is_of_classes(form: ElementwiseForm, factors: Sequence[Formula]) -> bool:
+    """Tell whether each sample has one 1, for its class: another number than a class makes no formula, but nan."""
+    choice = form.meanings.get(factors[0]) if len(factors) == 1 else None
+    found = one_hot_of(choice, form.named) if choice is not None and choice.op == "where" else None
+    return found is not None and found[0].op != "const"
 
 
 def _choice(form: ElementwiseForm, node: Node) -> Formula | None:
@@ -154,6 +207,8 @@ RULES: Mapping[str, Rule] = {
     "sum": _total,
     "mean": _total,
     "where": _choice,
+    "scatter": _placed,
+    "put": _placed,
     "or": _either,
     "le": _not_above,
 }

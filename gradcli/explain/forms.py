@@ -98,6 +98,7 @@ class _Writer:
             for name, form in found.items()
             if form.op != "const"
             and not self.picks(form)
+            and not self.only_places(form)
             and all(_is_readable(f, self.all_names) for f in (form, *self.adjoints([form]).values()))
         }
         others = {n: {k: v for k, v in self.all_names.items() if k is not n} for n in self.bars}
@@ -110,6 +111,18 @@ class _Writer:
         """Tell whether a formula names elements of v: a column of J says that better."""
         seeds = self.result.swept.cotangents.values()
         return any(n.op == "index" and n.args[0] in seeds for n in scheduled([form], self.names))
+
+    def only_places(self, form: Node) -> bool:
+        """Tell whether a formula is one number at some places, and 0 elsewhere: its elements say that better."""
+        pending, arrays = [form], []
+        while pending:
+            node = pending.pop()
+            if node.shape and node.args and node not in self.all_names:
+                pending += node.args
+            elif node.shape:
+                arrays.append(node)
+        own = set(self.result.graph.nodes)
+        return bool(arrays) and all(n.op == "const" and {*n.values} == {0, 1} and n not in own for n in arrays)
 
     # Forms of nodes
 

@@ -311,9 +311,19 @@ def _taken(x: Node, key: Index) -> Constant | tuple[Constant, ...]:
 
 
 def scatter(shape: Shape, parts: Sequence[tuple[Index, Node]]) -> Node:
-    """Return zeros of that shape to which each part is added at its index: the pullback of indexing."""
+    """Return zeros of that shape to which each part is added at its index: the pullback of indexing.
+
+    A part that fills them, in order, is that part in another shape.
+
+    >>> scatter((3,), [((None,), const((1, 2, 3), (1, 3)))]).values
+    (1, 2, 3)
+    """
     if all(is_const(part, 0) for _, part in parts):
         return const(0, shape)
+    key, part = parts[0]
+    is_plain = all(k is None or (isinstance(k, range) and k.step == 1) for k in key)
+    if is_plain and len(parts) == 1 and part.size == size_of(shape):
+        return reshape(part, shape)
     return Node("scatter", tuple(p for _, p in parts), shape, (shape, tuple(k for k, _ in parts)))
 
 

@@ -11,7 +11,17 @@ from gradcli.notation.decimals import quotient
 from gradcli.notation.latex_calls import applied, applied_more, function, setting
 from gradcli.notation.latex_names import WORDS, latex_number
 from gradcli.notation.latex_writer import ALL, LatexNodeWriter, matrix, times
-from gradcli.notation.text import PARTS, exact_text, keeping, listed, padding, places_key, solved_for_vector, subscript
+from gradcli.notation.text import (
+    PARTS,
+    exact_text,
+    keeping,
+    listed,
+    padding,
+    places_key,
+    solved_for_vector,
+    subscript,
+    taken,
+)
 from gradcli.notation.writer import Binds, Rule, Written, settings_of
 
 _ENDS_IN_WORD = re.compile(r"\\math(it|tt)\{[^{}]*\}(_\{\d+\})?(\^\{\\top\})?$")
@@ -73,12 +83,11 @@ def _slices(key: str) -> str:
 
 
 def _take(w: LatexNodeWriter, node: Node) -> Written:
-    return Written(f"{w.argument(node.args[0], Binds.ATOM)}[{_places(node)}]")
+    x, key = taken(node, w.names)
+    return Written(f"{w.argument(x, Binds.ATOM)}[{_places(key)}]")
 
 
-def _places(node: Node) -> str:
-    axis, places = node.settings[:2]
-    key = places_key(axis, places)
+def _places(key: str) -> str:
     return _slices(key).replace("places", r"\text{ places}")
 
 
@@ -143,7 +152,7 @@ def _scatter(w: LatexNodeWriter, node: Node) -> Written:
 
 
 def _put(w: LatexNodeWriter, node: Node) -> Written:
-    return _into(node, [rf"[{_places(node)}] \mathrel{{+}}= {w.name(node.args[0])}"])
+    return _into(node, [rf"[{_places(places_key(*node.settings[:2]))}] \mathrel{{+}}= {w.name(node.args[0])}"])
 
 
 def _into(node: Node, parts: list[str]) -> Written:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from gradcli.graph.construct import Index
 from gradcli.graph.node import Constant, Node
@@ -158,9 +160,19 @@ def places_key(axis: int, places: Places) -> str:
     return f"{':, ' * axis}{places}"
 
 
+def taken(node: Node, names: Collection[Node]) -> tuple[Node, str]:
+    """Return what a node takes elements of, and their index: of all elements in a row, the array that they are of."""
+    (x,), (axis, places) = node.args, node.settings
+    if x.op != "reshape" or x in names or len(x.shape) != 1 or len(x.args[0].shape) < 2:
+        return x, places_key(axis, places)
+    whole = x.args[0]
+    keys = map(Places.of, np.unravel_index(places.numbers, whole.shape))
+    return whole, ", ".join(map(str, keys))
+
+
 def _take(w: Writer, node: Node) -> Written:
-    axis, places = node.settings
-    return Written(f"{w.argument(node.args[0], Binds.ATOM)}[{places_key(axis, places)}]")
+    x, key = taken(node, w.names)
+    return Written(f"{w.argument(x, Binds.ATOM)}[{key}]")
 
 
 def _size(shape: Shape) -> str:

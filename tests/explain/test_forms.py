@@ -56,6 +56,15 @@ WRITTEN = [
         "T",
         "1/2*(softmax(reshape(T, (2, 3)), axis=1) - one_hot([2, 0], 3))",
     ),
+    ("-log(softmax(z)[0])", "z", "softmax(z) - [1, 0, 0]"),
+    ("-log_softmax(z)[1]", "z", "softmax(z) - [0, 1, 0]"),
+    ("log(sum(exp(z))) - z[2]", "z", "exp(z)/sum(exp(z)) - [0, 0, 1]"),
+    ("k*z[0]*sum(sin(z))", "z", "k*z[0]*cos(z) + k*sum(sin(z))*[1, 0, 0]"),
+    (
+        "-mean(log_softmax(A, axis=1)[[0, 1, 2], [2, 2, 0]])",
+        "A",
+        "1/3*(softmax(A, axis=1) - [[0, 0, 1], [0, 0, 1], [1, 0, 0]])",
+    ),
     ("cross_entropy(A, [2, 0, 1])", "A", "1/3*(softmax(A, axis=1) - one_hot([2, 0, 1], 3))"),
     ("-mean(t*log(sigmoid(X@w)) + (1 - t)*log(1 - sigmoid(X@w)))", "w", "1/5*X.T @ (sigmoid(X @ w) - t)"),
     ("sum(tanh(x))", "x", "1 - tanh(x)**2"),
@@ -198,6 +207,27 @@ def test_a_number_that_was_spread_under_a_name_is_spread_again_into_another_shap
     system = ("t=expand(a[0],2)", "y=sum(t)*sum(conv1d(expand(a[0],1,2,3),expand(z[0],1,2,2)))")  # 2*a * 8*a*z
     out = cli.done("backward", *system, "--at", "a=[3],z=[5]", "--only", "grad").out
     assert out.splitlines()[-2:] == ["a.grad = [480]", "z.grad = [144]"]
+
+
+def test_the_elements_of_a_gradient_that_is_at_one_place_are_told(cli):
+    out = cli.done("backward", "y=x[0]**2", "--at", "x=[2,1]").out
+    assert "∂y/∂x[0] = 2*x[0] = 4" in out
+    assert out.splitlines()[-3] == "x.grad = [4, 0]"
+
+
+def test_targets_that_are_given_are_classes_each(cli):
+    system = ("y=cross_entropy(x, t)", "--at", "x=[[2,1,0.1],[1,2,3]],t=[0,2]")
+    out = cli.done("backward", *system, "--wrt", "x", "--only", "grad").out
+    assert out.startswith("x.grad = 1/2*(softmax(x, axis=1) - one_hot(t, 3))\n")
+
+
+def test_elements_are_taken_by_rows_and_columns_as_they_are_typed(cli):
+    out = cli.done("backward", "p=softmax(A, axis=1)", "y=-sum(log(p[[0,1],[2,0]]))", "--at", "A=[[1,2,3],[4,5,6]]").out
+    assert "y = -sum(log(p[[0,1],[2,0]]))" in out
+    recorded = cli.done(
+        "run", "-c", "import torch\nA = torch.ones(2, 3, requires_grad=True)\nA[[0, 1], [2, 0]].sum().backward()"
+    )
+    assert "y = sum(A[[0, 1], [2, 0]]) = 2" in recorded.out
 
 
 def test_a_name_for_many_times_a_number_stands_for_no_number(cli):
