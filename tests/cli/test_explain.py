@@ -110,6 +110,11 @@ def test_a_page_longer_than_the_terminal_says_how_to_see_its_top(cli, monkeypatc
         out = cli.done("explain", *asked).out
         command = " ".join(["gradcli", "explain", *asked])
         assert out.endswith(f"\n{command} | less shows this from its top.\n") == told
+    monkeypatch.setenv("COLUMNS", "40")
+    assert (
+        cli.done("explain", "shapes").out.endswith("\ngradcli explain shapes | less shows this\nfrom its top.\n")
+        == told
+    )
 
 
 def test_a_script_that_fails_is_told_the_topic_of_its_message(cli):
