@@ -131,3 +131,9 @@ def test_topics_are_completed():
     found = [item.value for item in argument.shell_complete(context, "re")]
     assert found == ["retain-graph"]
     assert len(argument.shell_complete(context, "")) == len(topics())
+
+
+def test_a_line_of_a_billion_columns_is_not_filled(cli, monkeypatch):
+    monkeypatch.setattr("gradcli.cli.explain._terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "1000000000")
+    assert len(cli.done("explain", "shapes").out) < 1_000_000
