@@ -51,7 +51,7 @@ Examples:
 @click.option(
     "--jacobian/--no-jacobian",
     default=None,
-    help="Show J however large it is, or not at all.  [up to 36 entries]",
+    help="Show J however large it is, or not at all.  [default: up to 36 entries]",
 )
 @page_options(BACKWARD)
 @file_options

@@ -39,13 +39,18 @@ class Tolerance(click.FloatRange):
 @points_option("Check at the points of a .csv, .npz or .parquet file; - is CSV on standard input.")
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
 @click.option(
-    "--tolerance", type=Tolerance(0, 1, min_open=True), default=1e-6, show_default=True,
+    "--tolerance", type=Tolerance(0, 1, min_open=True), metavar="E", default=1e-6, show_default=True,
     help="The error that is none, relative to numbers larger than 1; for claims with rounded constants.",
 )  # fmt: skip
 @click.option(
-    "--trials", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many random points to try."
+    "--trials",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="How many random points to try.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random points.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Of the random points.")
 @style_option(("table", "json", "markdown", "latex"), "How the result is written.", default="table")
 @page_options(CHECK)
 def check(

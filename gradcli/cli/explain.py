@@ -97,8 +97,10 @@ def _show(markdown: str, command: str) -> None:
 
 def _tell_of_top(lines: int, command: str) -> None:
     """Say how to see the top of what is longer than the terminal."""
+    from gradcli.wrapping import page_width, wrapped
+
     if _terminal() and lines >= get_terminal_size().lines - 1:
-        click.echo(f"\n{command} | less shows this from its top.")
+        click.echo("\n" + "\n".join(wrapped(f"{command} | less shows this from its top.", page_width())))
 
 
 def _terminal() -> bool:

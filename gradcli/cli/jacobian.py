@@ -27,7 +27,9 @@ Examples:
 @system_options
 @click.option("--sparse", is_flag=True, help="Of many points, write only the entries that are not zero everywhere.")
 @click.option("--steps", is_flag=True, help="Show how the entries come about: the forward pass, a reverse pass a row.")
-@click.option("--order", type=click.IntRange(1, 10), help="Of a scalar of one input: derivatives up to this order.")
+@click.option(
+    "--order", type=click.IntRange(1, 10), metavar="N", help="Of a scalar of one input: derivatives up to this order."
+)
 @page_options(JACOBIAN)
 @file_options
 def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: Pages, many: Files) -> None:

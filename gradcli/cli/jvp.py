@@ -19,7 +19,13 @@ Examples:
 
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @system_options
-@click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True, help="The tangent; an input left out has 0.")
+@click.option(
+    "--u",
+    "tangent",
+    metavar="NAME=VALUE,…",
+    multiple=True,
+    help="The tangent; an input left out has 0, and a single scalar input 1.",
+)
 @click.option("--v", "cotangents", metavar="V", multiple=True, help="A cotangent: shows vᵀ(J·u) = (vᵀJ)·u too.")
 @click.option("--steps", is_flag=True, help="Show the forward table, each value with its tangent.")
 @page_options(JVP)

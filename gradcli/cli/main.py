@@ -42,7 +42,7 @@ def gradcli() -> None:
     """Explain gradients, with your numbers beside your formulas.
 
     What does y.backward(gradient) do?  It leaves vᵀJ in x.grad: the cotangent v, which is the gradient argument,
-    times the Jacobian J.
+    times the Jacobian J, the matrix of all ∂y_i/∂x_j.
 
     \b
     Examples:

@@ -69,7 +69,7 @@ def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[s
 
 
 @click.command(cls=_ScriptCommand, epilog=EXAMPLES)
-@click.argument("script", required=False)
+@click.argument("script", required=False, metavar="[SCRIPT [ARG]...]")
 @click.option("-c", "code", metavar="CODE", help="Run this code.")
 @click.option("-q", "--quiet", is_flag=True, help="Print what the script prints, and nothing else.")
 @click.option("--all", "every", is_flag=True, help="Explain a line each time it is reached, not the first time only.")

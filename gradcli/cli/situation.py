@@ -89,7 +89,7 @@ def read_graph(system: System, shapes: Mapping[str, Shape], asked: Asked) -> tup
     graph = system.graph(shapes, read_names(asked.outputs, "--outputs") if asked.outputs is not None else None)
     leaves = list(graph.inputs)
     for name in wanted or []:
-        if name not in leaves:
+        if name not in graph.inputs:
             computed = name in system.assigned
             raise InputError(
                 f"--wrt: `{name}` is {'computed' if computed else 'not in the system'}",

@@ -10,24 +10,27 @@ from gradcli.explain.sections import Equal, Grid, Math, Name, Partial, Product, 
 from gradcli.explain.weights import array_of, flat
 
 _CALLS = 20  # that are shown
+_LEAVES = 5  # that have a column; the gradients of all stand below
 _RUNNING = 4  # elements of a sum that is shown as a sum
 
 
 def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
     """Return one row for each call: its v, its vᵀJ, and what .grad holds after it; and what follows from that."""
     rows: list[tuple[Math, ...]] = []
+    leaves = result.wrt if len(result.wrt) <= _LEAVES else result.wrt[: _LEAVES - 1]
+    more: tuple[str, ...] = ("…",) if len(leaves) < len(result.wrt) else ()
     before: Named = {}
     for k, call in enumerate(point.calls, 1):
         weights = flat(call.v)
-        own = [_own(result, point, call, name, weights) for name in result.wrt]
-        after = [_running(before.get(name), call.own[name], call.grad[name]) for name in result.wrt]
+        own = [_own(result, point, call, name, weights) for name in leaves]
+        after = [_running(before.get(name), call.own[name], call.grad[name]) for name in leaves]
         both = [cell for pair in zip(own, after, strict=True) for cell in pair] if len(own) == 1 else after
-        rows.append((str(k), array_of(result.graph.outputs, call.v), *both))
+        rows.append((str(k), array_of(result.graph.outputs, call.v), *both, *more))
         before = call.grad
     if len(rows) > _CALLS:
         rows = [*rows[: _CALLS - 1], ("…", *[""] * (len(rows[0]) - 1)), rows[-1]]
-    titles = tuple(f"{name}.grad after it" for name in result.wrt)
-    header = ("call", "v", *(("vᵀJ", *titles) if len(titles) == 1 else titles))
+    titles = tuple(f"{name}.grad after it" for name in leaves)
+    header = ("call", "v", *(("vᵀJ", *titles) if len(titles) == 1 else titles), *more)
     return Section("calls", (_meaning(result), Grid(header, tuple(rows)), *_sentences(result, point)))
 
 

@@ -143,9 +143,7 @@ def _inner_slopes(e: Evidence) -> Iterator[tuple[Node, tuple[Node, Array]]]:
         if n.op not in _LINEAR and a.args and a is not by and a.shape in ((), by.shape) and a.dtype != "bool"
     )
     active = active_nodes(Graph(nodes, {}, {}), [by])
-    for u in list(inner)[:_CANDIDATES]:
-        if u not in active:
-            continue
+    for u in e.some([u for u in list(inner)[:_CANDIDATES] if u in active]):
         whole = total(u)
         before = scheduled([whole])
         adjoints = reverse(Graph(before, {}, {}), [(whole, const(1))], active_nodes(Graph(before, {}, {}), [by]))[1]
@@ -162,17 +160,16 @@ def _once(e: Evidence, node: Node) -> str:
 def _by_factor(e: Evidence) -> str:
     """Say by which quantity of the system the claim has to be multiplied or divided."""
     nodes = [n for n in scheduled([e.case.base]) if n.op != "const" and n.dtype != "bool"]
-    for node in nodes[:_CANDIDATES]:
+    for node in e.some(nodes[:_CANDIDATES]):
         factor = e.spread(node) if node.shape in ((), e.case.by.shape) else None
         if factor is None:
             continue
         for power in (1, 2):
-            written = e.write(node if power == 1 else node**power)
-            off = "an exponent off by one: it" if power == 1 and _is_base(e, node) else "it"
-            if e.right(e.yours * factor**power):
-                return f"{off} is yours times {written}"
-            if e.equal(e.yours, e.truth * factor**power):
-                return f"{off} is yours divided by {written}"
+            right = e.right(e.yours * factor**power)
+            if right or e.equal(e.yours, e.truth * factor**power):
+                off = "an exponent off by one: it" if power == 1 and _is_base(e, node) else "it"
+                written = e.write(node if power == 1 else node**power)
+                return f"{off} is yours {'times' if right else 'divided by'} {written}"
     return ""
 
 
@@ -273,7 +270,7 @@ def _repaired(e: Evidence, kinds: Sequence[Kind]) -> str:
     nodes = scheduled([e.case.base])
     active = active_nodes(Graph(nodes, {}, {}), [e.case.by])
     system = {n: n in active for n in nodes}
-    for text, node in repairs(e.case.yours, e.case.graph, system, e.write, kinds):
+    for text, node in e.some(repairs(e.case.yours, e.case.graph, system, e.write, kinds)):
         if e.right(e.evaluate(node)[0]):
             return text
     return ""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,16 +16,20 @@ from gradcli.explain.claim import Case, numbers
 from gradcli.explain.proof import Proof
 from gradcli.explain.results import Array, Named
 from gradcli.graph.construct import index
+from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
 from gradcli.notation.nodes import Notation, written_size
 
 _READABLE = 120  # operations of an expression that is written
+_WORK = 1_000_000  # nodes that are worked out for the candidates of an explanation
 # Powers of numbers that are simple fractions of units, and how those numbers are written.
 _FORMS = (
     (1, 1.0, "{}"), (2, 1.0, "sqrt({})"), (1, math.pi, "{}*pi"), (1, 1 / math.pi, "{}/pi"),
     (1, math.log(10), "{}*log(10)"), (1, 1 / math.log(10), "{}/log(10)"),
     (1, math.log(2), "{}*log(2)"), (1, 1 / math.log(2), "{}/log(2)"),
 )  # fmt: skip
+
+Tried = TypeVar("Tried")
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,14 @@ class Evidence:
     def evaluate(self, *nodes: Node) -> list[Array]:
         """Return the values of nodes at the points, of shape (elements, points)."""
         return numbers(self.case.graph, self.points, nodes)
+
+    def some(self, candidates: Iterable[Tried]) -> Iterator[Tried]:
+        """Return as many candidates as there is time to try: fewer of a large system, each of which takes long."""
+        return islice(candidates, max(1, _WORK // self._size))
+
+    @cached_property
+    def _size(self) -> int:
+        return len(scheduled([self.case.truth, self.case.yours]))
 
     def write(self, node: Node) -> str:
         """Return a node as the user might write it; of what nobody would read, that there is something."""

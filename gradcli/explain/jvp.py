@@ -105,12 +105,14 @@ def jvp(
 ) -> JvpResult:
     """Return J·u at each point, `directions[p]` being the tangents of the leaves `wrt` at point p; or as formulas.
 
-    `cotangents`, one a point or none, add vᵀJ; a page has the Jacobian with its formulas where it is small.
+    `cotangents`, one a point or none, add vᵀJ; a page has the Jacobian with its formulas where it is small, by the
+    leaves that move.
     """
     pushed = push(graph, wrt)
-    rows, columns = dimensions(graph, wrt)
+    moving = [name for name in wrt if any(np.any(u[name]) for u in directions)] or [*wrt]
+    rows, columns = dimensions(graph, moving)
     small = wanted.page and rows * columns <= _ENTRIES and formulas_of(graph) <= _FORMULAS
-    formulas = symbolic(graph, wrt) if small or not points else None
+    formulas = symbolic(graph, moving) if small or not points else None
     told = notes if wanted.warn else Notes()
     found = [
         _point(graph, pushed, at, directions[k], cotangents[k] if cotangents else {}, wanted.steps, told)
@@ -119,11 +121,11 @@ def jvp(
     if formulas is not None and points:
         from gradcli.engine.jacobian import NumericJacobian
 
-        matrix = NumericJacobian(graph, wrt)
+        matrix = NumericJacobian(graph, moving)
         found = [replace(p, jacobian=matrix(p.at)) for p in found]
     if formulas is not None and not points:
-        found = [_in_formulas(graph, pushed, formulas, directions[0], wanted.steps)]
-    return JvpResult(graph, tuple(wrt), style_of(graph, directions), tuple(found), symbolic=formulas)
+        found = [_in_formulas(graph, pushed, formulas, moving, directions[0], wanted.steps)]
+    return JvpResult(graph, tuple(moving), style_of(graph, directions), tuple(found), symbolic=formulas)
 
 
 def _point(graph: Graph, pushed: Push, at: Named, u: Named, v: Named, steps: bool, notes: Notes) -> JvpPoint:
@@ -148,11 +150,13 @@ def _pulled(graph: Graph, wrt: Sequence[str], at: Named, v: Named) -> Named:
     return {name.removesuffix(".grad"): found[n] for name, n in swept.outputs.items()}
 
 
-def _in_formulas(graph: Graph, pushed: Push, symbolic: SymbolicJacobian, u: Named, steps: bool) -> JvpPoint:
+def _in_formulas(
+    graph: Graph, pushed: Push, symbolic: SymbolicJacobian, wrt: Sequence[str], u: Named, steps: bool
+) -> JvpPoint:
     """Return J·u as formulas, from the entries of the symbolic Jacobian."""
     from gradcli.algebra.functions import exact_number
 
-    weights = [exact_number(e) for value in u.values() for e in value.reshape(-1)]
+    weights = [exact_number(e) for name in wrt for e in u[name].reshape(-1)]
     terms: dict[int, list[Any]] = {}
     for (i, j), entry in symbolic.entries.items():
         terms.setdefault(i, []).append(entry * weights[j])

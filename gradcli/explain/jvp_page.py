@@ -60,7 +60,7 @@ def _products(result: JvpResult, p: JvpPoint) -> Iterator[Line]:
             yield Line((Name(dot(name)), Value(value)), strong=True)
         return
     cells = entry_cells(result, p.jacobian)
-    weights = flat(p.u)
+    weights = flat({name: p.u[name] for name in result.wrt})
     names = [f"{dot(name)}{e}" for name, value in p.jvp.items() for e in element_names("", value.shape)]
     for i, (name, total) in enumerate(zip(names, flat(p.jvp), strict=True)):
         terms = [

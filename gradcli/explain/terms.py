@@ -32,7 +32,7 @@ def of_arrays(e: Evidence) -> str:
 
 def terms(e: Evidence) -> str:
     """Say which array is a term too many, has another sign or size than it should, or is missing as a term."""
-    for sign, term in _added(e.case.yours):
+    for sign, term in e.some(_added(e.case.yours)):
         (found,) = e.evaluate(term)
         rest = e.yours - sign * found
         if e.right(rest):
@@ -45,7 +45,7 @@ def terms(e: Evidence) -> str:
     if (number := e.quotient(missing, np.ones_like(missing))) is not None and (text := exact(number, e.tolerance)):
         return f"missing: {_signed(text, const(1), e)}"
     nodes = dict.fromkeys(n for n in scheduled([e.case.base, e.case.truth]) if n.shape == e.shape and n.op != "const")
-    for node in list(nodes)[-_CANDIDATES:]:
+    for node in e.some(list(nodes)[-_CANDIDATES:]):
         (found,) = e.evaluate(node) if node.dtype != "bool" else (np.zeros_like(e.truth),)
         for sign in (1, -1):
             if found.any() and e.right(e.yours + sign * found):

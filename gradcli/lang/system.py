@@ -78,8 +78,9 @@ class System:
         """Return the outputs, which are assigned names."""
         if outputs is None:
             return self.outputs
+        assigned = set(self.assigned)
         for name in outputs:
-            if name not in self.assigned:
+            if name not in assigned:
                 what = "an input" if name in self.uses else "not assigned in the system"
                 raise InputError(
                     f"`--outputs` names `{name}`, which is {what}", hint=nearest(name, self.assigned, "assigned names")

@@ -127,7 +127,7 @@ def read_names(text: str, option: str) -> list[str]:
     ['x1', 'x0']
     """
     source = Source(text, option)
-    names: list[str] = []
+    names: dict[str, None] = {}  # in order, and looked up at once: there may be 100,000
     for start, end in _parts(source):
         item = text[start:end].strip()
         span = Span(source, start, max(end, start + 1))
@@ -137,8 +137,8 @@ def read_names(text: str, option: str) -> list[str]:
         name = _name(source, text.index(item, start), match[1]) + (match[2] or "")
         if name in names:
             raise InputError(f"`{name}` is named twice", span)
-        names.append(name)
-    return names
+        names[name] = None
+    return [*names]
 
 
 def _parts(source: Source) -> list[tuple[int, int]]:

@@ -16,7 +16,18 @@ from gradcli.graph.places import Places
 from gradcli.graph.shapes import Shape
 from gradcli.notation.decimals import quotient, whole_text
 from gradcli.notation.one_hot import one_hot_of
-from gradcli.notation.writer import EXTREMA, SETTINGS, Binds, Rule, Writer, Written, extremum, settings_of, through
+from gradcli.notation.writer import (
+    EXTREMA,
+    SETTINGS,
+    Binds,
+    Rule,
+    Writer,
+    Written,
+    extremum,
+    settings_of,
+    spread_argument,
+    through,
+)
 
 # How tightly a sign binds, and how tightly its operands must: powers group to the right, the others to the left.
 _SIGNS = {
@@ -182,6 +193,9 @@ def _size(shape: Shape) -> str:
 def _transpose(w: Writer, node: Node) -> Written:
     (order,) = node.settings
     rank = len(order)
+    inner = spread_argument(node.args[0])
+    if inner is not None and len(inner.shape) != rank:  # the row that a vector was made: a vector's transpose is itself
+        w.explicit.add(node.args[0])
     if order == tuple(reversed(range(rank))):
         return Written(f"{w.argument(node.args[0], Binds.ATOM)}.T")
     if order == (*range(rank - 2), rank - 1, rank - 2):

@@ -34,6 +34,9 @@ def _bare(prose: str) -> str:
     return _LINK.sub(r"\1", _IMAGE.sub("", _COMMENT.sub("", prose)))
 
 
+_WIDEST = 1_000  # columns: rich fills each line with blanks
+
+
 def coloured(markdown: str, width: int) -> None:
     """Print Markdown to a terminal."""
     from rich.console import Console
@@ -58,7 +61,7 @@ def coloured(markdown: str, width: int) -> None:
 
     Markdown.elements |= {"heading_open": Left, "fence": Block}
     theme = Theme({"markdown.code": "bold cyan", "markdown.h2": "bold", "markdown.h3": "bold magenta"})
-    Console(width=width, highlight=False, theme=theme).print(
+    Console(width=min(width, _WIDEST), highlight=False, theme=theme).print(
         Markdown(shown(markdown), code_theme="ansi_dark", hyperlinks=False)
     )
 

@@ -7,6 +7,11 @@ import time
 import numpy as np
 import pytest
 
+from gradcli.errors import Source
+from gradcli.explain.claim import numbers
+from gradcli.lang.system import read_system
+from gradcli.lang.values import read_names
+
 FILE = """\
 # a model and its gradient, derived by hand
 input x = [1, 2]
@@ -340,3 +345,30 @@ def test_a_long_sum_of_missing_terms_is_told_in_fewer_words(cli):
 def test_what_is_wrong_with_a_deep_system_is_told(cli):
     done = cli("check", f"f = sin({'*'.join(['x'] * 400)})", "df/dx = cos(x**400)", "--trials", "3")
     assert "df/dx = cos(x**400)   wrong: the derivative of the inner function is forgotten" in done.out
+
+
+def test_every_name_of_a_long_chain_is_found_at_once():
+    names = [f"t{k}" for k in range(50_000)]
+    start = time.process_time()
+    assert read_names(",".join(names), "--outputs") == names
+    system = read_system([Source("\n".join(f"{name} = x" for name in names))])
+    assert [*system.graph({}, names).outputs] == names
+    assert time.process_time() - start < 15  # each was looked for among all others: a minute and a half
+
+
+def test_fewer_explanations_are_tried_of_a_large_system(cli, monkeypatch):
+    worked: list[int] = []
+
+    def counted(graph, points, nodes):
+        worked.append(len(nodes))
+        return numbers(graph, points, nodes)
+
+    monkeypatch.setattr("gradcli.explain.evidence.numbers", counted)
+    chain = [f"t{k + 1} = sin(t{k})" for k in range(40)]
+    claim = ["t0 = x", *chain, "dt40/dx = 3"]
+    assert cli("check", *claim, "--trials", "2").status == 1
+    tried = len(worked)
+    monkeypatch.setattr("gradcli.explain.evidence._WORK", 1000)
+    worked.clear()
+    assert cli("check", *claim, "--trials", "2").status == 1
+    assert len(worked) < tried / 4

@@ -110,6 +110,11 @@ def test_a_page_longer_than_the_terminal_says_how_to_see_its_top(cli, monkeypatc
         out = cli.done("explain", *asked).out
         command = " ".join(["gradcli", "explain", *asked])
         assert out.endswith(f"\n{command} | less shows this from its top.\n") == told
+    monkeypatch.setenv("COLUMNS", "40")
+    assert (
+        cli.done("explain", "shapes").out.endswith("\ngradcli explain shapes | less shows this\nfrom its top.\n")
+        == told
+    )
 
 
 def test_a_script_that_fails_is_told_the_topic_of_its_message(cli):
@@ -126,3 +131,9 @@ def test_topics_are_completed():
     found = [item.value for item in argument.shell_complete(context, "re")]
     assert found == ["retain-graph"]
     assert len(argument.shell_complete(context, "")) == len(topics())
+
+
+def test_a_line_of_a_billion_columns_is_not_filled(cli, monkeypatch):
+    monkeypatch.setattr("gradcli.cli.explain._terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "1000000000")
+    assert len(cli.done("explain", "shapes").out) < 1_000_000

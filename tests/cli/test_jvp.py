@@ -148,3 +148,14 @@ def test_latex_has_dots(cli):
 def test_a_corner_is_noted_on_the_page(cli):
     assert "relu(x) has no derivative" in cli("jvp", "y=relu(x)", "--u", "x=1", "--at", "x=0").err
     assert cli("jvp", "y=relu(x)", "--u", "x=1", "--at", "x=1").err == ""
+
+
+def test_the_jacobian_of_a_page_has_the_inputs_that_move(cli):
+    out = cli.done("jvp", "y=w*x+b**2", "--at", "x=2,w=3,b=1", "--u", "x=1,b=0").out
+    assert "∂y/∂x = w = 3\n" in out
+    assert "∂y/∂b" not in out
+    assert "∂y/∂w" not in out
+    assert out.endswith("ẏ = 3·1 = 3\n")
+    assert "∂y/∂x = w" in (formulas := cli.done("jvp", "y=w*x+b**2", "--u", "x=2").out)
+    assert "∂y/∂b" not in formulas
+    assert cli.json("jvp", "y=w*x+b**2", "--u", "b=2")["jvp"] == {"y": "4*b"}

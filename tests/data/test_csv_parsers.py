@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gradcli.data.csv import chunks as csv_chunks
 from gradcli.data.csv import points as csv_points
-from gradcli.data.csv.parsers import Table, by_arrow, by_numpy
+from gradcli.data.csv.parsers import Table, by_arrow, by_numpy, parse
 from gradcli.data.points import open_points
 from gradcli.errors import InputError
 
@@ -222,9 +222,16 @@ def test_the_fast_parsers_do_the_work():
     """Agreement is no merit where the reference parser decides everything."""
     chunk = b"1,a note,2.5\n-1,\xff(,nan\r\n inf,,1e-5\n"
     parsers = [by_numpy, *[by_arrow] * ARROW]
-    for parse in parsers:
-        first, last = parse(chunk.replace(b"(", b""), Table(",", 3), [0, 2])
+    for parser in parsers:
+        first, last = parser(chunk.replace(b"(", b""), Table(",", 3), [0, 2])
         np.testing.assert_array_equal(first, [1, -1, np.inf])
         np.testing.assert_array_equal(last, [2.5, np.nan, 1e-5])
-        (middle,) = parse(b"1;1;2,5\n1;2;a\n", Table(";", 3), [1])
+        (middle,) = parser(b"1;1;2,5\n1;2;a\n", Table(";", 3), [1])
         np.testing.assert_array_equal(middle, [1, 2])
+
+
+def test_rows_of_many_columns_need_no_objects_of_pyarrow(monkeypatch):
+    monkeypatch.setattr("gradcli.data.csv.parsers.by_arrow", lambda *_: pytest.fail("pyarrow takes 5 KB for a column"))
+    width = 10_000
+    found = parse(",".join(map(str, range(width))).encode() + b"\n", Table(",", width), range(width))
+    np.testing.assert_array_equal(found, np.arange(width)[:, None])

@@ -18,3 +18,8 @@ def test_the_examples_of_the_help_run(command, cli):
         name, *arguments = shlex.split(line)
         assert name == "gradcli"
         cli.done(*arguments)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_an_option_takes_is_named(command, cli):
+    assert "RANGE" not in cli.done(command, "--help").out

@@ -145,3 +145,11 @@ def test_different_quantities_are_not_alike_in_latex():
             assert {n: a.tolist() for n, a in numbers(read(call)).items()} == {
                 n: a.tolist() for n, a in expected.items()
             }
+
+
+def test_the_transpose_of_a_vector_that_was_made_a_row_is_typed_back(cli):
+    system = ("y=reshape(sin(x),(1,2))@W", "L=sum(tanh(y))")
+    out = cli.done("backward", *system, "--shape", "x=2,W=2x3", "--no-jacobian").out
+    formula = next(line for line in out.splitlines() if line.startswith("W.grad = "))
+    assert ".T @" in formula
+    assert cli("check", *system, formula, "--shape", "x=2,W=2x3").status == 0

@@ -56,6 +56,10 @@ PAGES = {
     "four of three": ("backward 'y0=sin(a*b)*c; y1=exp(a)*b/c; y2=a*b*c; y3=a**b' --at a=1.5,b=2.5,c=0.3 --v ones", 60),
     "calls": ("backward 'y=x**2' --at x=1 --v 1,10,100,1000", 60),
     "calls of a vector": ("backward 'y=A@x' --at A=[[1,2],[3,4]],x=[5,6] --v 1,0 --v 0,1 --v 1,1", 60),
+    "calls of many leaves": (
+        f"backward y={'*'.join(f'w{k}' for k in range(40))} --at {','.join(f'w{k}=1' for k in range(40))} --v 1 --v 9",
+        80,
+    ),
     "retained": ("backward 'r=norm(x-c); y=1/r' --at x=[1,2,2],c=[0,0,0] --retain all --steps", 60),
     "corners": ("backward 'y=max(x)+abs(x[0])' --at x=[0,3,3]", 60),
     "det": ("backward 'y=det(A)+trace(inv(A))' --at A=[[2,1],[1,3]]", 60),

@@ -9,6 +9,15 @@ ERRORS = Path(__file__).parent / "broken.json"  # what PyTorch says to each, rec
 X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
 
 BROKEN = {
+    "the gradient of a gradient of several numbers": """\
+import torch
+from torch.func import grad
+def g(x): return (x ** 2).sum()
+def f(x): return x ** 2
+x = torch.tensor([1., 2.])
+print(grad(g)(x))
+print(grad(func=grad(func=f))(x))
+""",
     "NumPy is given what is computed in the line": X + "y = (x * 2).numpy()\n",
     "whole numbers that are computed in the line": "import torch\ny = (torch.arange(3) * 2).requires_grad_()\n",
     "weights whose rows are the outputs": """\

@@ -108,6 +108,11 @@ def test_it_is_told_where_v_comes_from():
     assert "It comes from line 4, `v = torch.ones(3)`." in said(BROKEN["v of another length"])
 
 
+def test_several_numbers_are_told_what_is_like_a_number():
+    text = "import torch\nx = torch.ones(2, requires_grad=True)\ny = x * 2\ny.backward()\n"
+    assert "mend: backward() of their sum or mean, or y.backward(v) with v = ∂L/∂y:" in said(text)
+
+
 def test_a_number_is_told_with_the_line_that_made_it():
     text = said(BROKEN["item on the way"])
     assert "was lost at line 3, `loss = torch.tensor((x ** 2).sum().item())`, by .item()" in text

@@ -27,6 +27,7 @@ _FOREIGN_BLANKS = bytes([*range(0x1C, 0x20), *range(0x80, 0x100)])
 _NO_BLANKS = bytes.maketrans(_FOREIGN_BLANKS, b"?" * len(_FOREIGN_BLANKS))
 _ARROW_BLOCK = 2**20  # bytes that one of pyarrow's threads parses at a time
 _LARGE = re.compile(rb"[eE]\+?\d{3}|\d{300}")  # what may be too large, and is not written as infinity
+_ARROW_WIDTH = 500  # columns: pyarrow has objects for each, and NumPy is faster where there are more
 _ROWS = 2**12  # that the reference parser has as text at a time
 
 
@@ -53,7 +54,7 @@ def parse(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] | No
     if chunk.isspace():
         return None
     try:
-        found = by_arrow(chunk, table, places)
+        found = (by_arrow if table.width <= _ARROW_WIDTH else by_numpy)(chunk, table, places)
     except ImportError:
         found = by_numpy(chunk, table, places)
     if found and any(np.isinf(column).any() for column in found) and _LARGE.search(chunk):

@@ -114,7 +114,7 @@ def scalar(at: Failure, y: Any) -> Answer:
     reason = (
         f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each of them, and only of a scalar it is 1."
     )
-    mend = f"the gradient of their sum, or of another mean of them: {name}.backward(v) with v = ∂L/∂{name}"
+    mend = f"backward() of their sum or mean, or {name}.backward(v) with v = ∂L/∂{name}"
     return Answer(reason, mend, mends.summed(at.text, name))
 
 

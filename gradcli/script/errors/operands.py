@@ -172,10 +172,12 @@ def list_of_modules(at: Failure) -> list[Change]:
 
 
 def jacobian(at: Failure) -> list[Change]:
-    """Take the Jacobian, in the place of torch.func.grad."""
-    calls = [c for c in parts(at.text.tree, ast.Call) if called(c) == "grad" and c.lineno <= at.line]
-    own = [c for c in calls if at.text.of(c.func) != "torch.autograd.grad"]
-    return at.text.edited([e for c in own[:1] for e in edits.instead(c.func, "torch.func.jacrev")])
+    """Take the Jacobian, in the place of torch.func.grad, and of a gradient in it: either may have several numbers."""
+    for expression in (*_own(at, ast.Call), *Flow(at.text).back(at.text.statement)):
+        calls = [c for c in parts(expression, ast.Call) if called(c) == "grad"]
+        if own := [c for c in calls if at.text.of(c.func) != "torch.autograd.grad"]:
+            return at.text.edited([e for c in own for e in edits.instead(c.func, "torch.func.jacrev")])
+    return []
 
 
 def mismatch(at: Failure) -> Answer:
