@@ -166,6 +166,7 @@ class device:
     """
 
     def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
+        refuse_if(isinstance(type, int), "no accelerator")
         name: str = str(type)
         kind, _, number = name.partition(":")
         if kind not in _DEVICES.split(", "):

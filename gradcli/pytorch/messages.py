@@ -24,7 +24,7 @@ def _table() -> dict[str, tuple[str, str]]:
     for paragraph in Path(__file__).with_name("messages.txt").read_text("utf-8").split("\n\n"):
         head, _, text = paragraph.strip().partition("\n")
         name, _, kind = head.partition(": ")
-        found[name] = kind, text.replace("\n", " ").replace("\\n", "\n").replace("\\t", "\t")
+        found[name] = kind, text.replace("\n", " ").replace("\\n", "\n").replace("\\t", "\t").replace("\\s", " ")
     return found
 
 

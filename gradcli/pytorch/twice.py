@@ -31,6 +31,9 @@ def passed(step: Step, given: Sequence[Any]) -> list[Tensor]:
         name, places, active, recipe = _operation(step, k)
         operands = [leading(np.zeros_like(own), step.edges[p]) if given[p] is None else given[p] for p in places]
         out = mapped(Make.tensor(own), operands)
+        for x in operands:
+            if np.may_share_memory(own, x._a):  # as a view: a gradient that is changed later is noticed
+                out._memory = x._memory
         if recorded := tuple([i for i in active if operands[i].requires_grad]):
             record(out, name, recipe, operands, recorded)
         found.append(out)

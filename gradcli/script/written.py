@@ -155,8 +155,11 @@ class CallOf(NamedTuple):
 
     @property
     def can_be_typed(self) -> bool:
-        """Whether it is a call of a function of the vocabulary, with more than an operand."""
-        return self.function in FUNCTIONS and isinstance(self.settings, Given)
+        """Whether it is a call of a function of the vocabulary, which knows its operands by the same names."""
+        if self.function not in FUNCTIONS or not isinstance(self.settings, Given):
+            return False
+        known = signature(FUNCTIONS[self.function]).parameters
+        return all(name in known or kind != "operand" for name, (kind, *_) in self.settings)
 
 
 def _is_default(given: Sequence[Any], default: Any) -> bool:

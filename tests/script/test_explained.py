@@ -223,3 +223,11 @@ def test_an_error_is_explained_in_the_scripts_names_and_lines(name, cli, script)
     assert outcome.out == "" or ".grad = " in outcome.out
     assert "Traceback (most recent call last):\n" in traceback
     assert "why:" not in cli("run", "--quiet", path).err
+
+
+def test_what_is_none_and_no_gradient_is_not_sent_to_the_guide_s_words_on_gradients(cli):
+    text = "import torch\nx = torch.ones(2, requires_grad=True)\n"
+    for ending, pointed in (("x.grad_fn.next_functions", False), ("g = x.grad\ng.zero_()", True)):
+        told = cli("run", "-c", text + ending + "\n").err
+        assert "'NoneType' object has no attribute" in told
+        assert ("more: gradcli explain zero-grad" in told) == pointed

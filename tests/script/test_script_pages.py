@@ -393,6 +393,13 @@ def test_what_would_take_many_operations_is_written_as_its_call(run):
         assert f"\n{statement}" in out
 
 
+def test_a_clamp_of_a_product_keeps_its_operand_and_asks_for_one_bound_alone(run):
+    text = "import torch\nx = torch.tensor([[1., -2.], [3., 4.]])\nw = torch.ones(2, 2, requires_grad=True)\n"
+    out = run(text + "y = x.mm(w).clamp(min=0).sum()\ny.backward()\n").out
+    assert "y = sum(clamp(x @ w, min=0))" in out
+    assert "w.grad = x.T @ where(x @ w >= 0, 1, 0)" in out
+
+
 def test_what_a_pooling_gives_has_a_name_by_which_its_ties_are_told(run):
     text = "import torch\nx = torch.ones(1, 1, 4, 4, requires_grad=True)\nw = torch.ones(2)\n"
     out = run(text + "y1 = (torch.nn.functional.max_pool2d(x ** 2, 2) * w).exp().sum()\ny1.backward()\n").out

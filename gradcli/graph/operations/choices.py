@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from gradcli.graph.construct import call, equal, where
+from gradcli.graph.node import Node
 from gradcli.graph.operation import Operation, condition, function, step
+
+
+def _within(x: Node, low: Node, high: Node) -> Node:
+    """Return the condition that a number is between bounds, of which an infinite one asks nothing."""
+    if low.value == -math.inf:
+        return x <= high
+    return x >= low if high.value == math.inf else (x >= low) & (x <= high)
+
 
 ROWS: dict[str, Operation] = {
     "where": function(lambda y, c, a, b: 0, lambda y, c, a, b: where(c, 1, 0), lambda y, c, a, b: where(c, 0, 1)),
@@ -23,9 +33,9 @@ ROWS: dict[str, Operation] = {
         lambda y, a, b: where(equal(a, b), Fraction(1, 2), where(b > a, 0, 1)),
     ),
     "clamp": function(
-        lambda y, x, low, high: where((x >= low) & (x <= high), 1, 0),
-        lambda y, x, low, high: where((x < low) & (low < high), 1, 0),
-        lambda y, x, low, high: where((x > high) | (high < low), 1, 0),
+        lambda y, x, low, high: where(_within(x, low, high), 1, 0),
+        lambda y, x, low, high: where(x < low if high.value == math.inf else (x < low) & (low < high), 1, 0),
+        lambda y, x, low, high: where(x > high if low.value == -math.inf else (x > high) | (high < low), 1, 0),
     ),
     # PyTorch has no derivative for heaviside; 0 is what every other step function has there.
     "heaviside": function(lambda y, x, h: 0, lambda y, x, h: where(equal(x, 0), 1, 0)),

@@ -86,7 +86,9 @@ def unit(x: Tensor, place: int) -> Tensor:
 def assembled(parts: Sequence[Any], axis: int, y: Tensor, x: Tensor) -> Tensor:
     """Return the rows or columns of the Jacobian of a tensor by another as one tensor, of the shape of both."""
     shape = (*y.shape, *x.shape)
-    return reshape(stack(parts, axis), shape) if parts else y.new_zeros(shape)
+    if len(parts) < 2:  # a stack of one would turn -0 into 0
+        return reshape(parts[0], shape) if parts else y.new_zeros(shape)
+    return reshape(stack(parts, axis), shape)
 
 
 def gradients(y: Tensor, xs: Sequence[Tensor], v: Any = None, create: bool = True) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from gradcli.pytorch.tensor import Tensor
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     wanted: Any = None
     for value in (*args, kwargs.get("device"), kwargs.get("dtype")):
-        if isinstance(value, str | dtypes.device):
+        if isinstance(value, str | dtypes.device) or type(value) is int:
             dtypes.check_device(value)
         elif isinstance(value, dtypes.dtype | type | Tensor):
             wanted = value.dtype if isinstance(value, Tensor) else value
@@ -51,4 +51,4 @@ def type_(self: Tensor, dtype: Any = None) -> Any:
 
 method("type_as")(lambda self, other: to(self, other.dtype))
 method("cpu")(lambda self, *_, **__: self)
-method("cuda")(lambda self, *_, **__: to(self, "cuda"))  # which is refused
+method("cuda")(lambda self, device=None, *_, **__: to(self, device if type(device) is int else "cuda"))  # refused

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.guide.messages import find
+from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.session import Script
 from gradcli.script.errors import kinds
 from gradcli.script.errors.failure import Answer, Failure
@@ -21,7 +22,9 @@ _MOST = 100  # columns
 
 def why(error: BaseException, script: Script) -> str:
     """Return what happened, what mends it, and where the guide has more; nothing where PyTorch's message says all."""
-    guide = find(str(error))
+    none = re.search(r"'NoneType' object has no attribute '(\w+)'", str(error))
+    no_gradient = none is not None and none[1] not in pytorch_names()["Tensor"]  # what is None is something else
+    guide = None if no_gradient else find(str(error))
     lines = _written(*found) if (found := _found(error, script)) is not None else []
     return "\n".join([*lines, *([f"more: gradcli explain {guide.topic.name}"] if guide else [])])
 

@@ -487,3 +487,10 @@ for i in range(3):
     optimizer.step()
 a.grad.zero_()
 print(a, b, a.grad, b.grad)
+# --- v changed before the second derivative
+x = torch.tensor([3.0, 4.0], requires_grad=True)
+v = torch.ones(1)
+(g,) = torch.autograd.grad(x.norm().reshape(-1), x, v, create_graph=True)
+print(g)
+v[0] = 0
+g[0].backward()

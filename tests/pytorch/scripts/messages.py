@@ -437,3 +437,21 @@ for v in ([torch.ones(1), torch.ones(2), torch.ones(1)], [torch.tensor(1.0)]):
     except RuntimeError as error:
         print(error)
 y.requires_grad = True
+# --- number of a device
+x, layer = torch.ones(2), nn.Linear(2, 1)
+for ask in (lambda: x.cuda(1), lambda: x.to(0), lambda: layer.cuda(0), lambda: layer.to(1), lambda: torch.device(0)):
+    try:
+        print(ask())
+    except RuntimeError as error:
+        print(error)
+try:
+    layer.cuda()
+except AssertionError as error:
+    print(error)
+print(x.to("cpu", non_blocking=True), nn.ReLU().cuda())
+# --- gradcheck of float32
+import warnings
+
+with warnings.catch_warnings(record=True) as caught:
+    torch.autograd.gradcheck(torch.square, torch.ones(1, requires_grad=True), eps=1e-2, atol=1)
+print([str(w.message) for w in caught])

@@ -176,3 +176,10 @@ told(lambda: torch.testing.assert_close([a, (b, a)], [a, (b, b[:2])]))
 told(lambda: torch.testing.assert_close([1.0, 2.0], [1.0, 2.5]))
 told(lambda: torch.testing.assert_close(torch.zeros(3), torch.tensor([0.0, 1.0, 0.0])))
 told(lambda: torch.testing.assert_close(torch.tensor(0.5), torch.tensor(0.0)))
+# --- zeros of Hessians
+from torch.func import hessian
+
+x = torch.tensor([1.5, -0.5, 2.0])
+for f in (lambda x: x.sin().sum(), lambda x: (x**3).sum(), lambda x: -(x**2).sum(), lambda x: (1 / x).sum()):
+    print(hessian(f)(x))
+print(hessian(lambda x: x[0] * x[1] + x[2].sin())(x))
