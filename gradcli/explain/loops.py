@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from gradcli.errors import InputError
 from gradcli.explain.repeats import repeats
 from gradcli.explain.results import Named
@@ -185,13 +183,11 @@ def _closed(loop: Loop, names: Mapping[Node, str]) -> Iterator[Math]:
     if len(loop.carried) != 1 or len(nodes) > _CLOSED or loop.carried[0][0] not in names:
         return
     ((start, end),) = loop.carried
-    inside = set(nodes)
-    read = {a for n in nodes for a in n.args if a not in inside and a is not start}
-    plain = all(OPERATIONS[n.op].broadcasts and n.shape == start.shape for n in nodes)
-    if not plain or any(a.op != "const" or a.value is None for a in read):
+    if not _is_plain(nodes, start):
         return
-    from gradcli.algebra.formulas import TooDeepError, formulas
-    from gradcli.algebra.functions import symbol
+    import sympy
+
+    from gradcli.algebra.formulas import TooDeepError, formulas, symbols
     from gradcli.notation.formulas import code
 
     x = leaf()
@@ -199,16 +195,21 @@ def _closed(loop: Loop, names: Mapping[Node, str]) -> Iterator[Math]:
     for n in nodes:
         made[n] = Node(n.op, tuple(made.get(a, a) for a in n.args), (), n.settings, n.dtype)
     try:
-        name = names[start]
-        (expr,) = formulas([made[end]], {x: np.array(symbol(name), dtype=object)}, {}).exprs[made[end]].reshape(-1)
+        expr = formulas([made[end]], {x: symbols(names[start], ())}, {}).exprs[made[end]].item()
     except (TooDeepError, InputError):
         return
-    import sympy
-
     long = {n: sympy.Rational(f"{float(n):.6g}") for n in expr.atoms(sympy.Rational) if len(str(n)) > _DIGITS}
     expr = expr.xreplace(long)
     if len(code(expr, True, frozenset(names.values()))) <= _SHORT:
         yield Value.of(expr)
+
+
+def _is_plain(nodes: Sequence[Node], start: Node) -> bool:
+    """Tell whether nodes are arithmetic, element by element, with what a loop begins with and numbers alone."""
+    known = {*nodes, start}
+    read = {a for n in nodes for a in n.args if a not in known}
+    numbers = all(a.op == "const" and a.value is not None for a in read)
+    return numbers and all(OPERATIONS[n.op].broadcasts and n.shape == start.shape for n in nodes)
 
 
 def mentions(math: Math, hidden: Collection[str]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +12,7 @@ from gradcli.explain.evidence import Evidence, exact
 from gradcli.explain.results import Array
 from gradcli.graph.construct import matmul, swap
 from gradcli.graph.graph import scheduled
-from gradcli.graph.node import Node, const
+from gradcli.graph.node import Exact, Node, const
 from gradcli.graph.shapes import Shape
 
 _CANDIDATES = 200  # nodes that are tried as a term
@@ -77,7 +76,7 @@ def bare(node: Node, whole: Container[Node] = ()) -> tuple[Fraction, Node]:
     >>> bare(-2 * x / 4)
     (Fraction(-1, 2), input(), shape (2,))
     """
-    if isinstance(node.value, int | Fraction | Decimal) and node.value:
+    if isinstance(node.value, Exact) and node.value:
         return Fraction(node.value), const(1, node.shape)
     if node in whole or node.op not in ("neg", "mul", "div", "matmul"):
         return Fraction(1), node
