@@ -292,7 +292,7 @@ def sliced(x: Node, axis: int, k: int | range) -> Node:
     >>> sliced(const(0, (2, 3, 4)), 1, range(2)).shape, sliced(const(0, (2, 3, 4)), 1, 0).shape
     ((2, 2, 4), (2, 4))
     """
-    return index(x, (*map(range, x.shape[:axis]), k))
+    return index(x, (*map(range, x.shape[:axis]), k, *map(range, x.shape[axis + 1 :])))
 
 
 def flip(x: Node, axes: Axes) -> Node:

@@ -146,3 +146,14 @@ def appearance(graph: Graph) -> list[str]:
     names = {n: name for name, n in graph.inputs.items()}
     read = [n for n in scheduled(graph.names.values()) if n in names]
     return [names[n] for n in dict.fromkeys([*read, *names])]
+
+
+def dimensions(graph: Graph, wrt: Iterable[str] | None = None) -> tuple[int, int]:
+    """Return the numbers of rows and columns of the Jacobian: of elements of the outputs, and of the leaves `wrt`.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf((2,))
+    >>> dimensions(Graph.of({"x": x}, {"y": 2 * x, "z": x**2}))
+    (4, 2)
+    """
+    return sum(y.size for y in graph.outputs.values()), sum(x.size for x in graph.leaves(wrt).values())

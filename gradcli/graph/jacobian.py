@@ -113,6 +113,17 @@ def entries(graph: Graph, wrt: Iterable[str] | None = None) -> dict[tuple[int, i
     return found
 
 
+def numbered(nodes: Mapping[str, Node]) -> dict[str, range]:
+    """Return which rows, or columns, of a Jacobian are the elements of each node.
+
+    >>> from gradcli.graph.node import leaf
+    >>> numbered({"x": leaf((2,)), "w": leaf()})
+    {'x': range(0, 2), 'w': range(2, 3)}
+    """
+    stops = accumulate(n.size for n in nodes.values())
+    return {name: range(stop - n.size, stop) for (name, n), stop in zip(nodes.items(), stops, strict=True)}
+
+
 def _starts(nodes: Sequence[Node]) -> dict[Node, int]:
     """Return for each node how many elements those before it have."""
     return dict(zip(nodes, accumulate((n.size for n in nodes), initial=0), strict=False))
