@@ -18,7 +18,7 @@ from gradcli.explain.steps import reverse_step
 from gradcli.explain.tables import local_derivative, with_number
 from gradcli.explain.trace import Reverse, Trace, numeric_trace, symbolic_trace
 from gradcli.explain.weights import loss, loss_name
-from gradcli.graph.graph import Graph
+from gradcli.graph.graph import Graph, depending
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
@@ -194,8 +194,7 @@ class _Drawing:
         self.outputs = frozenset(graph.outputs.values())
         self.parts = folds(graph, _computed(graph, self.names), view.fold)
         self.groups = {leaf: group for group in leaves_alike(graph, self.parts) for leaf in group}
-        self.varying = set(graph.inputs.values())
-        self.varying.update(n for n in graph.nodes if not self.varying.isdisjoint(n.args))
+        self.varying = depending(graph.nodes, graph.inputs.values())
         self.passes: dict[tuple[Node, Node], list[Pass]] = {}
         for p in swept.passes:
             self.passes.setdefault((p.node, p.argument), []).append(p)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from gradcli.errors import InputError
 from gradcli.graph.construct import reduce, reshape, swap
@@ -45,16 +46,16 @@ def repairs(claim: Node, graph: Graph, system: Mapping[Node, bool], write: Write
     for node in nodes:
         for arg in dict.fromkeys(node.args):
             readers.setdefault(arg, []).append(node)
-    for kind in kinds:
-        for node in (*nodes, *read):
-            own = readers.get(node, [])
-            changes = [*kind(node, graph, write), *(_of_system(node, system, write) if kind is _functions else ())]
-            for text, other in changes:
-                if _fits(other, node, own):
-                    yield text, substituted([claim], {node: other}, called)[0]
-                    for reader in own if len(own) > 1 else ():
-                        changed = reader.with_args(tuple(other if a is node else a for a in reader.args))
-                        yield text, substituted([claim], {reader: changed}, called)[0]
+    for kind, node in product(kinds, (*nodes, *read)):
+        own = readers.get(node, [])
+        changes = [*kind(node, graph, write), *(_of_system(node, system, write) if kind is _functions else ())]
+        for text, other in changes:
+            if _fits(other, node, own):
+                places = [{node: other}]
+                if len(own) > 1:  # or at one place alone
+                    places += [{r: r.with_args(tuple(other if a is node else a for a in r.args))} for r in own]
+                for changed in places:
+                    yield text, substituted([claim], changed, called)[0]
 
 
 def _fits(other: Node, node: Node, readers: Sequence[Node]) -> bool:

@@ -31,6 +31,10 @@ def of_arrays(e: Evidence) -> str:
 
 def terms(e: Evidence) -> str:
     """Say which array is a term too many, has another sign or size than it should, or is missing as a term."""
+    return _wrong_term(e) or _missing_term(e)
+
+
+def _wrong_term(e: Evidence) -> str:
     for sign, term in _added(e.case.yours):
         (found,) = e.evaluate(term)
         rest = e.yours - sign * found
@@ -40,6 +44,10 @@ def terms(e: Evidence) -> str:
             written = e.write(term)
             size = f"{text} times it" if abs(ratio) > 1 else f"{text} of it"
             return f"the sign of the term {written}" if text == "-1" else f"the term {written} should be {size}"
+    return ""
+
+
+def _missing_term(e: Evidence) -> str:
     missing = e.truth - e.yours
     if (number := e.quotient(missing, np.ones_like(missing))) is not None and (text := exact(number, e.tolerance)):
         return f"missing: {_signed(text, const(1), e)}"

@@ -10,6 +10,7 @@ from typing import Any
 from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
 from gradcli.export.program import Function
+from gradcli.graph.graph import depending
 from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node
 
@@ -70,12 +71,9 @@ class ArrayWriter:
 
     def __post_init__(self) -> None:
         self.fresh = fresh_names({*self.function.names.values(), *self.function.results})
-        inputs = set(self.function.arguments.values())
-        self.varying: set[Node] = set()  # nodes that differ from point to point
+        self.varying = depending(self.function.nodes, self.function.arguments.values())  # from point to point
         self.numbers: set[Node] = set()  # which are Python's, and no arrays
         for node in self.function.nodes:
-            if node in inputs or any(a in self.varying for a in node.args):
-                self.varying.add(node)
             plain = node.op in ("const", "neg") or (node.op in _INFIX and self.language.rules.get(node.op) == "infix")
             if plain and not node.shape and self.numbers.issuperset(node.args):
                 self.numbers.add(node)

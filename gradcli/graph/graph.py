@@ -123,6 +123,22 @@ def needed_for(wanted: Iterable[Node], nodes: Sequence[Node]) -> set[Node]:
     return needed
 
 
+def depending(nodes: Iterable[Node], on: Iterable[Node]) -> set[Node]:
+    """Return the nodes, which stand in the order of computation, that depend on some, and these themselves.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x, w = leaf(), leaf()
+    >>> nodes = scheduled([(2 * x) * w])
+    >>> len(nodes), len(depending(nodes, [w]))
+    (5, 2)
+    """
+    found = set(on)
+    for node in nodes:
+        if not found.isdisjoint(node.args):
+            found.add(node)
+    return found
+
+
 def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list[Node]]:
     """Return for each node its arguments whose values nobody reads after it; the `kept` ones are read at the end."""
     read = set(kept)

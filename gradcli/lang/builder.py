@@ -263,7 +263,7 @@ def _check_finite(number: Constant) -> None:
 
 def is_condition(node: Node) -> bool:
     """Tell whether a node is true or false: a comparison, or the last condition of a Piecewise."""
-    return node.dtype == "bool" or node.value is True
+    return node.dtype == "bool" or (node.op == "const" and node.value is True)
 
 
 def _numeric(node: Node) -> Node:

@@ -84,11 +84,6 @@ class _Head(NamedTuple):
     start: int
     end: int
 
-    def file(self, source: Source) -> Path | None:
-        """Return the file that has the value of an input, if one has."""
-        span = Span(source, self.offset, self.offset + len(self.text))
-        return file_named(self.text, span) if self.declares else None
-
 
 def read_statements(source: Source) -> list[Statement]:
     """Return the statements of a text, parted by `;` or newlines; `#` starts a comment.
@@ -101,13 +96,17 @@ def read_statements(source: Source) -> list[Statement]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python's advice about `3(x)` is not for our users
         heads = [_head(source, text, start) for text, start in split(source)]
-        files = [head.file(source) for head in heads]
+        files = [_file(source, head) if head.declares else None for head in heads]
         texts = [head.text if file is None else "0" for head, file in zip(heads, files, strict=True)]
         trees = _trees(list(map(_seen, texts)))
         return [
             Statement(h.name, h.key, h.declares, _parse(source, text, h.offset, tree), h.start, h.end, file)
             for h, file, text, tree in zip(heads, files, texts, trees, strict=True)
         ]
+
+
+def _file(source: Source, head: _Head) -> Path | None:
+    return file_named(head.text, Span(source, head.offset, head.offset + len(head.text)))
 
 
 def file_named(value: str, span: Span) -> Path | None:
