@@ -23,7 +23,7 @@ from gradcli.engine.numba_places import Place
 from gradcli.engine.numba_rules import RULES
 from gradcli.engine.numba_sinks import is_shifted, is_sink, sink
 from gradcli.engine.numba_writer import Writer
-from gradcli.engine.schedule import Schedule, dependents, is_view, owners
+from gradcli.engine.schedule import Schedule, dependents, finished, is_view
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
@@ -174,7 +174,7 @@ def _steps(w: Writer, schedule: Schedule) -> None:
     """Write the steps, group by group; rows are given back after the group that reads them last."""
     groups = _groups(schedule.steps)
     own = {node: i for i, group in enumerate(groups) for node in group}
-    done = _finished(groups, schedule)
+    done = finished(groups, schedule.outputs.values())
     stored = {a for i, group in enumerate(groups) for node in group for a in node.args if own.get(a) != i}
     stored.update(schedule.outputs.values())
     for i, group in enumerate(groups):
@@ -188,21 +188,9 @@ def _steps(w: Writer, schedule: Schedule) -> None:
             for place in places:
                 w.read_by.setdefault(place.where, set()).update([-1, i])
             RULES[node.op](w, node, *places)
-        for finished in done[i]:
-            if finished in w.places and w.places[finished].where == "w":
-                w.give_back(finished)
-
-
-def _finished(groups: Sequence[Sequence[Node]], schedule: Schedule) -> list[list[Node]]:
-    """Return for each group the nodes whose rows are read there for the last time."""
-    owner = owners(schedule.steps)
-    last = {owner.get(a, a): i for i, group in enumerate(groups) for node in group for a in node.args}
-    kept = {owner.get(n, n) for n in schedule.outputs.values()}
-    found: list[list[Node]] = [[] for _ in groups]
-    for node, i in last.items():
-        if node not in kept:
-            found[i].append(node)
-    return found
+        for over in done[i]:
+            if over in w.places and w.places[over].where == "w":
+                w.give_back(over)
 
 
 def _fused(w: Writer, nodes: Sequence[Node], stored: Container[Node]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from itertools import chain
 
 from gradcli.engine.evaluate import evaluate
 from gradcli.engine.lowering import lower
@@ -85,6 +86,18 @@ def owners(steps: Iterable[Node]) -> dict[Node, Node]:
     found: dict[Node, Node] = {}
     for node in steps:
         found[node] = found.get(node.args[0], node.args[0]) if is_view(node) else node
+    return found
+
+
+def finished(groups: Sequence[Sequence[Node]], outputs: Iterable[Node]) -> list[list[Node]]:
+    """Return for each group of steps the owners of what is read there for the last time; outputs are read later."""
+    owner = owners(chain.from_iterable(groups))
+    last = {owner.get(a, a): i for i, group in enumerate(groups) for node in group for a in node.args}
+    kept = {owner.get(n, n) for n in outputs}
+    found: list[list[Node]] = [[] for _ in groups]
+    for node, i in last.items():
+        if node not in kept:
+            found[i].append(node)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from gradcli.errors import InputError
 from gradcli.explain.repeats import repeats
@@ -158,23 +159,21 @@ def _chain(loop: Loop, names: Mapping[Node, str]) -> str:
     """Return the only operation of a loop, if it is the same each time: ×2, sin."""
     if len(loop.parts[0]) != 1 or len(loop.carried) != 1:
         return ""
-    found: set[tuple[str, str]] = set()
-    before = loop.carried[0][0]
-    for (node,) in loop.parts:
-        if any(a is before for a in node.args[1:]) and node.op not in ("mul", "add"):
-            return ""
-        others = [a for a in node.args if a is not before]
-        said = [names.get(a) or (str(a.value) if a.value is not None else "") for a in others]
-        if len(said) > 1 or "" in said:
-            return ""
-        found.add((node.op, "".join(said)))
-        before = node
-    if len(found) != 1:
+    nodes = [node for (node,) in loop.parts]
+    found = {_link(node, before, names) for before, node in pairwise((loop.carried[0][0], *nodes))}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _link(node: Node, before: Node, names: Mapping[Node, str]) -> str:
+    """Return what an operation does to the value before it; nothing where that takes more words."""
+    others = [a for a in node.args if a is not before]
+    said = [names.get(a) or (str(a.value) if a.value is not None else "") for a in others]
+    backwards = before in node.args[1:] and node.op not in ("mul", "add")
+    if backwards or len(said) > 1 or "" in said:
         return ""
-    op, other = found.pop()
-    if not other:
-        return op if OPERATIONS[op].broadcasts else ""
-    return _SIGNS[op] + other if op in _SIGNS else ""
+    if not said:
+        return node.op if OPERATIONS[node.op].broadcasts else ""
+    return _SIGNS[node.op] + said[0] if node.op in _SIGNS else ""
 
 
 def _closed(loop: Loop, names: Mapping[Node, str]) -> Iterator[Math]:
