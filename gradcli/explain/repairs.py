@@ -51,11 +51,15 @@ def repairs(claim: Node, graph: Graph, system: Mapping[Node, bool], write: Write
         changes = [*kind(node, graph, write), *(_of_system(node, system, write) if kind is _functions else ())]
         for text, other in changes:
             if _fits(other, node, own):
-                places = [{node: other}]
-                if len(own) > 1:  # or at one place alone
-                    places += [{r: r.with_args(tuple(other if a is node else a for a in r.args))} for r in own]
-                for changed in places:
+                for changed in _changed(node, other, own):
                     yield text, substituted([claim], changed, called)[0]
+
+
+def _changed(node: Node, other: Node, readers: Sequence[Node]) -> Iterator[Mapping[Node, Node]]:
+    """Yield what changes if a node becomes another one: everywhere, or, if several read it, for one of them alone."""
+    yield {node: other}
+    for reader in readers if len(readers) > 1 else ():
+        yield {reader: reader.with_args(tuple(other if a is node else a for a in reader.args))}
 
 
 def _fits(other: Node, node: Node, readers: Sequence[Node]) -> bool:
