@@ -54,7 +54,6 @@ class Box:
 
     name: str
     kind: Kind
-    operation: str
     formula: Math | None
     shape: Shape
     value: Array | None
@@ -240,11 +239,11 @@ class _Drawing:
         return "output" if node in self.outputs else "leaf" if node.op == "input" else "intermediate"
 
     def _box(self, node: Node, formula: Math | None, arrows: Sequence[Arrow], times: int = 1) -> Box:
-        name, operation = self.names[node], "" if node.op == "input" else node.op
+        name = self.names[node]
         others = tuple(other for other in self.also.get(node, ()) if other != name)
         value, adjoint = self.trace.values.get(node), self._adjoint(node)
         kind = self._kind(node)
-        return Box(name, kind, operation, formula, node.shape, value, adjoint, tuple(arrows), others, times)
+        return Box(name, kind, formula, node.shape, value, adjoint, tuple(arrows), others, times)
 
     def _adjoint(self, node: Node) -> Array | Literal["not computed"] | None:
         if self.view.v is None or node not in self.varying:

@@ -63,7 +63,7 @@ def _missing_term(e: Evidence) -> str:
 
 def _signed(ratio: str, node: Node, e: Evidence) -> str:
     """Return a number times a node as a term with its sign."""
-    number, rest = bare(node, e.notation.names)
+    number, rest = number_and_rest(node, e.notation.names)
     try:
         factors = [str(abs(number * Fraction(ratio)))]
     except ValueError:  # a root, or one with π
@@ -76,19 +76,19 @@ def _signed(ratio: str, node: Node, e: Evidence) -> str:
     return f"{'-' if minus else '+'} {'*'.join(kept) or '1'}"
 
 
-def bare(node: Node, whole: Container[Node] = ()) -> tuple[Fraction, Node]:
+def number_and_rest(node: Node, whole: Container[Node] = ()) -> tuple[Fraction, Node]:
     """Return the number that a product has as a factor, and the product without it; `whole` nodes have none.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf((2,))
-    >>> bare(-2 * x / 4)
+    >>> number_and_rest(-2 * x / 4)
     (Fraction(-1, 2), input(), shape (2,))
     """
     if isinstance(node.value, Exact) and node.value:
         return Fraction(node.value), const(1, node.shape)
     if node in whole or node.op not in ("neg", "mul", "div", "matmul"):
         return Fraction(1), node
-    numbers, rest = zip(*(bare(a, whole) for a in node.args), strict=True)
+    numbers, rest = zip(*(number_and_rest(a, whole) for a in node.args), strict=True)
     if node.op == "neg":
         return -numbers[0], rest[0]
     number = numbers[0] / numbers[1] if node.op == "div" else numbers[0] * numbers[1]

@@ -189,7 +189,7 @@ ROWS: dict[str, Operation] = {
     ),
     "cumsum": Operation("scan", ("axis",), _cumsum_pullback),
     "cumprod": Operation("scan", ("axis",), _cumprod_pullback),
-    "recurrence": Operation("scan", ("axis",), _recurrence_pullback, arity=2),
+    "recurrence": Operation("scan", ("axis",), _recurrence_pullback),
     "argmax_mask": Operation("mask", ("axis",)),
     "argmin_mask": Operation("mask", ("axis",)),
 }
