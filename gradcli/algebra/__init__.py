@@ -1,1 +1,1 @@
-"""Graph ↔ SymPy: formulas, and the symbolic Jacobian."""
+"""Graph → SymPy: formulas, and the symbolic Jacobian."""

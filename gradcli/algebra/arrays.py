@@ -81,28 +81,23 @@ def _whole(node: Node, x: Exprs) -> Exprs:
     return objects([sympy.Symbol(first.name.partition("[")[0])], ())
 
 
-def _take_along(node: Node, x: Exprs, order: Exprs) -> Exprs:
-    return _sums(node, lambda i, k, places, line: (places[i], k, line[k]), x, order)
-
-
-def _put_along(node: Node, x: Exprs, order: Exprs) -> Exprs:
-    return _sums(node, lambda i, k, places, line: (places[k], i, line[k]), x, order)
-
-
-def _sums(node: Node, term: Callable[..., tuple[Any, int, Any]], x: Exprs, order: Exprs) -> Exprs:
-    """Return for each element the sum of what it may be: each term counts if its place has that number.
+def _reordered(node: Node, x: Exprs, order: Exprs) -> Exprs:
+    """Return for each element the sum of what it may be: `x[k]` where the order, or its inverse, has a k there.
 
     Zeros do not count, and where all are the same, the order does not matter.
     """
     (axis,) = node.settings
     lines, places = np.moveaxis(x, axis, -1), np.moveaxis(order, axis, -1)
     result = np.empty(lines.shape, dtype=object)
-    for outer in np.ndindex(*lines.shape[:-1]):
-        line = lines[outer]
-        for i in range(len(line)):
-            terms = [term(i, k, places[outer], line) for k in range(len(line)) if line[k] != 0]
-            chosen = (apply("where", apply("eq", place, sympy.Integer(j)), e, sympy.S.Zero) for place, j, e in terms)
-            result[(*outer, i)] = line[0] if all(e == line[0] for e in line) else sympy.Add(*chosen)
+    for *outer, i in np.ndindex(*lines.shape):
+        line, own = lines[tuple(outer)], places[tuple(outer)]
+        if all(e == line[0] for e in line):
+            result[(*outer, i)] = line[0]
+            continue
+        # What is taken there stands at order[i]; what is put there has an order of i.
+        ends = [(own[i], k) if node.op == "take_along" else (own[k], i) for k in range(len(line))]
+        terms = [(apply("eq", place, sympy.Integer(j)), e) for (place, j), e in zip(ends, line, strict=True) if e != 0]
+        result[(*outer, i)] = sympy.Add(*(apply("where", condition, e, sympy.S.Zero) for condition, e in terms))
     return np.moveaxis(result, -1, axis)
 
 
@@ -151,6 +146,5 @@ def nested(elements: Any, write: Any) -> Iterator[str]:
 ARRAYS: dict[str, Callable[..., Exprs]] = {
     **dict.fromkeys(("sort", "argsort", "argmax", "argmin", "median", *_PLACES), _along),
     **dict.fromkeys(("det", "inv"), _of_matrices),
-    "take_along": _take_along,
-    "put_along": _put_along,
+    **dict.fromkeys(("take_along", "put_along"), _reordered),
 }

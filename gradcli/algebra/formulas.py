@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy
 
-from gradcli.algebra.arrays import ARRAYS
+from gradcli.algebra.arrays import ARRAYS, Exprs
 from gradcli.algebra.display import READABLE
 from gradcli.algebra.functions import apply, constant, extremum, symbol
 from gradcli.engine.numpy_target import forward
@@ -29,8 +29,6 @@ _WHOLE = 5_000  # operations in a formula that is differentiated, but not shown
 _PART = 150  # the same, where it is not a sum, so that each derivative is about as long
 _WORD = 64  # bits of a number that count as one operation
 _MAX_DEPTH = 60  # SymPy recurses
-
-Exprs = np.ndarray[Any, Any]  # of SymPy expressions
 
 
 class TooDeepError(Exception):
@@ -143,24 +141,21 @@ class _Interpreter:
         """Give elements that are too large a name, or complain if there is to be no cut."""
         if node.dtype == "bool" or not node.args:  # a condition is no value that could have a name
             return result
-        named = node in self.names
-        if self.cut is None and not named and self.at_most(node) <= _MAX_DEPTH:
-            return result
-        measured = [self.size(e) for e in result.ravel()]
-        found = zip(result.ravel(), measured, strict=True)
-        if self.cut is None and not named:
-            if any(size > (_WHOLE if e.is_Add else _PART) or depth > _MAX_DEPTH for e, (size, depth) in found):
+        if self.cut is None and node not in self.names:
+            if self.at_most(node) > _MAX_DEPTH and any(map(self.is_too_deep, result.flat)):
                 raise TooDeepError
             return result
         limit = self.limit(node)
-        if all(size < limit for size, _ in measured):
+        is_large = [self.size(e)[0] >= limit for e in result.flat]
+        if not any(is_large):
             return result
         names = element_names(self.names.get(node) or next(self.fresh), node.shape)
-        cut = [
-            self.define(name, e) if size >= limit else e
-            for name, e, (size, _) in zip(names, result.ravel(), measured, strict=True)
-        ]
-        return objects(cut, node.shape)
+        found = zip(names, result.flat, is_large, strict=True)
+        return objects([self.define(name, e) if large else e for name, e, large in found], node.shape)
+
+    def is_too_deep(self, expr: Any) -> bool:
+        size, depth = self.size(expr)
+        return size > (_WHOLE if expr.is_Add else _PART) or depth > _MAX_DEPTH
 
     def at_most(self, node: Node) -> int:
         """Return a bound of the size of a scalar's expression that costs nothing to work out."""

@@ -135,15 +135,14 @@ def _best(graph: Graph, found: Mapping[Place, Node]) -> _Written:
     # The derivative has the nodes of the graph in it, each of which one of its equals may stand for.
     same = representatives(scheduled(found.values(), graph.nodes))
     derivative = _Derivative(graph, {place: same[n] for place, n in found.items()})
-    read = set(scheduled(derivative.nodes.values()))  # no other name can stand in an entry
-    labelled = {same[n]: name for n, name in graph.labels.items() if n not in derivative.leaves}
-    named = {n: name for n, name in labelled.items() if n in read}
-    outputs = {same[n] for n in graph.outputs.values()}
-    intermediates = {n: name for n, name in named.items() if n not in outputs}
     derivative.check_length()
     best = derivative.tried({})
     if best is not None and max(map(length, best.entries.values()), default=0) <= _SHORT:
         return best
+    read = set(scheduled(derivative.nodes.values())) - derivative.leaves.keys()  # no other name can stand in an entry
+    named = {same[n]: name for n, name in graph.labels.items() if same[n] in read}
+    outputs = {same[n] for n in graph.outputs.values()}
+    intermediates = {n: name for n, name in named.items() if n not in outputs}
     choices = (named,) if intermediates == named else (intermediates, named)
     by_names = [derivative.tried(names) for names in choices if names]
     for ways, share in ((by_names, _SHORTER), ([derivative.tried(named, Limits())], _MUCH_SHORTER)):

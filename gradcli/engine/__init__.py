@@ -1,1 +1,1 @@
-"""Graph → numbers, in NumPy."""
+"""Graph → numbers: in NumPy, and compiled for many points, in NumPy, Numba or JAX."""

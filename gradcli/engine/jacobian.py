@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 
 import numpy as np
 
 from gradcli.engine.evaluate import evaluate
 from gradcli.graph.array import Array
-from gradcli.graph.graph import Graph
-from gradcli.graph.jacobian import jacobian
+from gradcli.graph.graph import Graph, dimensions
+from gradcli.graph.jacobian import jacobian, numbered
 from gradcli.graph.passes import optimise
 
 
@@ -23,13 +22,11 @@ class NumericJacobian:
 
     def __init__(self, graph: Graph, wrt: Sequence[str]) -> None:
         self._graph = optimise(jacobian(graph, wrt))
-        rows = [0, *accumulate(y.size for y in graph.outputs.values())]
-        columns = [0, *accumulate(graph.inputs[name].size for name in wrt)]
-        self._shape = (rows[-1], columns[-1])
+        self._shape = dimensions(graph, wrt)
         self._places = {
-            f"d{y}/d{x}": (slice(rows[i], rows[i + 1]), slice(columns[j], columns[j + 1]))
-            for i, y in enumerate(graph.outputs)
-            for j, x in enumerate(wrt)
+            f"d{y}/d{x}": (slice(rows.start, rows.stop), slice(columns.start, columns.stop))
+            for y, rows in numbered(graph.outputs).items()
+            for x, columns in numbered(graph.leaves(wrt)).items()
         }
 
     def __call__(self, at: Mapping[str, Array]) -> Array:

@@ -23,7 +23,7 @@ from gradcli.engine.numba_places import Place
 from gradcli.engine.numba_rules import RULES
 from gradcli.engine.numba_sinks import is_shifted, is_sink, sink
 from gradcli.engine.numba_writer import Writer
-from gradcli.engine.schedule import Schedule, dependents, is_view, owners
+from gradcli.engine.schedule import Schedule, dependents, finished, is_view
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
@@ -174,17 +174,9 @@ def _steps(w: Writer, schedule: Schedule) -> None:
     """Write the steps, group by group; rows are given back after the group that reads them last."""
     groups = _groups(schedule.steps)
     own = {node: i for i, group in enumerate(groups) for node in group}
-    owner = owners(schedule.steps)
-    last: dict[Node, int] = {}
-    stored = set(schedule.outputs.values())
-    for i, group in enumerate(groups):
-        for node in group:
-            last.update((owner.get(a, a), i) for a in node.args)
-            stored.update(a for a in node.args if own.get(a) != i)
-    kept = {owner.get(n, n) for n in schedule.outputs.values()}
-    done: dict[int, list[Node]] = {}
-    for node, i in last.items():
-        done.setdefault(i, []).append(node)
+    done = finished(groups, schedule.outputs.values())
+    stored = {a for i, group in enumerate(groups) for node in group for a in node.args if own.get(a) != i}
+    stored.update(schedule.outputs.values())
     for i, group in enumerate(groups):
         node = group[0]
         if is_view(node):
@@ -196,9 +188,9 @@ def _steps(w: Writer, schedule: Schedule) -> None:
             for place in places:
                 w.read_by.setdefault(place.where, set()).update([-1, i])
             RULES[node.op](w, node, *places)
-        for finished in done.get(i, ()):
-            if finished in w.places and w.places[finished].where == "w" and finished not in kept:
-                w.give_back(finished)
+        for over in done[i]:
+            if over in w.places and w.places[over].where == "w":
+                w.give_back(over)
 
 
 def _fused(w: Writer, nodes: Sequence[Node], stored: Container[Node]) -> None:
@@ -223,43 +215,46 @@ def _fused(w: Writer, nodes: Sequence[Node], stored: Container[Node]) -> None:
         own.end(w)
 
 
+# The last points that do not fill a vector are done together with those before them, once more.  The fence is for what
+# has gone by the cache.
+_KERNEL = """
+define void @kernel(
+  i64 %stride, i64 %first, i64 %stop, i1 %large, ptr %arrays, ptr %u, ptr %w) nounwind {{
+start:
+{length}
+  %last = sub i64 %stop, {lanes}
+  br label %tile
+tile:
+  %begun = phi i64 [ %first, %start ], [ %next, %tile ]
+  %from = call i64 @llvm.smin.i64(i64 %begun, i64 %last)
+  %left = sub i64 %stop, %from
+  %whole = and i64 %left, -{lanes}
+  %n = call i64 @llvm.smin.i64(i64 %whole, i64 %T)
+{loops}
+  %next = add i64 %from, %n
+  %more = icmp slt i64 %next, %stop
+  br i1 %more, label %tile, label %done
+done:
+  fence seq_cst
+  ret void
+}}
+declare i64 @llvm.smin.i64(i64, i64)
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+"""
+_METADATA = """
+!0 = !{}
+!1 = !{!"branch_weights", i32 1, i32 1000}
+!2 = !{i32 1}
+"""
+
+
 def _source(w: Writer, tile: int) -> str:
-    w.tile.append(f"  %T = add i64 {tile}, 0")
-    return "\n".join(
-        [
-            *_flat(w.lines),
-            "define void @kernel(",
-            "  i64 %stride, i64 %first, i64 %stop, i1 %large, ptr %arrays, ptr %u, ptr %w) nounwind {",
-            "start:",
-            *w.tile,
-            f"  %last = sub i64 %stop, {w.lanes}",
-            "  br label %tile",
-            "tile:",
-            # The last points that do not fill a vector are done together with those before them, once more.
-            "  %begun = phi i64 [ %first, %start ], [ %next, %tile ]",
-            "  %from = call i64 @llvm.smin.i64(i64 %begun, i64 %last)",
-            "  %left = sub i64 %stop, %from",
-            f"  %whole = and i64 %left, -{w.lanes}",
-            "  %n = call i64 @llvm.smin.i64(i64 %whole, i64 %T)",
-            *(f"  call void @loop{k}({', '.join(_ARGUMENTS)})" for k in range(w.parts)),
-            "  %next = add i64 %from, %n",
-            "  %more = icmp slt i64 %next, %stop",
-            "  br i1 %more, label %tile, label %done",
-            "done:",
-            "  fence seq_cst",  # for what has gone by the cache
-            "  ret void",
-            "}",
-            "declare i64 @llvm.smin.i64(i64, i64)",
-            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
-            *definitions(w.called, w.lanes),
-            numba_arrays.SOURCE,
-            numba_streams.SOURCE,
-            "!0 = !{}",
-            '!1 = !{!"branch_weights", i32 1, i32 1000}',
-            "!2 = !{i32 1}",
-            "",
-        ]
-    )
+    length = f"  %T = add i64 {tile}, 0"
+    w.tile.append(length)
+    loops = "\n".join(f"  call void @loop{k}({', '.join(_ARGUMENTS)})" for k in range(w.parts))
+    kernel = _KERNEL.format(length=length, lanes=w.lanes, loops=loops)
+    functions = definitions(w.called, w.lanes)
+    return "\n".join([*_flat(w.lines), kernel, *functions, numba_arrays.SOURCE, numba_streams.SOURCE, _METADATA])
 
 
 def _flat(lines: Iterable[Any]) -> Iterable[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -225,11 +226,11 @@ def _from_diagonal(w: Writer, node: Node, out: Place, x: Place) -> None:
 
 
 def _concatenate(w: Writer, node: Node, out: Place, *parts: Place) -> None:
-    start, axis = 0, node.settings[0]
-    for arg, part in zip(node.args, parts, strict=True):
-        stop = start + arg.shape[axis]
-        w.copy(out.part((*map(range, node.shape[:axis]), range(start, stop))), arg.shape, part)
-        start = stop
+    (axis,) = node.settings
+    stops = accumulate(a.shape[axis] for a in node.args)
+    for arg, part, stop in zip(node.args, parts, stops, strict=True):
+        own = range(stop - arg.shape[axis], stop)
+        w.copy(out.part((*map(range, node.shape[:axis]), own)), arg.shape, part)
 
 
 def _stack(w: Writer, node: Node, out: Place, *parts: Place) -> None:

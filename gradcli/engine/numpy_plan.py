@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.numpy_target import forward
-from gradcli.engine.schedule import Schedule, is_view, owners
+from gradcli.engine.schedule import Schedule, finished, is_view
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
@@ -83,15 +83,9 @@ class _Planner:
         # Steps that need no buffer.
         self._direct = {n: place for place, n in reversed(places) if n not in self._places}
         self._start = len(first) + len(places)
-        self._owner = owners(steps)
         self._held: dict[Node, int] = {}
-        last = {self._owner[a]: i for i, n in enumerate(steps) for a in n.args if a in self._owner}
-        for n in outputs:
-            if n in self._owner:
-                last[self._owner[n]] = len(steps)
-        for i, node in enumerate(steps):
-            sources = dict.fromkeys(self._owner[a] for a in (*node.args, node) if a in self._owner)
-            self._add(node, [o for o in sources if last.get(o) == i])
+        for node, done in zip(steps, finished([[n] for n in steps], outputs), strict=True):
+            self._add(node, done)
         self.steps += [
             (np.copyto, itemgetter(place, self._places[n]), place)
             for place, n in places

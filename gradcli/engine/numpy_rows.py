@@ -22,22 +22,13 @@ class PlanOfRows:
     """
 
     def __init__(self, schedule: Schedule) -> None:
-        numbers: dict[Node, dict[Node, str]] = {}  # by array: its numbers, with their names
-        for name, n in schedule.outputs.items():
-            if is_row(n):
-                numbers.setdefault(n.args[0], {}).setdefault(n, name)
-        inputs = set(schedule.inputs.values())
-        # An array has the name of the first of its rows.
-        arrays = {
-            next(iter(rows.values())): a
-            for a, rows in numbers.items()
-            if a not in inputs and 2 * len(rows) > a.size  # for few rows, it would hold memory for nothing
-        }
+        rows = _rows_by_array(schedule)
+        arrays = {next(iter(names.values())): a for a, names in rows.items()}  # under the name of their first row
         self._sizes = {name: a.size for name, a in arrays.items()}
-        self._rows = {row: (name, n.settings[0][0]) for name, a in arrays.items() for n, row in numbers[a].items()}
+        self._rows = {row: (name, n.settings[0][0]) for name, a in arrays.items() for n, row in rows[a].items()}
         self._others = {name: n for name, n in schedule.outputs.items() if name not in self._rows}
         read = {a for n in schedule.steps for a in n.args} | set(self._others.values())
-        alone = {n for a in arrays.values() for n in numbers[a] if n not in read}
+        alone = {n for names in rows.values() for n in names if n not in read}
         steps = tuple(n for n in schedule.steps if n not in alone)
         self._plan = Plan(replace(schedule, steps=steps, outputs=arrays | self._others))
         self.bytes, self.memory = self._plan.bytes, self._plan.memory
@@ -75,3 +66,14 @@ class PlanOfRows:
         self._plan.run(buffers, points, arrays | {name: results[name] for name in self._others})
         for name, row in zip(self._rows, rows, strict=True):
             results[name][...] = row
+
+
+def _rows_by_array(schedule: Schedule) -> dict[Node, dict[Node, str]]:
+    """Return the arrays most of whose numbers are outputs, each with these and their names."""
+    found: dict[Node, dict[Node, str]] = {}
+    for name, n in schedule.outputs.items():
+        if is_row(n):
+            found.setdefault(n.args[0], {}).setdefault(n, name)
+    inputs = set(schedule.inputs.values())
+    # For few rows, an array would hold memory for nothing.
+    return {a: rows for a, rows in found.items() if a not in inputs and 2 * len(rows) > a.size}

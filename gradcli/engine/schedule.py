@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from itertools import chain
 
 from gradcli.engine.evaluate import evaluate
 from gradcli.engine.lowering import lower
 from gradcli.graph.array import Array
-from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.graph import Graph, depending, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import optimise
@@ -46,20 +47,16 @@ class Schedule:
         simpler = lower(scheduled(graph.outputs.values()))
         small = optimise(Graph.of(graph.inputs, {name: simpler[y] for name, y in graph.outputs.items()}))
         found = {name: _named(y) for name, y in small.outputs.items()}
-        varying = {n for name, n in small.inputs.items() if name not in same}
         nodes = scheduled(found.values())
-        for node in nodes:
-            if not varying.isdisjoint(node.args):
-                varying.add(node)
+        varying = depending(nodes, (n for name, n in small.inputs.items() if name not in same))
         steps = ordered([n for n in nodes if n.args and n in varying], found.values())
         read = {str(i): n for i, n in enumerate(dict.fromkeys(a for s in steps for a in s.args if a not in varying))}
-        fixed = {name: n for name, n in found.items() if n not in varying}
-        needed = set(nodes)
-        inputs = {name: n for name, n in small.inputs.items() if n in varying and n in needed}
-        constants = evaluate(Graph.of(small.inputs, fixed), same)
         values = evaluate(Graph.of(small.inputs, read), same)
-        varied = {name: n for name, n in found.items() if n in varying}
-        return cls(inputs, steps, {n: values[i] for i, n in read.items()}, varied, constants)
+        constants = evaluate(Graph.of(small.inputs, {name: n for name, n in found.items() if n not in varying}), same)
+        needed = varying.intersection(nodes)
+        inputs = {name: n for name, n in small.inputs.items() if n in needed}
+        outputs = {name: n for name, n in found.items() if n in varying}
+        return cls(inputs, steps, {n: values[i] for i, n in read.items()}, outputs, constants)
 
     def renewed(self, new: Mapping[Node, Node]) -> Schedule:
         """Return the schedule in which steps are those nodes, of the same values."""
@@ -89,6 +86,18 @@ def owners(steps: Iterable[Node]) -> dict[Node, Node]:
     found: dict[Node, Node] = {}
     for node in steps:
         found[node] = found.get(node.args[0], node.args[0]) if is_view(node) else node
+    return found
+
+
+def finished(groups: Sequence[Sequence[Node]], outputs: Iterable[Node]) -> list[list[Node]]:
+    """Return for each group of steps the owners of what is read there for the last time; outputs are read later."""
+    owner = owners(chain.from_iterable(groups))
+    last = {owner.get(a, a): i for i, group in enumerate(groups) for node in group for a in node.args}
+    kept = {owner.get(n, n) for n in outputs}
+    found: list[list[Node]] = [[] for _ in groups]
+    for node, i in last.items():
+        if node not in kept:
+            found[i].append(node)
     return found
 
 

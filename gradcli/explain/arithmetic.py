@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.explain.results import Array, BackwardResult
 from gradcli.explain.sections import Listed, Math, Product, Sum, Value
+from gradcli.graph.jacobian import numbered
 from gradcli.graph.node import Node
 
 ELEMENTS = 6  # of a leaf whose arithmetic is written out
@@ -18,18 +19,12 @@ def products(result: BackwardResult, jacobian: Array | None, weights: Array, nam
     symbolic, leaf = result.symbolic, result.leaves[name]
     if symbolic is None or leaf.size > ELEMENTS:
         return
-    columns = _columns(result, name)
+    columns = numbered(result.leaves)[name]
     if jacobian is None or (len(symbolic.rows) == 1 and not leaf.shape):
         entries = [[symbolic.entries.get((i, j), 0.0) for i in range(len(weights))] for j in columns]
         yield from _written(leaf, [_terms(weights, column) for column in entries])
     if jacobian is not None:
         yield from _written(leaf, [_terms(weights, jacobian[:, j].tolist()) for j in columns])
-
-
-def _columns(result: BackwardResult, name: str) -> range:
-    """Return the columns of J that belong to a leaf."""
-    start = sum(result.leaves[n].size for n in result.wrt[: result.wrt.index(name)])
-    return range(start, start + result.leaves[name].size)
 
 
 def _terms(weights: Array, column: Sequence[Any]) -> list[Math]:

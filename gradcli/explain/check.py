@@ -156,10 +156,14 @@ def _result(
     return CheckResult(graph, shown.wrt, shown.style, tuple(found), source)
 
 
+def _tried(case: Case, tally: Tally, proof: Proof) -> Verdict:
+    """Return the verdict on a claim that seems right, until something is said against it."""
+    return Verdict(case.text, case.said, "right", "points", tally.points, dict(tally.why), formula=proof.formula)
+
+
 def _not_wrong(case: Case, tally: Tally, proof: Proof, source: str) -> Verdict:
     """Return the verdict on a claim that no point shows to be wrong."""
-    found = Verdict(case.text, case.said, "right", "points", tally.points, dict(tally.why), formula=proof.formula)
-    found = replace(found, note=_NARROW if tally.narrow else "")
+    found = replace(_tried(case, tally, proof), note=_NARROW if tally.narrow else "")
     if proof.proved:
         return replace(found, by="proof")
     return found if tally.counted else replace(found, verdict="undecided", why=_undecided(tally, source))
@@ -186,15 +190,10 @@ def _wrong(case: Case, tally: Tally, prove: Callable[[int], Proof], numbered: bo
     entry = int(errors[:, point].argmax())
     value, error = difference(case, trials.at(point), entry)
     proof = prove(entry)
-    return Verdict(
-        case.text,
-        case.said,
-        "wrong",
-        "points",
-        tally.points,
-        dict(tally.why),
-        tally.wrong,
-        proof.formula,
+    return replace(
+        _tried(case, tally, proof),
+        verdict="wrong",
+        wrong=tally.wrong,
         entry=entry_name(case.truth.shape, entry),
         at=trials.at(point),
         place=int(trials.places[point]) + 1 if numbered else 0,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gradcli.errors import InputError
 from gradcli.graph.construct import reshape, swap
-from gradcli.graph.graph import Graph
+from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.jacobian import MAX_SINGLE, entries, jacobian
 from gradcli.graph.matrices import triangle
 from gradcli.graph.names import all_elements, element_names
@@ -93,5 +93,5 @@ def _blocks(found: Graph, rows: Mapping[str, Node], across: Mapping[str, Node], 
 
 def check_rows(graph: Graph) -> None:
     """Refuse a Jacobian of more rows than are swept one by one."""
-    if (rows := sum(y.size for y in graph.outputs.values())) > MAX_SINGLE:
+    if (rows := dimensions(graph)[0]) > MAX_SINGLE:
         raise InputError(f"the Jacobian would have {rows:,} rows", hint="choose some outputs with --outputs")

@@ -65,18 +65,12 @@ def _transposed(e: Evidence) -> str:
     if not 1 < len(shape) <= _MAX_RANK:
         return ""
     truth = e.truth.reshape(*shape, -1)
-    for order in permutations(range(len(shape))):
+    _, *others = permutations(range(len(shape)))  # the first leaves all as it is
+    for order in others:
         turned = truth.transpose(*order, len(shape))
-        if (
-            order != tuple(range(len(shape)))
-            and turned.shape == truth.shape
-            and e.equal(turned.reshape(e.truth.shape), e.yours)
-        ):
-            return (
-                "transposed: yours is its transpose"
-                if len(shape) == 2
-                else f"transposed: yours has its axes as {order}"
-            )
+        if turned.shape == truth.shape and e.equal(turned.reshape(e.truth.shape), e.yours):
+            what = "is its transpose" if len(shape) == 2 else f"has its axes as {order}"
+            return f"transposed: yours {what}"
     return ""
 
 
@@ -106,16 +100,18 @@ def _factor(e: Evidence) -> str:
         return f"yours is {ratio:.6g} of it: is a number rounded? --tolerance {allowed} allows for it"
     text = number(ratio, e.tolerance)
     told = f"yours is {text} times it" if abs(ratio) > 1 else f"yours is {text} of it"
-    count = ratio if abs(ratio) > 1 else 1 / ratio
+    counted = _counted(e, max(abs(ratio), 1 / abs(ratio)))
+    return f"{told}: off by 1/n? {counted}, and a mean divides by their number" if counted else told
+
+
+def _counted(e: Evidence, count: float) -> str:
+    """Return which input has so many elements, as a whole or along an axis."""
     sizes: dict[int, str] = {}
     for name, x in e.case.graph.inputs.items():
         sizes |= {n: f"{name} has {n} elements along axis {axis}" for axis, n in enumerate(x.shape) if n > 2}
         if len(x.shape) > 1:
             sizes.setdefault(x.size, f"{name} has {x.size} elements")
-    near = next((n for n in sizes if abs(abs(count) - n) <= e.tolerance * n), None)
-    if near is not None:
-        return f"{told}: off by 1/n? {sizes[near]}, and a mean divides by their number"
-    return told
+    return next((said for n, said in sizes.items() if abs(count - n) <= e.tolerance * n), "")
 
 
 def _inner(e: Evidence) -> str:
@@ -134,20 +130,13 @@ def _inner_slopes(e: Evidence) -> Iterator[tuple[Node, tuple[Node, Array]]]:
     """Yield the arguments of functions that are functions of the variable, with their derivatives as factors."""
     by = e.case.by
     nodes = scheduled([e.case.base])
-    if by not in nodes:
-        return
-    inner = dict.fromkeys(
-        a
-        for n in nodes
-        for a in n.args
-        if n.op not in _LINEAR and a.args and a is not by and a.shape in ((), by.shape) and a.dtype != "bool"
-    )
+    read = dict.fromkeys(a for n in nodes if n.op not in _LINEAR for a in n.args)
+    inner = [a for a in read if a.args and a is not by and a.shape in ((), by.shape) and a.dtype != "bool"]
     active = active_nodes(Graph(nodes, {}, {}), [by])
-    for u in e.some([u for u in list(inner)[:_CANDIDATES] if u in active]):
+    for u in e.some([u for u in inner[:_CANDIDATES] if u in active]) if by in nodes else ():
         whole = total(u)
-        before = scheduled([whole])
-        adjoints = reverse(Graph(before, {}, {}), [(whole, const(1))], active_nodes(Graph(before, {}, {}), [by]))[1]
-        slope = adjoints.get(by)
+        before = Graph(scheduled([whole]), {}, {})
+        slope = reverse(before, [(whole, const(1))], active_nodes(before, [by]))[1].get(by)
         if slope is not None and (spread := e.spread(slope)) is not None and not e.equal(spread, np.ones_like(spread)):
             yield u, (slope, spread)
 

@@ -89,7 +89,7 @@ class ElementwiseForm:
     def _read(self, node: Node) -> None:
         """Find the formula of a node, given those of its arguments."""
         number = self.known.get(node, node.value)
-        if isinstance(number, int | Fraction | Decimal):
+        if isinstance(number, Exact):
             self.decimals |= isinstance(number, Decimal)
             self.formulas[node] = _rational(number)
             self.plain[node] = const(number, node.shape)
@@ -110,7 +110,7 @@ class ElementwiseForm:
         """Return the letter that a node is in formulas, or its number if it is a constant of one."""
         if node not in self.letters:
             number = self._number(node)
-            if isinstance(number, int | Fraction | Decimal):
+            if isinstance(number, Exact):
                 return _rational(number)
             self.letters[node] = letter = sympy.Symbol(f"a{len(self.letters):06}")
             self.meanings[letter] = node

@@ -82,7 +82,9 @@ def _in_order(nodes: Sequence[Node], found: Sequence[Fold]) -> list[Fold]:
     parts = sorted([*found, *(Fold((n,)) for n in _without(nodes, found))], key=lambda fold: place[fold.nodes[0]])
     part_of = {n: k for k, fold in enumerate(parts) for n in fold.nodes}
     needs = [{part_of[a] for n in fold.nodes for a in n.args if a in part_of} - {k} for k, fold in enumerate(parts)]
-    sorter, ready, ordered = TopologicalSorter(dict(enumerate(needs))), list[int](), list[Fold]()
+    sorter = TopologicalSorter(dict(enumerate(needs)))
+    ready: list[int] = []
+    ordered: list[Fold] = []
     with suppress(CycleError):
         sorter.prepare()
     while sorter.is_active():

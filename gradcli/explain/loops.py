@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
+from itertools import pairwise
 
 from gradcli.errors import InputError
 from gradcli.explain.repeats import repeats
@@ -160,23 +159,21 @@ def _chain(loop: Loop, names: Mapping[Node, str]) -> str:
     """Return the only operation of a loop, if it is the same each time: ×2, sin."""
     if len(loop.parts[0]) != 1 or len(loop.carried) != 1:
         return ""
-    found: set[tuple[str, str]] = set()
-    before = loop.carried[0][0]
-    for (node,) in loop.parts:
-        if any(a is before for a in node.args[1:]) and node.op not in ("mul", "add"):
-            return ""
-        others = [a for a in node.args if a is not before]
-        said = [names.get(a) or (str(a.value) if a.value is not None else "") for a in others]
-        if len(said) > 1 or "" in said:
-            return ""
-        found.add((node.op, "".join(said)))
-        before = node
-    if len(found) != 1:
+    nodes = [node for (node,) in loop.parts]
+    found = {_link(node, before, names) for before, node in pairwise((loop.carried[0][0], *nodes))}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _link(node: Node, before: Node, names: Mapping[Node, str]) -> str:
+    """Return what an operation does to the value before it; nothing where that takes more words."""
+    others = [a for a in node.args if a is not before]
+    said = [names.get(a) or (str(a.value) if a.value is not None else "") for a in others]
+    backwards = before in node.args[1:] and node.op not in ("mul", "add")
+    if backwards or len(said) > 1 or "" in said:
         return ""
-    op, other = found.pop()
-    if not other:
-        return op if OPERATIONS[op].broadcasts else ""
-    return _SIGNS[op] + other if op in _SIGNS else ""
+    if not said:
+        return node.op if OPERATIONS[node.op].broadcasts else ""
+    return _SIGNS[node.op] + said[0] if node.op in _SIGNS else ""
 
 
 def _closed(loop: Loop, names: Mapping[Node, str]) -> Iterator[Math]:
@@ -185,13 +182,11 @@ def _closed(loop: Loop, names: Mapping[Node, str]) -> Iterator[Math]:
     if len(loop.carried) != 1 or len(nodes) > _CLOSED or loop.carried[0][0] not in names:
         return
     ((start, end),) = loop.carried
-    inside = set(nodes)
-    read = {a for n in nodes for a in n.args if a not in inside and a is not start}
-    plain = all(OPERATIONS[n.op].broadcasts and n.shape == start.shape for n in nodes)
-    if not plain or any(a.op != "const" or a.value is None for a in read):
+    if not _is_plain(nodes, start):
         return
-    from gradcli.algebra.formulas import TooDeepError, formulas
-    from gradcli.algebra.functions import symbol
+    import sympy
+
+    from gradcli.algebra.formulas import TooDeepError, formulas, symbols
     from gradcli.notation.formulas import code
 
     x = leaf()
@@ -199,16 +194,21 @@ def _closed(loop: Loop, names: Mapping[Node, str]) -> Iterator[Math]:
     for n in nodes:
         made[n] = Node(n.op, tuple(made.get(a, a) for a in n.args), (), n.settings, n.dtype)
     try:
-        name = names[start]
-        (expr,) = formulas([made[end]], {x: np.array(symbol(name), dtype=object)}, {}).exprs[made[end]].reshape(-1)
+        expr = formulas([made[end]], {x: symbols(names[start], ())}, {}).exprs[made[end]].item()
     except (TooDeepError, InputError):
         return
-    import sympy
-
     long = {n: sympy.Rational(f"{float(n):.6g}") for n in expr.atoms(sympy.Rational) if len(str(n)) > _DIGITS}
     expr = expr.xreplace(long)
     if len(code(expr, True, frozenset(names.values()))) <= _SHORT:
         yield Value.of(expr)
+
+
+def _is_plain(nodes: Sequence[Node], start: Node) -> bool:
+    """Tell whether nodes are arithmetic, element by element, with what a loop begins with and numbers alone."""
+    known = {*nodes, start}
+    read = {a for n in nodes for a in n.args if a not in known}
+    numbers = all(a.op == "const" and a.value is not None for a in read)
+    return numbers and all(OPERATIONS[n.op].broadcasts and n.shape == start.shape for n in nodes)
 
 
 def mentions(math: Math, hidden: Collection[str]) -> bool:

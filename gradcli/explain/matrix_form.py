@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 
@@ -71,7 +70,7 @@ def matrix_form(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exac
 
 def _read(node: Node, args: list[Term]) -> Term:
     """Return a node as a term, given its arguments'."""
-    if node.op == "const" and isinstance(node.value, int | Fraction | Decimal):
+    if isinstance(node.value, Exact):
         return Term(node.value)
     if not node.args:
         return Term(1, body=node)
@@ -140,7 +139,7 @@ def _flip(x: Node) -> Node:
 
 def _exact(op: str, *numbers: Exact) -> Exact | None:
     found = fold(op, list(numbers))
-    return found if isinstance(found, int | Fraction | Decimal) else None
+    return found if isinstance(found, Exact) else None
 
 
 def _mul(node: Node, a: Term, b: Term) -> Term:
@@ -235,8 +234,8 @@ def _add(node: Node, a: Term, b: Term, sign: int = 1) -> Term | None:
     if Fraction(a.number) != -Fraction(b.number):
         return None
     if a.number < 0:
-        a, b = b, a
-    return replace(a, body=_joined(a.body, b.body, "sub")) if a.body and b.body else None
+        return replace(b, body=_joined(b.body, a.body, "sub"))
+    return replace(a, body=_joined(a.body, b.body, "sub"))
 
 
 def _joined(a: Node, b: Node, op: str) -> Node:

@@ -18,6 +18,7 @@ from gradcli.explain.product import heading, is_long, jacobian_sections, zeros
 from gradcli.explain.pytorch import pytorch_section
 from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult
 from gradcli.explain.sections import Code, Page, Section, Text, chosen
+from gradcli.explain.shared import dimensions
 from gradcli.explain.sweeps import sweeps_told
 from gradcli.explain.system import system_section
 from gradcli.explain.tables import steps_sections
@@ -93,8 +94,7 @@ def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
 
 
 def _too_large(result: BackwardResult) -> Section:
-    rows = sum(y.size for y in result.graph.outputs.values())
-    columns = sum(n.size for n in result.leaves.values())
+    rows, columns = dimensions(result.graph, result.wrt)
     said = f": {rows:,} × {columns:,}{zeros(result, rows, columns)}; --jacobian shows it, and vᵀJ does not need it"
     return Section("jacobian", (Text((*heading(result), said)),))
 

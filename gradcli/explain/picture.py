@@ -18,7 +18,7 @@ from gradcli.explain.steps import reverse_step
 from gradcli.explain.tables import local_derivative, with_number
 from gradcli.explain.trace import Reverse, Trace, numeric_trace, symbolic_trace
 from gradcli.explain.weights import loss, loss_name
-from gradcli.graph.graph import Graph
+from gradcli.graph.graph import Graph, depending
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
@@ -54,7 +54,6 @@ class Box:
 
     name: str
     kind: Kind
-    operation: str
     formula: Math | None
     shape: Shape
     value: Array | None
@@ -194,8 +193,7 @@ class _Drawing:
         self.outputs = frozenset(graph.outputs.values())
         self.parts = folds(graph, _computed(graph, self.names), view.fold)
         self.groups = {leaf: group for group in leaves_alike(graph, self.parts) for leaf in group}
-        self.varying = set(graph.inputs.values())
-        self.varying.update(n for n in graph.nodes if not self.varying.isdisjoint(n.args))
+        self.varying = depending(graph.nodes, graph.inputs.values())
         self.passes: dict[tuple[Node, Node], list[Pass]] = {}
         for p in swept.passes:
             self.passes.setdefault((p.node, p.argument), []).append(p)
@@ -241,11 +239,11 @@ class _Drawing:
         return "output" if node in self.outputs else "leaf" if node.op == "input" else "intermediate"
 
     def _box(self, node: Node, formula: Math | None, arrows: Sequence[Arrow], times: int = 1) -> Box:
-        name, operation = self.names[node], "" if node.op == "input" else node.op
+        name = self.names[node]
         others = tuple(other for other in self.also.get(node, ()) if other != name)
         value, adjoint = self.trace.values.get(node), self._adjoint(node)
         kind = self._kind(node)
-        return Box(name, kind, operation, formula, node.shape, value, adjoint, tuple(arrows), others, times)
+        return Box(name, kind, formula, node.shape, value, adjoint, tuple(arrows), others, times)
 
     def _adjoint(self, node: Node) -> Array | Literal["not computed"] | None:
         if self.view.v is None or node not in self.varying:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from gradcli.errors import InputError
 from gradcli.graph.construct import reduce, reshape, swap
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, elementwise, is_const
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.shapes import broadcast_shapes
+from gradcli.graph.shapes import Shape, broadcast_shapes
 from gradcli.graph.substitute import substituted
 
 _MAX_NODES = 300  # of a claim that is mended
@@ -45,16 +46,20 @@ def repairs(claim: Node, graph: Graph, system: Mapping[Node, bool], write: Write
     for node in nodes:
         for arg in dict.fromkeys(node.args):
             readers.setdefault(arg, []).append(node)
-    for kind in kinds:
-        for node in (*nodes, *read):
-            own = readers.get(node, [])
-            changes = [*kind(node, graph, write), *(_of_system(node, system, write) if kind is _functions else ())]
-            for text, other in changes:
-                if _fits(other, node, own):
-                    yield text, substituted([claim], {node: other}, called)[0]
-                    for reader in own if len(own) > 1 else ():
-                        changed = reader.with_args(tuple(other if a is node else a for a in reader.args))
-                        yield text, substituted([claim], {reader: changed}, called)[0]
+    for kind, node in product(kinds, (*nodes, *read)):
+        own = readers.get(node, [])
+        changes = [*kind(node, graph, write), *(_of_system(node, system, write) if kind is _functions else ())]
+        for text, other in changes:
+            if _fits(other, node, own):
+                for changed in _changed(node, other, own):
+                    yield text, substituted([claim], changed, called)[0]
+
+
+def _changed(node: Node, other: Node, readers: Sequence[Node]) -> Iterator[Mapping[Node, Node]]:
+    """Yield what changes if a node becomes another one: everywhere, or, if several read it, for one of them alone."""
+    yield {node: other}
+    for reader in readers if len(readers) > 1 else ():
+        yield {reader: reader.with_args(tuple(other if a is node else a for a in reader.args))}
 
 
 def _fits(other: Node, node: Node, readers: Sequence[Node]) -> bool:
@@ -104,24 +109,33 @@ def _exponents(node: Node, graph: Graph, write: Write) -> Changes:
 
 
 def _axes(node: Node, graph: Graph, write: Write) -> Changes:
+    """Yield what goes along another axis."""
     if node.args and OPERATIONS[node.op].settings == ("axis",) and node.shape == node.args[0].shape:
         for axis in range(len(node.shape)):
             if axis != node.settings[0]:
                 along = replace(node, settings=(axis,))
                 yield f"the wrong axis: {write(node)} should be {write(along)}", along
-    inner = node.args[0] if node.op == "reshape" else node  # what keeps the axis is a sum in another shape
+    yield from _sums(node)
+
+
+def _sums(node: Node) -> Changes:
+    """Yield sums, and means, over another axis; one that keeps its axis is a sum in another shape."""
+    inner = node.args[0] if node.op == "reshape" else node
     if inner.op not in ("sum", "mean") or len(inner.settings[0]) != 1:
         return
-    (own,) = inner.settings[0]
-    whole = inner.args[0].shape
+    (own,), (x,) = inner.settings[0], inner.args
     kept = node is not inner
-    if kept and node.shape != (*whole[:own], 1, *whole[own + 1 :]):
+    if kept and node.shape != _with_one(x.shape, own):
         return
-    for axis in range(len(whole)):
+    for axis in range(len(x.shape)):
         if axis != own:
+            other = reduce(inner.op, x, (axis,))
             text = f"summed over the wrong axis: over {own}, where it should be over {axis}"
-            other = reduce(inner.op, inner.args[0], (axis,))
-            yield text, reshape(other, (*whole[:axis], 1, *whole[axis + 1 :])) if kept else other
+            yield text, reshape(other, _with_one(x.shape, axis)) if kept else other
+
+
+def _with_one(shape: Shape, axis: int) -> Shape:
+    return (*shape[:axis], 1, *shape[axis + 1 :])
 
 
 def _transposes(node: Node, graph: Graph, write: Write) -> Changes:

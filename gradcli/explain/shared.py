@@ -15,6 +15,7 @@ from gradcli.explain.results import Array, Named, Style
 from gradcli.graph.array import objects
 from gradcli.graph.einsum import products
 from gradcli.graph.graph import Graph
+from gradcli.graph.graph import dimensions as dimensions
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
@@ -61,11 +62,6 @@ def formulas_of(graph: Graph) -> int:
         elif n.args:
             total += max(n.size, *(a.size for a in n.args)) if not OPERATIONS[n.op].broadcasts else n.size
     return total
-
-
-def dimensions(graph: Graph, wrt: Sequence[str]) -> tuple[int, int]:
-    """Return the number of rows and of columns of the Jacobian."""
-    return sum(y.size for y in graph.outputs.values()), sum(graph.inputs[name].size for name in wrt)
 
 
 def sweep_inputs(at: Named, calls: Sequence[Named]) -> Named:

@@ -12,16 +12,12 @@ def sweeps_told(result: JacobianResult) -> str:
     if rows == 1:
         return ""
     found = plan(result.graph, result.wrt)
-    ways = {
-        True: (found.forward_sweeps, columns, "forward", "column"),
-        False: (found.reverse_sweeps, rows, "reverse", "row"),
-    }
-    sweeps, lines, mode, line = ways[found.forward]
-    more, _, other, _ = ways[not found.forward]
-    each = (
-        f"one a {line}"
-        if sweeps == lines
-        else f"{line}s that share no {'output' if found.forward else 'input'} go together"
-    )
+    if found.forward:
+        mode, line, shared, lines, sweeps = "forward", "column", "output", columns, found.forward_sweeps
+        other, more = "reverse", found.reverse_sweeps
+    else:
+        mode, line, shared, lines, sweeps = "reverse", "row", "input", rows, found.reverse_sweeps
+        other, more = "forward", found.forward_sweeps
+    each = f"one a {line}" if sweeps == lines else f"{line}s that share no {shared} go together"
     there = f", where {other} mode takes {more:,}" if more > sweeps else ""
     return f"gradcli computes J in {mode} mode: {sweeps:,} pass{'es' * (sweeps > 1)}, {each}{there}."

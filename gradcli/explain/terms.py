@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +12,7 @@ from gradcli.explain.evidence import Evidence, exact
 from gradcli.explain.results import Array
 from gradcli.graph.construct import matmul, swap
 from gradcli.graph.graph import scheduled
-from gradcli.graph.node import Node, const
+from gradcli.graph.node import Exact, Node, const
 from gradcli.graph.shapes import Shape
 
 _CANDIDATES = 200  # nodes that are tried as a term
@@ -32,6 +31,10 @@ def of_arrays(e: Evidence) -> str:
 
 def terms(e: Evidence) -> str:
     """Say which array is a term too many, has another sign or size than it should, or is missing as a term."""
+    return _wrong_term(e) or _missing_term(e)
+
+
+def _wrong_term(e: Evidence) -> str:
     for sign, term in e.some(_added(e.case.yours)):
         (found,) = e.evaluate(term)
         rest = e.yours - sign * found
@@ -41,6 +44,10 @@ def terms(e: Evidence) -> str:
             written = e.write(term)
             size = f"{text} times it" if abs(ratio) > 1 else f"{text} of it"
             return f"the sign of the term {written}" if text == "-1" else f"the term {written} should be {size}"
+    return ""
+
+
+def _missing_term(e: Evidence) -> str:
     missing = e.truth - e.yours
     if (number := e.quotient(missing, np.ones_like(missing))) is not None and (text := exact(number, e.tolerance)):
         return f"missing: {_signed(text, const(1), e)}"
@@ -56,7 +63,7 @@ def terms(e: Evidence) -> str:
 
 def _signed(ratio: str, node: Node, e: Evidence) -> str:
     """Return a number times a node as a term with its sign."""
-    number, rest = bare(node, e.notation.names)
+    number, rest = number_and_rest(node, e.notation.names)
     try:
         factors = [str(abs(number * Fraction(ratio)))]
     except ValueError:  # a root, or one with π
@@ -69,19 +76,19 @@ def _signed(ratio: str, node: Node, e: Evidence) -> str:
     return f"{'-' if minus else '+'} {'*'.join(kept) or '1'}"
 
 
-def bare(node: Node, whole: Container[Node] = ()) -> tuple[Fraction, Node]:
+def number_and_rest(node: Node, whole: Container[Node] = ()) -> tuple[Fraction, Node]:
     """Return the number that a product has as a factor, and the product without it; `whole` nodes have none.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf((2,))
-    >>> bare(-2 * x / 4)
+    >>> number_and_rest(-2 * x / 4)
     (Fraction(-1, 2), input(), shape (2,))
     """
-    if isinstance(node.value, int | Fraction | Decimal) and node.value:
+    if isinstance(node.value, Exact) and node.value:
         return Fraction(node.value), const(1, node.shape)
     if node in whole or node.op not in ("neg", "mul", "div", "matmul"):
         return Fraction(1), node
-    numbers, rest = zip(*(bare(a, whole) for a in node.args), strict=True)
+    numbers, rest = zip(*(number_and_rest(a, whole) for a in node.args), strict=True)
     if node.op == "neg":
         return -numbers[0], rest[0]
     number = numbers[0] / numbers[1] if node.op == "div" else numbers[0] * numbers[1]

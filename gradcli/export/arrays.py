@@ -10,9 +10,9 @@ from typing import Any
 from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
 from gradcli.export.program import Function
+from gradcli.graph.graph import depending
 from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node
-from gradcli.graph.operations import OPERATIONS
 
 _LISTED = ("scatter", "stack", "concatenate")  # whose arguments may stand on lines of their own
 _LONG = 68  # characters of an expression, at most, where it can be parted
@@ -71,12 +71,9 @@ class ArrayWriter:
 
     def __post_init__(self) -> None:
         self.fresh = fresh_names({*self.function.names.values(), *self.function.results})
-        inputs = set(self.function.arguments.values())
-        self.varying: set[Node] = set()  # nodes that differ from point to point
+        self.varying = depending(self.function.nodes, self.function.arguments.values())  # from point to point
         self.numbers: set[Node] = set()  # which are Python's, and no arrays
         for node in self.function.nodes:
-            if node in inputs or any(a in self.varying for a in node.args):
-                self.varying.add(node)
             plain = node.op in ("const", "neg") or (node.op in _INFIX and self.language.rules.get(node.op) == "infix")
             if plain and not node.shape and self.numbers.issuperset(node.args):
                 self.numbers.add(node)
@@ -130,16 +127,19 @@ class ArrayWriter:
             return self.constant(node)
         args = [self.done[a] for a in node.args]
         args = args if node.op in _LISTED else self.parted(args)
-        if node.op in _INFIX and self.language.rules.get(node.op) == "infix":
+        rule = self.language.rules.get(node.op, "refused")
+        if node.op in _INFIX and rule == "infix":
             return _infix(node.op, *args)
         if node.op == "neg":
             return Text(f"-{_bracketed(args[0], 3)}", 2)
-        if sign := CONDITIONS.get(node.op):
-            both = [_bracketed(a, 3 if OPERATIONS[node.op].infix in "&|" else 1) for a in args]
-            return Text(f"{both[0]} {sign} {both[1]}" if len(both) == 2 else f"{sign}{_bracketed(args[0], ATOM)}", 0)
-        rule = self.language.rules.get(node.op)
-        if rule is None or rule == "refused":
+        if node.op in CONDITIONS:
+            return _comparison(node.op, *args)
+        if rule == "refused":
             raise refused(node.op, self.language.name)
+        return self.by_rule(rule, node, args)
+
+    def by_rule(self, rule: Rule | str, node: Node, args: Sequence[Text]) -> Text:
+        """Return the expression that a rule makes of the arguments; one that a pattern reads twice has a name."""
         if isinstance(rule, str) and rule.count("{0}") > 1 and not _SIMPLE.fullmatch(args[0]):
             args = [self.named(args[0]), *args[1:]]
         texts = [self.argument(a, found) for a, found in zip(node.args, args, strict=True)]
@@ -224,6 +224,14 @@ def _infix(op: str, a: Text, b: Text) -> Text:
     right = right.removesuffix(".0") if op == "pow" else right
     plain = op == "pow" and _SIMPLE.fullmatch(left) and _SIMPLE.fullmatch(right)
     return Text(f"{left}**{right}" if plain else f"{left} {_INFIX[op]} {right}", level)
+
+
+def _comparison(op: str, *args: Text) -> Text:
+    if op == "not":
+        return Text(f"~{_bracketed(args[0], ATOM)}", 0)
+    # `&` and `|` bind more tightly than a comparison.
+    a, b = (_bracketed(x, 3 if op in ("and", "or") else 1) for x in args)
+    return Text(f"{a} {CONDITIONS[op]} {b}", 0)
 
 
 def _bracketed(found: Text, level: int, later: bool = False) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 import numpy as np
 
 from gradcli.errors import InputError
 from gradcli.graph.construct import concatenate, reshape, scatter
-from gradcli.graph.graph import Graph
+from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.hessian import gradient, hvp, scalar_output
-from gradcli.graph.jacobian import entries, jacobian
+from gradcli.graph.jacobian import entries, jacobian, numbered
 from gradcli.graph.jvp import jvp
 from gradcli.graph.node import Node, const
 from gradcli.graph.places import Places, take
@@ -66,8 +67,7 @@ def matrix(name: str, graph: Graph, wrt: Sequence[str]) -> Graph:
 
     Errors: `InputError` for one of more than a million entries.
     """
-    rows, columns = _starts(graph.outputs), _starts({x: graph.inputs[x] for x in wrt})
-    shape = (rows[""], columns[""])
+    shape = dimensions(graph, wrt)
     if shape[0] * shape[1] > MAX_ENTRIES:
         raise InputError(
             f"{name} would have {shape[0]:,} × {shape[1]:,} entries",
@@ -75,23 +75,12 @@ def matrix(name: str, graph: Graph, wrt: Sequence[str]) -> Graph:
         )
     blocks = jacobian(graph, wrt)
     parts = []
-    for y, x in product(graph.outputs, wrt):
+    for (y, rows), (x, columns) in product(numbered(graph.outputs).items(), numbered(graph.leaves(wrt)).items()):
         found = blocks.outputs.get(f"d{y}/d{x}")
         if found is not None:
-            size = graph.outputs[y].size, graph.inputs[x].size
-            key = (range(rows[y], rows[y] + size[0]), range(columns[x], columns[x] + size[1]))
-            parts.append((key, reshape(found, size)))
+            parts.append(((rows, columns), reshape(found, (len(rows), len(columns)))))
     whole = scatter(shape, parts) if parts else const(0, shape)
     return Graph.of(blocks.inputs, {name: whole}, names=blocks.names, spans=blocks.spans)
-
-
-def _starts(nodes: Mapping[str, Node]) -> dict[str, int]:
-    """Return where the elements of each node start when they are counted through; under no name, where they end."""
-    starts, start = {}, 0
-    for name, node in nodes.items():
-        starts[name] = start
-        start += node.size
-    return {**starts, "": start}
 
 
 def sparse(name: str, graph: Graph, wrt: Sequence[str]) -> tuple[Graph, Pattern]:
@@ -102,8 +91,7 @@ def sparse(name: str, graph: Graph, wrt: Sequence[str]) -> tuple[Graph, Pattern]
     found = sorted(entries(graph, wrt).items())
     if not found:
         raise InputError(f"all entries of {name} are zero", hint="leave out --sparse to see them")
-    shape = (_starts(graph.outputs)[""], _starts({x: graph.inputs[x] for x in wrt})[""])
-    pattern = Pattern(shape, tuple(i for (i, _), _ in found), tuple(j for (_, j), _ in found))
+    pattern = Pattern(dimensions(graph, wrt), tuple(i for (i, _), _ in found), tuple(j for (_, j), _ in found))
     graph = Graph.of(graph.inputs, {name: _gathered([n for _, n in found])}, names=graph.names, spans=graph.spans)
     return graph, pattern
 
@@ -112,9 +100,8 @@ def mostly_zero(kind: str, graph: Graph, wrt: Sequence[str]) -> str | None:
     """Return what to tell of a large matrix that is written whole, though most of its entries are always zero."""
     found = KINDS[kind].graph(graph, wrt)
     sets = dependencies(found, [found.inputs[x] for x in wrt])
-    entries = [sets[y] for y in found.outputs.values()]
-    some = sum(columns.bit_count() for own in entries for columns in own.flat)
-    size = sum(own.size for own in entries) * sum(graph.inputs[x].size for x in wrt)
+    some = sum(columns.bit_count() for y in found.outputs.values() for columns in sets[y].flat)
+    size = prod(dimensions(found, wrt))
     if size < MANY or some > size / 4:
         return None
     return f"{some:,} of the {size:,} entries of the matrix are not zero: --sparse writes only these"

@@ -36,14 +36,14 @@ def wrapped(start: str, words: Sequence[str], width: int) -> list[str]:
     return [*lines, line.rstrip()]
 
 
-def each_alone(start: str, end: str, items: Sequence[str], indent: str = "    ", width: int = WIDTH) -> list[str]:
+def each_alone(start: str, end: str, items: Sequence[str], indent: str) -> list[str]:
     """Return a list on one line, or each item on a line of its own.
 
-    >>> each_alone("f(", ")", ["a" * 50, "b" * 50])[0]
+    >>> each_alone("f(", ")", ["a" * 50, "b" * 50], "  ")[0]
     'f('
     """
     one = f"{start}{', '.join(items)}{end}"
-    if len(one) <= width:
+    if len(one) <= WIDTH:
         return [one]
     margin = start[: len(start) - len(start.lstrip())]
     return [start, *(f"{margin}{indent}{item}," for item in items), f"{margin}{end}"]

@@ -75,7 +75,6 @@ def _copies(w: LoopWriter, place: Place, parts: Iterable[tuple[Array, Place]], s
 def _joined(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
     (axis,) = node.settings
     place = w.taken(node)
-
     parts = list(np.moveaxis(place.index, axis, 0))
     if node.op == "concatenate":
         parts = np.split(place.index, np.cumsum([a.index.shape[axis] for a in args])[:-1], axis)

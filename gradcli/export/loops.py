@@ -220,13 +220,18 @@ class LoopWriter:
         steps = [int(index.take(1, axis).flat[0]) - first if n > 1 else 0 for axis, n in enumerate(index.shape)]
         if whole and (first + np.tensordot(steps, np.indices(index.shape), 1) == index).all():
             return place.at(_sum(counters, steps, first))
-        table = self.table(self.language.places, [str(k) for k in index.flat])
-        flat = _sum(counters, [size_of(index.shape[k + 1 :]) if n > 1 else 0 for k, n in enumerate(index.shape)])
+        number = self.from_table(index, counters)
         if whole:
-            return place.at(f"{table}[{flat}]")
+            return place.at(number)
         at = next(self.fresh)
-        self.line(self.language.condition.format(name=at, value=f"{table}[{flat}]"))
+        self.line(self.language.condition.format(name=at, value=number))
         return f"({at} < 0 ? {self.language.number(0.0)} : {place.at(at)})"
+
+    def from_table(self, index: Array, counters: Sequence[str]) -> str:
+        """Return the number of an element at these counters, out of a table of all numbers."""
+        table = self.table(self.language.places, [str(k) for k in index.flat])
+        strides = [size_of(index.shape[axis + 1 :]) if n > 1 else 0 for axis, n in enumerate(index.shape)]
+        return f"{table}[{_sum(counters, strides)}]"
 
     # Places
 

@@ -20,19 +20,19 @@ from gradcli.graph.operations.movement import basic
 from gradcli.graph.shapes import Shape
 
 
-def index_text(key: Sequence[Any], sizes: Shape = ()) -> str:
-    """Return an index as Python writes it.
+def index_text(key: Sequence[Any], sizes: Shape) -> str:
+    """Return an index of an array of these sizes as Python writes it.
 
-    >>> index_text((0, range(1, 3), None, range(2, -1, -1))), index_text((range(0, 3), 0), (3, 2))
+    >>> index_text((0, range(1, 3), None, range(2, -1, -1)), (2, 4, 3)), index_text((range(0, 3), 0), (3, 2))
     ('0, 1:3, None, 2::-1', ':, 0')
     """
     parts = []
     own = iter(sizes)
     for k in key:
-        size = next(own, None) if k is not None else None
+        size = 0 if k is None else next(own)
         if isinstance(k, range):
             start = str(k.start) if k.start or k.step < 0 else ""
-            stop = str(k.stop) if k.stop >= 0 and (size is None or k.stop < size) else ""
+            stop = str(k.stop) if 0 <= k.stop < size else ""
             parts.append(f"{start}:{stop}" + (f":{k.step}" if k.step != 1 else ""))
         else:
             parts.append(str(k))

@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.engine.evaluate import at_point
 from gradcli.engine.lowering import lower
 from gradcli.errors import InputError
-from gradcli.export.elements import in_elements
+from gradcli.export.elements import Written, in_elements
 from gradcli.export.kinds import KINDS, Pattern, matrix, sparse
 from gradcli.export.layout import filled, wrapped
 from gradcli.export.tidy import tidied
@@ -127,14 +127,12 @@ def _function(kind: str, graph: Graph, wanted: Wanted) -> Function:
     new = _simplified(graph, wanted.numbers)
     taken = set(wanted.reserved - _HIDDEN)
     called = {name: _own(name, taken) for name in graph.outputs}
-    results = {called[name]: new[n] for name, n in graph.outputs.items()}
-    nodes = scheduled(results.values())
+    results: Mapping[str, Node] = {called[name]: new[n] for name, n in graph.outputs.items()}
     hidden = graph.outputs if wanted.numbers else ()  # results there have a place of their own
     named = [(new[n], name) for name, n in graph.names.items() if n in new and name not in hidden]
+    nodes = scheduled(results.values())
     if wanted.numbers and (written := in_elements(results)) is not None:
-        results, nodes, elements = written.results, written.nodes, written.elements
-        inner = [(elements[n].flat, element_names(name, n.shape)) for n, name in named if n in elements]
-        named = [pair for own in inner for pair in zip(*own, strict=True)]
+        results, nodes, named = written.results, written.nodes, _elements_named(written, named)
     if len(nodes) > MAX_NODES:
         raise InputError(
             f"`{kind}` takes {len(nodes):,} steps, and a readable function has {MAX_NODES:,} at most",
@@ -147,6 +145,13 @@ def _function(kind: str, graph: Graph, wanted: Wanted) -> Function:
     name = wanted.name if kind == "value" else f"{wanted.name}_{kind}"
     test = None if wanted.at is None else _tested(graph, names, called, wanted.at)
     return Function(name, about, arguments, results, nodes, names, readers, test, pattern)
+
+
+def _elements_named(written: Written, named: Iterable[tuple[Node, str]]) -> list[tuple[Node, str]]:
+    """Return the elements of the nodes that have names, with names of their own."""
+    elements = written.elements
+    inner = [(elements[n].flat, element_names(name, n.shape)) for n, name in named if n in elements]
+    return [pair for own in inner for pair in zip(*own, strict=True)]
 
 
 def _tested(graph: Graph, names: Mapping[Node, str], called: Mapping[str, str], at: Named) -> tuple[Named, Named]:

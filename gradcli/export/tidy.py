@@ -74,14 +74,12 @@ def _joined(node: Node, alone: set[Node]) -> Node:
     keys: list[Index] = []
     parts: list[Node] = []
     for key, part in zip(node.settings[1], node.args, strict=True):
-        inner = part if part.op == "scatter" and part in alone else None
-        whole = inner and all(k is not None for own in (key, *inner.settings[1]) for k in own)
-        if inner is None or not whole:
+        if part.op == "scatter" and part in alone and not any(None in own for own in (key, *part.settings[1])):
+            keys += [_within(key, own, part.shape) for own in part.settings[1]]
+            parts += part.args
+        else:
             keys.append(key)
             parts.append(part)
-            continue
-        keys += [_within(key, own, part.shape) for own in inner.settings[1]]
-        parts += inner.args
     keys, parts = _even(node.shape, keys, parts)
     found = [_element(key, part) for key, part in zip(keys, parts, strict=True)]
     settings = (node.settings[0], tuple(key for key, _ in found))
@@ -108,20 +106,23 @@ def _even(shape: Shape, keys: list[Index], parts: list[Node]) -> tuple[list[Inde
 
 def _element(key: Index, part: Node) -> tuple[Index, Node]:
     """Return a part of a scatter without axes of 1, where that makes it simpler."""
-    ones = [isinstance(k, range) and len(k) == 1 for k in key]
-    if not any(ones) or None in key or len(part.shape) > sum(isinstance(k, range) for k in key):
+    short = _without_ones(key)
+    if short == key or None in key or len(part.shape) > sum(isinstance(k, range) for k in key):
         return key, part
-    short = tuple(k.start if isinstance(k, range) and len(k) == 1 else k for k in key)
     shape = tuple(len(k) for k in short if isinstance(k, range))
     if part.op == "reshape":
         return short, reshape(part.args[0], shape)
     if part.op == "const":
         return short, reshape(part, shape)
     if part.op == "index" and None not in part.settings[0]:
-        own = tuple(k.start if isinstance(k, range) and len(k) == 1 else k for k in part.settings[0])
-        found = index(part.args[0], own)
+        found = index(part.args[0], _without_ones(part.settings[0]))
         return (short, found) if found.shape == shape else (key, part)
     return key, part
+
+
+def _without_ones(key: Index) -> Index:
+    """Return an index with numbers for ranges of one."""
+    return tuple(k.start if isinstance(k, range) and len(k) == 1 else k for k in key)
 
 
 def _within(key: Index, inner: Index, shape: Sequence[int]) -> Index:

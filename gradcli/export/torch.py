@@ -30,17 +30,17 @@ def _prod(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
 def _index(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     """Write an index; PyTorch has no steps backwards, and an axis is turned before."""
     (key,) = node.settings
-    axes = [k for k in key if k is not None]
-    turned = [i for i, k in enumerate(axes) if isinstance(k, range) and k.step < 0]
     sizes = node.args[0].shape
-    plain = []
-    place = 0
+    plain: list[int | range | None] = []
+    turned: list[int] = []
+    axis = 0
     for k in key:
         if isinstance(k, range) and k.step < 0:
-            last = sizes[place] - 1
+            turned.append(axis)
+            last = sizes[axis] - 1
             k = range(last - k.start, last - k.stop, -k.step)
         plain.append(k)
-        place += k is not None
+        axis += k is not None
     x = f"torch.flip({args[0]}, {tuple(turned)})" if turned else args[0].atom
     return f"{x}[{index_text(plain, sizes)}]"
 

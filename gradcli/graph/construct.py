@@ -277,21 +277,22 @@ def index(x: Node, key: Index) -> Node:
     >>> index(const((1, 2, 3), (3,)), (1,)).value
     2
     """
-    axes = iter(x.shape)
-    shape: list[int] = []
-    for k in key:
-        if k is None:
-            shape.append(1)
-        else:
-            next(axes)
-            if isinstance(k, range):
-                shape.append(len(k))
-    result = (*shape, *axes)
+    taken = sum(k is not None for k in key)
+    result = (*(1 if k is None else len(k) for k in key if not isinstance(k, int)), *x.shape[taken:])
     if result == x.shape and all(isinstance(k, range) and k.step == 1 for k in key):
         return x
     if x.op == "const" and all(k is None or isinstance(k, int | range) for k in key):
         return const(_taken(x, key), check_size(result), x.dtype)
     return Node("index", (x,), check_size(result), (key,))
+
+
+def sliced(x: Node, axis: int, k: int | range) -> Node:
+    """Return `x[..., k]` for that axis: the others are taken whole.
+
+    >>> sliced(const(0, (2, 3, 4)), 1, range(2)).shape, sliced(const(0, (2, 3, 4)), 1, 0).shape
+    ((2, 2, 4), (2, 4))
+    """
+    return index(x, (*map(range, x.shape[:axis]), k, *map(range, x.shape[axis + 1 :])))
 
 
 def flip(x: Node, axes: Axes) -> Node:

@@ -13,7 +13,6 @@ DType = Literal["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "
 
 # In the order in which one gives way to another.
 DTYPES: tuple[DType, ...] = get_args(DType)
-RANK = {dtype: rank for rank, dtype in enumerate(DTYPES)}
 FLOATING = frozenset(("float16", "float32", "float64"))
 
 # The elementwise operations that make whole numbers of whole numbers; the others make real ones of them.
@@ -29,7 +28,7 @@ def promoted(dtypes: Iterable[DType]) -> DType:
     >>> promoted(["int64", "float32"]), promoted(["bool", "uint8"]), promoted(["int8", "uint8"])
     ('float32', 'uint8', 'int16')
     """
-    widest, *others = sorted(set(dtypes), key=RANK.__getitem__, reverse=True)
+    widest, *others = sorted(set(dtypes), key=DTYPES.index, reverse=True)
     return "int16" if (widest, *others[:1]) == ("int8", "uint8") else widest
 
 

@@ -126,6 +126,18 @@ def _read(subscripts: str, operands: Sequence[Node]) -> tuple[list[str], str]:
     if odd is not None:
         raise InputError(f"`{odd}` is no subscript", hint=f"axes are letters: {_EXAMPLE}")
     terms = left.split(",")
+    _check_operands(left, terms, operands)
+    counts = Counter(chain.from_iterable(terms))
+    if not arrow:
+        return terms, "".join(sorted(c for c, n in counts.items() if n == 1))
+    wrong = next((c for c in result if c not in counts or result.count(c) > 1), None)
+    if wrong is not None:
+        what = "stands twice in the result" if wrong in counts else "stands in the result alone"
+        raise InputError(f"`{wrong}` {what} of `{text[:40]}`", hint=_EXAMPLE)
+    return terms, result
+
+
+def _check_operands(left: str, terms: Sequence[str], operands: Sequence[Node]) -> None:
     if len(terms) != len(operands):
         raise InputError(
             f"the subscripts `{left[:40]}` are for {len(terms)} array{'s' * (len(terms) > 1)}, and {len(operands)} "
@@ -135,14 +147,6 @@ def _read(subscripts: str, operands: Sequence[Node]) -> tuple[list[str], str]:
     for term, x in zip(terms, operands, strict=True):
         if len(term) != len(x.shape):
             raise InputError(f"the subscripts `{term[:40]}` do not fit an array of shape {x.shape}", None, _EXAMPLE, x)
-    counts = Counter(chain.from_iterable(terms))
-    if not arrow:
-        return terms, "".join(sorted(c for c, n in counts.items() if n == 1))
-    wrong = next((c for c in result if c not in counts or result.count(c) > 1), None)
-    if wrong is not None:
-        what = "stands twice in the result" if wrong in counts else "stands in the result alone"
-        raise InputError(f"`{wrong}` {what} of `{text[:40]}`", hint=_EXAMPLE)
-    return terms, result
 
 
 _EXAMPLE = 'for example `einsum("ij,jk->ik", A, B)`'

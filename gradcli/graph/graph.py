@@ -123,6 +123,22 @@ def needed_for(wanted: Iterable[Node], nodes: Sequence[Node]) -> set[Node]:
     return needed
 
 
+def depending(nodes: Iterable[Node], on: Iterable[Node]) -> set[Node]:
+    """Return the nodes, which stand in the order of computation, that depend on some, and these themselves.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x, w = leaf(), leaf()
+    >>> nodes = scheduled([(2 * x) * w])
+    >>> len(nodes), len(depending(nodes, [w]))
+    (5, 2)
+    """
+    found = set(on)
+    for node in nodes:
+        if not found.isdisjoint(node.args):
+            found.add(node)
+    return found
+
+
 def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list[Node]]:
     """Return for each node its arguments whose values nobody reads after it; the `kept` ones are read at the end."""
     read = set(kept)
@@ -146,3 +162,14 @@ def appearance(graph: Graph) -> list[str]:
     names = {n: name for name, n in graph.inputs.items()}
     read = [n for n in scheduled(graph.names.values()) if n in names]
     return [names[n] for n in dict.fromkeys([*read, *names])]
+
+
+def dimensions(graph: Graph, wrt: Iterable[str] | None = None) -> tuple[int, int]:
+    """Return the numbers of rows and columns of the Jacobian: of elements of the outputs, and of the leaves `wrt`.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf((2,))
+    >>> dimensions(Graph.of({"x": x}, {"y": 2 * x, "z": x**2}))
+    (4, 2)
+    """
+    return sum(y.size for y in graph.outputs.values()), sum(x.size for x in graph.leaves(wrt).values())

@@ -113,6 +113,17 @@ def entries(graph: Graph, wrt: Iterable[str] | None = None) -> dict[tuple[int, i
     return found
 
 
+def numbered(nodes: Mapping[str, Node]) -> dict[str, range]:
+    """Return which rows, or columns, of a Jacobian are the elements of each node.
+
+    >>> from gradcli.graph.node import leaf
+    >>> numbered({"x": leaf((2,)), "w": leaf()})
+    {'x': range(0, 2), 'w': range(2, 3)}
+    """
+    stops = accumulate(n.size for n in nodes.values())
+    return {name: range(stop - n.size, stop) for (name, n), stop in zip(nodes.items(), stops, strict=True)}
+
+
 def _starts(nodes: Sequence[Node]) -> dict[Node, int]:
     """Return for each node how many elements those before it have."""
     return dict(zip(nodes, accumulate((n.size for n in nodes), initial=0), strict=False))
@@ -243,19 +254,23 @@ def _parts(
     for colour in _colours(found.columns if found.forward else found.rows):
         results = swept(_seeds(colour))
         for line in colour:
-            for start, stop in _runs(line.crossed):
-                k = bisect_right(starts, start) - 1
-                while k < len(others) and starts[k] < stop:  # a run may go on into the next nodes
-                    other = others[k]
-                    low, high = max(start, starts[k]) - starts[k], min(stop, starts[k + 1]) - starts[k]
-                    result = results.get(other)
-                    if result is not None and not is_const(result, 0):
-                        end = high if crossing[other] == other.size else other.size  # one bit may stand for all of it
-                        block = (other, line.node) if found.forward else (line.node, other)
-                        part = _Part(not found.forward, line.element, range(low, end), result)
-                        parts.setdefault(block, []).append(part)
-                    k += 1
+            for other, elements in _elements(line.crossed, others, starts):
+                result = results.get(other)
+                if result is not None and not is_const(result, 0):
+                    block = (other, line.node) if found.forward else (line.node, other)
+                    parts.setdefault(block, []).append(_Part(not found.forward, line.element, elements, result))
     return parts
+
+
+def _elements(bits: int, nodes: Sequence[Node], starts: Sequence[int]) -> Iterator[tuple[Node, range]]:
+    """Yield the nodes that have some of the bits, each with the range of its elements; `starts` are first bits."""
+    for start, stop in _runs(bits):
+        k = bisect_right(starts, start) - 1
+        while k < len(nodes) and starts[k] < stop:  # a run may go on into the next nodes
+            low, high = max(start, starts[k]) - starts[k], min(stop, starts[k + 1]) - starts[k]
+            alone = starts[k + 1] - starts[k] == nodes[k].size  # or one bit stands for all of it
+            yield nodes[k], range(low, high if alone else nodes[k].size)
+            k += 1
 
 
 def _seeds(colour: Sequence[_Line]) -> Iterator[tuple[Node, Node]]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
 
 from gradcli.graph.construct import Index, broadcast, index, scatter
 from gradcli.graph.graph import Graph, scheduled
@@ -98,7 +97,8 @@ def forward(
 
 
 def _sum(terms: Iterable[Node]) -> Node:
-    return reduce(Node.__add__, terms)
+    first, *others = terms
+    return sum(others, first)
 
 
 def _one_part(node: Node, tangents: Iterable[Node]) -> Index | None:

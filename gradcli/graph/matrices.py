@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradcli.errors import InputError
-from gradcli.graph.construct import broadcast, index, matmul, one_axis, reshape, stack
+from gradcli.graph.construct import broadcast, index, matmul, one_axis, reshape, sliced, stack
 from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import broadcast_shapes, check_size
 
@@ -166,7 +166,7 @@ def cross(a: Node, b: Node, axis: int = -1) -> Node:
 
 def written_cross(axis: int, a: Node, b: Node) -> Node:
     """Return the vector product in its elements."""
-    (a1, a2, a3), (b1, b2, b3) = ([index(x, (*map(range, x.shape[:axis]), i)) for i in range(3)] for x in (a, b))
+    (a1, a2, a3), (b1, b2, b3) = ([sliced(x, axis, i) for i in range(3)] for x in (a, b))
     return stack([a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1], axis)
 
 

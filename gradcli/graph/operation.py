@@ -39,6 +39,7 @@ Kind = Literal[
 class Operation:
     """One row of the table.
 
+    An elementwise one takes `arity` arguments; `infix` is the sign that stands between them, or before a single one.
     One with neither slopes nor pullback passes nothing on, as `detach` and the conditions do.
     `slopes[i](y, *arguments)` is ∂y/∂(i-th argument) of an elementwise operation, as a node or a number; `textbook` has
     slopes as they are known, by the argument, where what is computed in their place keeps more digits or takes less.

@@ -56,11 +56,8 @@ class Places:
     def __repr__(self) -> str:
         if len(self.shape) == 1 and self.shape[0] > _SHOWN:
             return f"[{', '.join(map(str, self.numbers[:_SHOWN].tolist()))}, …]"
-        return (
-            str(self.numbers.tolist())
-            if size_of(self.shape) <= 4 * _SHOWN
-            else f"{'×'.join(map(str, self.shape))} places"
-        )
+        few = size_of(self.shape) <= 4 * _SHOWN
+        return str(self.numbers.tolist()) if few else f"{'×'.join(map(str, self.shape))} places"
 
 
 # Reading what was typed

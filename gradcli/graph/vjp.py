@@ -133,10 +133,7 @@ def _total(terms: list[Node]) -> Node:
     if len(parts) > 1:
         merged = [(key, arg) for t in parts for key, arg in zip(t.settings[1], t.args, strict=True)]
         terms = [t for t in terms if t.op != "scatter"] + [scatter(parts[0].shape, merged)]
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
+    return sum(terms[1:], terms[0])
 
 
 def _pull(node: Node, adjoint: Node, active: set[Node]) -> list[Pass]:

@@ -175,9 +175,13 @@ def spelling(text: str, place: int) -> str | None:
         return "a factorial is written `gamma(n + 1)`"
     if rest.startswith("=") and (defined := _DEFINED.search(text[:place])):
         return f"a name stands alone on the left: `{defined.group(1)} = …`"
-    pair = next((p for p in _PAIR.finditer(text) if p.start() <= place < p.end()), None)
-    if pair:
+    if pair := next((p for p in _PAIR.finditer(text) if p.start() <= place < p.end()), None):
         return _pair(*filter(None, pair.groups()))
+    return _reserved(text)
+
+
+def _reserved(text: str) -> str | None:
+    """Return what to call a variable that has the name of a word of Python's."""
     taken = (word for word in re.findall(NAME, text) if keyword.iskeyword(word) and word not in _IN_USE)
     return next((f"`{word}` is a word of Python's: call it `{word}_`" for word in taken), None)
 

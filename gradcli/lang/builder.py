@@ -17,7 +17,7 @@ from typing import Any
 from gradcli.errors import InputError, Span, nearest
 from gradcli.graph import construct
 from gradcli.graph.names import element_name
-from gradcli.graph.node import MAX_BITS, Constant, Node, compare, const, elementwise, fold
+from gradcli.graph.node import MAX_BITS, Constant, Exact, Node, compare, const, elementwise, fold
 from gradcli.graph.places import pick
 from gradcli.graph.shapes import broadcast_shapes, check_size
 from gradcli.lang.advice import LANGUAGE, module_of, product, refused, two_meanings, unknown_attribute, unknown_function
@@ -116,10 +116,10 @@ class _Walk:
             case ast.UnaryOp(ast.UAdd(), operand):
                 return (operand,), lambda args: _numeric(args[0])
             case ast.UnaryOp(ast.Invert() | ast.Not(), operand):
-                return (operand,), lambda args: _condition("not", *args)
+                return (operand,), lambda args: compare("not", _true_or_false(args[0]))
             case ast.BoolOp(operator, values):
                 op = "and" if isinstance(operator, ast.And) else "or"
-                return values, lambda args: _chain(op, [_condition(op, a) for a in args])
+                return values, lambda args: _chain(op, [_true_or_false(a) for a in args])
             case ast.Compare(left, operators, comparators):
                 ops = [_comparison(o) for o in operators]
                 return (left, *comparators), lambda args: _compare(ops, args)
@@ -224,18 +224,17 @@ class _Walk:
 def _operate(op: str, *args: Node) -> Node:
     """Return an arithmetic operation as the user wrote it; numbers among themselves are worked out exactly."""
     if op in ("and", "or"):
-        return _condition(op, *args)
+        return compare(op, *map(_true_or_false, args))
     args = tuple(map(_numeric, args))
     if op == "matmul":
         return construct.matmul(*args)
     values = [a.value for a in args]
-    if all(isinstance(v, int | Decimal) or hasattr(v, "numerator") for v in values) and op != "mod":
+    if op != "mod" and all(isinstance(v, Exact) for v in values):
         exact = fold(op, values)
-        if exact is None:
-            _check_constant(op, *values)
-        else:
+        if exact is not None:
             _check_finite(exact)
             return const(exact, broadcast_shapes([a.shape for a in args]))
+        _check_constant(op, *values)
     return elementwise(op, *args)
 
 
@@ -262,20 +261,25 @@ def _check_finite(number: Constant) -> None:
         raise InputError("this number is too large", hint="float64 ends near 1.8e308")
 
 
+def is_condition(node: Node) -> bool:
+    """Tell whether a node is true or false: a comparison, or the last condition of a Piecewise."""
+    return node.dtype == "bool" or (node.op == "const" and node.value is True)
+
+
 def _numeric(node: Node) -> Node:
     """Return a node that is a number, or an array of them."""
-    if node.dtype == "bool" or (node.op == "const" and node.value is True):
+    if is_condition(node):
         raise InputError(
             "a condition is not a number", None, "comparisons belong in `where(x > 0, a, b)` or `Piecewise`", node
         )
     return node
 
 
-def _condition(op: str, *args: Node) -> Node:
-    for a in args:
-        if a.dtype != "bool":
-            raise InputError("a condition is wanted here", None, "for example `x > 0`", a)
-    return args[0] if op in ("and", "or") and len(args) == 1 else compare(op, *args)
+def _true_or_false(node: Node) -> Node:
+    """Return a node that is a condition."""
+    if node.dtype != "bool":
+        raise InputError("a condition is wanted here", None, "for example `x > 0`", node)
+    return node
 
 
 def _chain(op: str, args: Sequence[Node]) -> Node:
@@ -344,13 +348,13 @@ def _element(x: Node, key: Sequence[Key]) -> Node:
 def _check_argument(parameter: str, value: Any) -> None:
     """Refuse a condition where a number is due, alone or in a list, and a number where a condition is."""
     if parameter == "condition":
-        _condition("and", value)
+        _true_or_false(value)
     elif parameter == "pairs":
         for result, *conditions in filter(None, value):
             _numeric(result)
             for condition in conditions:
                 if condition.value is not True:
-                    _condition("and", condition)
+                    _true_or_false(condition)
     else:
         for a in value if isinstance(value, list | tuple) else (value,):
             if isinstance(a, Node):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -52,7 +52,7 @@ class Claim:
         return " ".join(self.span.source.text[whole.start : whole.end].split())
 
 
-def read_claims(sources: Iterable[Source], assigned: Collection[str] | None = None) -> tuple[list[Source], list[Claim]]:
+def read_claims(sources: Iterable[Source]) -> tuple[list[Source], list[Claim]]:
     """Return the texts with their claims blanked out, every other character at its place, and the claims.
 
     Errors: `InputError`, with its place.

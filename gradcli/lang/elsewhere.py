@@ -7,6 +7,9 @@ from __future__ import annotations
 
 _ITSELF = "gradcli differentiates for you: `gradcli jacobian` shows the derivatives, `gradcli backward` the gradient"
 _LISTS = "an array is a list of its elements: `[0, 1, 2]`"
+_NOTHING = """
+erfinv zeta lstsq pinv cholesky eig eigh eigvals svd qr slogdet expm rank quantile unique fft convolve interp integrate
+"""
 _DATA = "random numbers and data are given as values: `--at x=@file.npy`"
 
 ELSEWHERE = {
@@ -35,10 +38,8 @@ ELSEWHERE = {
     "asec": "it is `acos(1/x)`",
     "acsc": "it is `asin(1/x)`",
     "acot": "it is `atan(1/x)`",
-    "deg2rad": "it is `x*pi/180`",
-    "radians": "it is `x*pi/180`",
-    "rad2deg": "it is `x*180/pi`",
-    "degrees": "it is `x*180/pi`",
+    **dict.fromkeys(("deg2rad", "radians"), "it is `x*pi/180`"),
+    **dict.fromkeys(("rad2deg", "degrees"), "it is `x*180/pi`"),
     "tg": "it is `tan(x)`",
     "ctg": "it is `cot(x)`",
     "arctg": "it is `atan(x)`",
@@ -49,37 +50,21 @@ ELSEWHERE = {
     "arcosh": "it is `acosh(x)`",
     "artanh": "it is `atanh(x)`",
     "lg": "it is `log10(x)`",
-    "lb": "it is `log2(x)`",
-    "ld": "it is `log2(x)`",
+    **dict.fromkeys(("lb", "ld"), "it is `log2(x)`"),
     "fabs": "it is `abs(x)`",
     "negative": "it is `-x`",
     "factorial": "it is `gamma(n + 1)`",
     "beta": "it is `gamma(x)*gamma(z)/gamma(x + z)`",
-    "binomial": "it is `gamma(n + 1)/(gamma(k + 1)*gamma(n - k + 1))`",
-    "comb": "it is `gamma(n + 1)/(gamma(k + 1)*gamma(n - k + 1))`",
-    "erfinv": "",
-    "zeta": "",
+    **dict.fromkeys(("binomial", "comb"), "it is `gamma(n + 1)/(gamma(k + 1)*gamma(n - k + 1))`"),
     "real": "numbers are real here: leave it out",
     "imag": "numbers are real here",
     "conj": "numbers are real here: leave it out",
     # Linear algebra
-    "inner": "it is `x @ z`",
-    "vdot": "it is `x @ z`",
+    **dict.fromkeys(("inner", "vdot"), "it is `x @ z`"),
     "dist": "it is `norm(x - z)`",
     "tensordot": 'products and sums are written with `@`, `outer(x, z)` or `einsum("ij,jk->ik", A, B)`',
-    "lstsq": "",
-    "pinv": "",
-    "cholesky": "",
-    "eig": "",
-    "eigh": "",
-    "eigvals": "",
-    "svd": "",
-    "qr": "",
-    "slogdet": "",
     "logdet": "of a matrix whose determinant is positive, it is `log(det(A))`",
-    "expm": "",
     "matrixpower": "it is `A @ A @ A` for the third power",
-    "rank": "",
     # Arrays
     **dict.fromkeys(("array", "asarray", "tensor", "matrix", "vector", "list"), _LISTS),
     "range": "of 5 numbers, it is `arange(5)`",
@@ -88,12 +73,7 @@ ELSEWHERE = {
     "hstack": "it is `concatenate([x, z])`",
     "diagonal": "it is `diag(A)`",
     "diff": "it is `x[1:] - x[:-1]` of an array; " + _ITSELF,
-    "quantile": "",
-    "unique": "",
-    "len": "sizes are known: write the number",
-    "shape": "sizes are known: write the number",
-    "size": "sizes are known: write the number",
-    "numel": "sizes are known: write the number",
+    **dict.fromkeys(("len", "shape", "size", "numel"), "sizes are known: write the number"),
     **dict.fromkeys(("float", "double", "int", "long", "contiguous", "clone"), "numbers are float64: leave it out"),
     **dict.fromkeys(("rand", "randn", "normal", "uniform", "dropout", "open", "load", "loadtxt"), _DATA),
     "average": "it is `mean(x)`",
@@ -102,13 +82,11 @@ ELSEWHERE = {
     "reduceprod": "it is `prod(x)`",
     "reducemax": "it is `max(x)`",
     "reducemin": "it is `min(x)`",
-    "fft": "",
-    "convolve": "",
-    "interp": "",
     # Calculus
     **dict.fromkeys(("grad", "jacobian", "hessian", "derivative", "gradient", "dx", "d", "limit"), _ITSELF),
-    "integrate": "",
     "trapz": "it is `sum((x[1:] + x[:-1])*h)/2` for values a step h apart",
+    # What has no other name here
+    **dict.fromkeys(_NOTHING.split(), ""),
 }
 
 

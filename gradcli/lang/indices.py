@@ -32,16 +32,20 @@ def index_of(key: ast.expr, x: Node, written: ast.expr) -> list[Key]:
     axes = sum(_axes_of(k) for k in keys)
     rank = len(x.shape)
     if axes > rank or len(dots) > 1:
-        name = f"`{written.id}`" if isinstance(written, ast.Name) else "this"
-        what = "a scalar and has no elements" if not rank else f"an array of {rank} dimension{'s' * (rank > 1)}"
-        hint = None
-        if not rank and x.op == "input" and isinstance(written, ast.Name):
-            hint = f"give it a shape: --shape {written.id}=3, or --at {written.id}=[1,2,3]"
-        raise InputError(f"{name} is {what}", hint=hint)
+        raise _too_many(x, written)
     if dots:
         keys[dots[0] : dots[0] + 1] = [slice(None)] * (rank - axes)
     sizes = iter(x.shape)
     return [found for k in keys for found in _one_index(k, sizes)]
+
+
+def _too_many(x: Node, written: ast.expr) -> InputError:
+    """Return what to tell of a subscript for more axes than an array has."""
+    rank, name = len(x.shape), written.id if isinstance(written, ast.Name) else ""
+    what = f"an array of {rank} dimension{'s' * (rank > 1)}" if rank else "a scalar and has no elements"
+    is_leaf = name and not rank and x.op == "input"
+    hint = f"give it a shape: --shape {name}=3, or --at {name}=[1,2,3]" if is_leaf else None
+    return InputError(f"{f'`{name}`' if name else 'this'} is {what}", hint=hint)
 
 
 def _read(key: ast.expr) -> Any:

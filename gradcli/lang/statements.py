@@ -31,7 +31,6 @@ _NO_NAMES = frozenset(["inf", "nan", *keyword.kwlist])
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _LINES = 1000  # that `ast` reads at a time
 _LISTED = (ast.NamedExpr, ast.Starred)  # which `ast` takes in a list and not, or not so, alone
-_Head = tuple[str, int, str | None, tuple[int, ...] | None, bool, int, int]
 _MAX_DEPTH = 150  # Python's own parser stops at 200 brackets
 
 
@@ -74,6 +73,18 @@ class Statement(NamedTuple):
         return Span(self.expression.source, self.start, self.end)
 
 
+class _Head(NamedTuple):
+    """A statement whose expression is text yet, which begins at `offset`; the rest is as in `Statement`."""
+
+    text: str
+    offset: int
+    name: str | None
+    key: tuple[int, ...] | None
+    declares: bool
+    start: int
+    end: int
+
+
 def read_statements(source: Source) -> list[Statement]:
     """Return the statements of a text, parted by `;` or newlines; `#` starts a comment.
 
@@ -85,14 +96,17 @@ def read_statements(source: Source) -> list[Statement]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python's advice about `3(x)` is not for our users
         heads = [_head(source, text, start) for text, start in split(source)]
-        files = [file_named(h[0], Span(source, h[1], h[1] + len(h[0]))) if h[4] else None for h in heads]
-        texts = [head[0] if file is None else "0" for head, file in zip(heads, files, strict=True)]
+        files = [_file(source, head) if head.declares else None for head in heads]
+        texts = [head.text if file is None else "0" for head, file in zip(heads, files, strict=True)]
+        trees = _trees(list(map(_seen, texts)))
         return [
-            Statement(name, key, declares, _parse(source, text, offset, tree), first, last, file)
-            for (_, offset, name, key, declares, first, last), file, text, tree in zip(
-                heads, files, texts, _trees(list(map(_seen, texts))), strict=True
-            )
+            Statement(h.name, h.key, h.declares, _parse(source, text, h.offset, tree), h.start, h.end, file)
+            for h, file, text, tree in zip(heads, files, texts, trees, strict=True)
         ]
+
+
+def _file(source: Source, head: _Head) -> Path | None:
+    return file_named(head.text, Span(source, head.offset, head.offset + len(head.text)))
 
 
 def file_named(value: str, span: Span) -> Path | None:
@@ -169,11 +183,10 @@ def _end(source: Source, text: str, start: int, offset: int) -> int:
         elif sign in ")]}":
             if not opened:
                 raise InputError(f"`{sign}` closes nothing", _at(source, offset, token), "remove it, or open it before")
-            if _PAIRS[opened[-1].group()] != sign:
-                wanted = _PAIRS[opened[-1].group()]
+            wanted = _PAIRS[opened.pop().group()]
+            if wanted != sign:
                 span = _at(source, offset, token)
                 raise InputError(f"`{sign}` stands where `{wanted}` is due", span, f"type `{wanted}`")
-            opened.pop()
         elif sign == ";" and opened:
             break
         elif not opened:
@@ -192,7 +205,7 @@ def _head(source: Source, text: str, start: int) -> _Head:
     """Return a statement's expression as text, with its offset, and all else that a `Statement` has."""
     match = _TARGET.match(text)
     if not match:
-        return text, start, None, None, False, start, start + len(text)
+        return _Head(text, start, None, None, False, start, start + len(text))
     declares, typed, subscript = match.groups()
     name, span = normal(typed), Span(source, start + match.start(2), start + match.end(3 if subscript else 2))
     if name in _NO_NAMES:
@@ -203,7 +216,7 @@ def _head(source: Source, text: str, start: int) -> _Head:
     key = read_key(subscript, span, "assigned", f"`{name}[0] = …`") if subscript else None
     if declares and key is not None:
         raise InputError("an input is declared as a whole", span, f"for example `input {name} = [1, 2]`")
-    return body, start + match.end(), name, key, bool(declares), span.start, span.end
+    return _Head(body, start + match.end(), name, key, bool(declares), span.start, span.end)
 
 
 def check_name(name: str, span: Span) -> None:
@@ -307,22 +320,27 @@ def _names_in(tree: ast.expr) -> list[ast.Name]:
     return names
 
 
-def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> InputError:
-    """Return Python's complaint in our words, at its place; `text` is the expression's."""
-    source, start = expression.source, expression.start
-    whole = Span(source, start, start + len(text))
-    seen = text.replace("^", "**")
+def _error_span(error: SyntaxError, expression: Expression, text: str) -> Span:
+    """Return where in the user's text Python complains."""
+    seen = _seen(text)
     first = error.offset - 1 if error.offset else len(seen) - 1  # 0 is the end
     ends = (first, max(first + 1, (error.end_offset or 0) - 1))
     column, end = (len(seen[:k].encode()) for k in ends)  # Python counts characters here, and bytes elsewhere
     span = expression.span(ast.Constant(0, col_offset=column, end_col_offset=end))
-    span = Span(source, min(span.start, max(start, whole.end - 1)), min(span.end, whole.end))
+    last = expression.start + len(text)
+    return Span(span.source, min(span.start, max(expression.start, last - 1)), min(span.end, last))
+
+
+def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> InputError:
+    """Return Python's complaint in our words, at its place; `text` is the expression's."""
     message = (error.msg or "").partition(". ")[0]
     if "integer string conversion" in message:
+        whole = Span(expression.source, expression.start, expression.start + len(text))
         return InputError("this number has too many digits", whole, "float64 ends near 1.8e308")
-    place = span.start - start
+    span = _error_span(error, expression, text)
+    place = span.start - expression.start
     hint = spelling(text, place if error.offset else len(text))
-    if text[place:].startswith("=") and not text[place:].startswith("=="):
+    if text.startswith("=", place) and not text.startswith("==", place):
         hint = hint or "a statement is NAME = EXPRESSION; compare with `==`"
         if not place:
             hint = 'a statement, or a point, that has spaces stands in quotes: "y = x**2"'

@@ -15,7 +15,7 @@ from gradcli.graph.graph import Graph, needed_for, scheduled
 from gradcli.graph.names import element_name
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.shapes import Shape, indices, size_of
-from gradcli.lang.builder import build
+from gradcli.lang.builder import build, is_condition
 from gradcli.lang.characters import looks
 from gradcli.lang.indices import whole_key
 from gradcli.lang.statements import Expression, Statement, read_statements
@@ -101,8 +101,8 @@ class _Assembly:
 
     def assign(self, statement: Statement, node: Node) -> None:
         name = full = statement.name or ""
-        if node.dtype == "bool" or (node.op == "const" and node.value is True):
-            raise InputError("a condition is not a value", statement.span, "write `where(x > 0, 1, 0)`")
+        if is_condition(node):
+            raise _no_value(statement)
         if statement.key is not None:
             if name in self.elements and name not in self.open:
                 raise InputError(f"`{name}` has been used as a whole, and cannot get another element", statement.span)
@@ -195,11 +195,15 @@ def _name_bare(statements: list[Statement]) -> list[Statement]:
     return named
 
 
+def _no_value(condition: Statement) -> InputError:
+    return InputError("a condition is not a value", condition.span, "write `where(x > 0, 1, 0)`")
+
+
 def _condition(statement: Statement) -> InputError:
     """Return what to tell of a condition that stands alone: mostly a definition with one `=` too many."""
     left, sign, right = (part.strip() for part in statement.span.text.partition("=="))
     if not sign:
-        return InputError("a condition is not a value", statement.span, "write `where(x > 0, 1, 0)`")
+        return _no_value(statement)
     short = left.isidentifier() and len(right) <= _SHOWN
     hint = f"write `{left} = {right}`" if short else "a statement is NAME = EXPRESSION"
     return InputError("`==` compares, and defines nothing", statement.span, hint)
@@ -289,7 +293,7 @@ def _inferred(statements: Sequence[Statement], uses: Mapping[str, Span]) -> dict
     for s in statements:
         elements = {id(n.value): whole_key(n.slice) for n in _subscripts(s.expression)}
         for name in s.expression.names:
-            key = elements.get(id(name)) if elements else None
+            key = elements.get(id(name))
             if key is None:
                 whole.add(name.id)
             else:

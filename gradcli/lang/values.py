@@ -204,12 +204,8 @@ def _value(source: Source, start: int, end: int) -> Value:
     if file := file_named(text, Span(source, start, end)):
         return file
     expression = read_expression(source, start, end)
-    if expression.names:
-        free = [n for n in expression.names if n.id not in CONSTANTS]
-        if free:
-            raise InputError(
-                f"`{free[0].id}` is not a number",
-                expression.span(free[0]),
-                "a value is a number, or a list such as [1, 2]",
-            )
+    free = next((n for n in expression.names if n.id not in CONSTANTS), None)
+    if free is not None:
+        hint = "a value is a number, or a list such as [1, 2]"
+        raise InputError(f"`{free.id}` is not a number", expression.span(free), hint)
     return build(expression, {})

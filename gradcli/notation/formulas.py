@@ -47,16 +47,13 @@ class _CodePrinter(Ordered, StrPrinter):  # type: ignore[misc]
     def _print_Integer(self, expr: Any) -> str:
         return whole_text(int(expr))
 
-    def _decimal(self, number: Any) -> str | None:
-        return decimal(number, self.decimals)
-
     def _print_Rational(self, expr: Any) -> str:
-        short = self._decimal(expr)
+        short = decimal(expr, self.decimals)
         return short or "-" * (expr.p < 0) + "/".join(quotient(Fraction(abs(expr.p), expr.q)))
 
     def _print_Mul(self, expr: Any) -> str:
         coefficient, rest = expr.as_coeff_Mul()
-        short = self._decimal(abs(coefficient))
+        short = decimal(abs(coefficient), self.decimals)
         above, below = quotient(Fraction(abs(coefficient.p), coefficient.q)) if coefficient.is_Rational else ("1", "1")
         if (short is None and "." not in below) or rest.is_Add:
             return str(super()._print_Mul(expr))

@@ -104,7 +104,7 @@ def constant(w: Writer, node: Node) -> Written:
         return number
     filled = {"0": "zeros", "1": "ones"}.get(number.text)
     sizes = ", ".join(map(str, node.shape))
-    return Written(f"{filled}({sizes})" if filled else f"full({_size(node.shape)}, {number.text})")
+    return Written(f"{filled}({sizes})" if filled else f"full({node.shape}, {number.text})")
 
 
 def _number(w: Writer, value: Constant) -> Written:
@@ -186,10 +186,6 @@ def _take(w: Writer, node: Node) -> Written:
     return Written(f"{w.argument(x, Binds.ATOM)}[{key}]")
 
 
-def _size(shape: Shape) -> str:
-    return str(tuple(shape))
-
-
 def _transpose(w: Writer, node: Node) -> Written:
     (order,) = node.settings
     rank = len(order)
@@ -208,7 +204,7 @@ def _reshape(w: Writer, node: Node) -> Written:
         return Written(f"{w.expression(reduced)[:-1]}, keepdims=True)")
     if (system := solved_for_vector(node, w)) is not None:
         return Written(f"solve({', '.join(map(w.name, system))})")
-    return Written(f"reshape({w.name(node.args[0])}, {_size(node.shape)})")
+    return Written(f"reshape({w.name(node.args[0])}, {node.shape})")
 
 
 def keeping(node: Node, w: Writer) -> Node | None:
@@ -254,7 +250,7 @@ def _scatter(w: Writer, node: Node) -> Written:
             part = f"unsqueeze({part}, {axis})" if isinstance(k, int) else part
         return Written(f"pad({part}, {around})" if around else part)
     parts = [f"[{subscript(k, shape)}] += {w.name(a)}" for k, a in zip(keys, node.args, strict=True)]
-    return Written(f"zeros{_size(shape)} with {', '.join(parts[:PARTS])}" + ", …" * (len(parts) > PARTS))
+    return Written(f"zeros{shape} with {', '.join(parts[:PARTS])}" + ", …" * (len(parts) > PARTS))
 
 
 def padding(key: Index, shape: Shape) -> tuple[int, ...] | None:
@@ -275,7 +271,7 @@ def padding(key: Index, shape: Shape) -> tuple[int, ...] | None:
 
 def _put(w: Writer, node: Node) -> Written:
     axis, places, _ = node.settings
-    return Written(f"zeros{_size(node.shape)} with [{places_key(axis, places)}] += {w.name(node.args[0])}")
+    return Written(f"zeros{node.shape} with [{places_key(axis, places)}] += {w.name(node.args[0])}")
 
 
 def _diagonal(w: Writer, node: Node) -> Written:
@@ -289,11 +285,10 @@ def _diagonal(w: Writer, node: Node) -> Written:
 def _from_diagonal(w: Writer, node: Node) -> Written:
     x, shape = w.name(node.args[0]), node.shape
     if len(shape) > 2:
-        return Written(f"from_diagonal({x}, {_size(shape)})")
-    count = min(shape)
-    return Written(
-        f"diag({x})" if shape == (count, count) else f"pad(diag({x}), {padding((range(count),) * 2, shape)})"
-    )
+        return Written(f"from_diagonal({x}, {shape})")
+    if shape[0] == shape[1]:
+        return Written(f"diag({x})")
+    return Written(f"pad(diag({x}), {padding((range(min(shape)),) * 2, shape)})")
 
 
 # Extrema, and where they stand
@@ -353,7 +348,7 @@ TEXT: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := 
     "cast": lambda w, node: Written(f"{node.dtype}({w.name(node.args[0])})"),
     "transpose": _transpose,
     "reshape": _reshape,
-    "broadcast": lambda w, node: Written(f"expand({w.name(node.args[0])}, {_size(node.shape)})"),
+    "broadcast": lambda w, node: Written(f"expand({w.name(node.args[0])}, {node.shape})"),
     "index": _index,
     "take": _take,
     "put": _put,

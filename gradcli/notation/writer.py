@@ -71,9 +71,9 @@ class Writer:
 
     def _left_out(self, node: Node) -> Node | None:
         """Return what stands for a node that broadcasting does by itself."""
-        inner = (
-            spread_argument(node) if self.implicit and node not in self.names and node not in self.explicit else None
-        )
+        if not self.implicit or node in self.names or node in self.explicit:
+            return None
+        inner = spread_argument(node)
         lines_up = inner is not None and (node.op == "broadcast" or bare(node.shape) == bare(inner.shape))
         return inner if lines_up or not self.typed else None
 
@@ -123,11 +123,13 @@ class Writer:
     def plain(self, node: Node) -> list[Node]:
         """Return a node's arguments, an array filled with one number as that number where the others have the shape."""
         args = list(node.args)
-        for i, a in enumerate(args if args and OPERATIONS[node.op].broadcasts else ()):
+        if not args or not OPERATIONS[node.op].broadcasts:
+            return args
+        for i, a in enumerate(args):
             others = [b.shape for b in args[:i] + args[i + 1 :]]
-            filled = a.shape and a.value is not None and a not in self.names
-            if filled and others and a.value is not None and broadcast_shapes(others) == node.shape:
-                args[i] = const(a.value)
+            number = a.value if a.shape and a not in self.names else None
+            if number is not None and others and broadcast_shapes(others) == node.shape:
+                args[i] = const(number)
         return args
 
 

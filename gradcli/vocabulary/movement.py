@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gradcli.errors import InputError
 from gradcli.graph import construct
-from gradcli.graph.construct import axes_of, broadcast, index, one_axis, reshape
+from gradcli.graph.construct import axes_of, broadcast, one_axis, reshape, sliced
 from gradcli.graph.node import Node
 from gradcli.graph.places import gather, places_of, take
 from gradcli.graph.shapes import Shape
@@ -152,9 +152,7 @@ def _roll(x: Node, shifts: Axis, axis: Axis = None) -> Node:
 def _rolled(x: Node, step: int, axis: int) -> Node:
     n = x.shape[axis]
     start = -step % max(1, n)
-    parts = [range(start, n), range(start)]
-    keys = [tuple(part if i == axis else range(m) for i, m in enumerate(x.shape)) for part in parts]
-    return construct.concatenate([index(x, key) for key in keys], axis)
+    return construct.concatenate([sliced(x, axis, part) for part in (range(start, n), range(start))], axis)
 
 
 @named("take")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradcli.errors import InputError
 from gradcli.graph import construct
-from gradcli.graph.construct import axes_of, index, one_axis, ordered, reshape
+from gradcli.graph.construct import axes_of, one_axis, ordered, reshape, sliced
 from gradcli.graph.node import Node
 from gradcli.vocabulary.register import each, flag, kept, named
 
@@ -20,7 +20,7 @@ def _topk(x: Node, k: int, axis: int = -1, largest: bool = True) -> Node:
     if type(k) is not int or not 0 < k <= x.shape[axis]:
         raise InputError(f"`topk` takes from 1 to {x.shape[axis]} of {x.shape[axis]} elements", hint="`topk(x, k)`")
     whole = ordered("sort", x, axis, flag("largest", largest))
-    return index(whole, tuple(range(k) if i == axis else range(n) for i, n in enumerate(x.shape)))
+    return sliced(whole, axis, range(k))
 
 
 @named("median")

@@ -21,7 +21,7 @@ def test_a_child_that_is_late_is_stopped_and_the_next_question_has_another():
         if n == 1:
             time.sleep(60)
 
-    with Bounded(work, 1) as bounded:
+    with Bounded(work, 0.5) as bounded:
         late, second, third = (bounded.ask(n) for n in (1, 2, 3))
     assert late != second == third
     with pytest.raises(ProcessLookupError):

@@ -39,6 +39,8 @@ WRITTEN = [
     ("a@inv(A)@b", "b", "inv(A).T @ a"),
     ("sum(softmax(z)*b)", "z", "softmax(z)*(b - sum(b*softmax(z)))"),
     ("mean((2*x)**3)", "x", "8*x**2"),
+    ("sum(x**w)", "x", "w*x**(w - 1)"),
+    ("sum(x**20)", "x", "20*x**19"),
     ("0.5*sum(x**2) + k*sum(abs(x))", "x", "k*sign(x) + x"),
     ("k*x@x", "x", "2*k*x"),
     ("sum((x**2)**3)", "x", "6*x**5"),

@@ -31,10 +31,10 @@ def told(found):
 
 def test_values_adjoints_and_local_derivatives():
     found = drawn("y = x**2 + x", {"x": 3}, {"y": 1})
-    assert [(b.name, b.kind, b.operation, float(b.value), float(b.adjoint)) for b in found.boxes] == [
-        ("x", "leaf", "", 3, 7),
-        ("t1", "intermediate", "pow", 9, 1),
-        ("y", "output", "add", 12, 1),
+    assert [(b.name, b.kind, float(b.value), float(b.adjoint)) for b in found.boxes] == [
+        ("x", "leaf", 3, 7),
+        ("t1", "intermediate", 9, 1),
+        ("y", "output", 12, 1),
     ]
     assert [[a.source for a in b.arrows] for b in found.boxes] == [[], [0], [1, 0]]
     assert told(found) == {"x": [], "t1": ["∂t1/∂x = 2*x = 6"], "y": ["∂y/∂t1 = 1", "∂y/∂x = 1"]}

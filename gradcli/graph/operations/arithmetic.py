@@ -46,7 +46,7 @@ def _pow_exponent(y: Node, a: Node, b: Node) -> Node:
 
 
 def _is_positive(value: Constant) -> bool:
-    return value in ("pi", "e") or (isinstance(value, int | Fraction | Decimal) and value > 0)
+    return value in ("pi", "e") or (isinstance(value, Exact) and value > 0)
 
 
 def _textbook_quotient(y: Node, a: Node, b: Node) -> Node:

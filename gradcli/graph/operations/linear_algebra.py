@@ -74,11 +74,10 @@ def _cofactors_pullback(g: Node, y: Node, x: Node) -> list[Node]:
 
 
 ROWS: dict[str, Operation] = {
-    "matmul": Operation("contraction", pullback=_matmul_pullback, arity=2),
+    "matmul": Operation("contraction", pullback=_matmul_pullback),
     "outer": Operation(
         "contraction",
         pullback=lambda g, y, a, b: [matmul(g, b), matmul(a, g)],
-        arity=2,
         definition=lambda a, b: reshape(a, (*a.shape, 1)) * b,
     ),
     "trace": Operation(
@@ -86,12 +85,11 @@ ROWS: dict[str, Operation] = {
         pullback=lambda g, y, x: [from_diagonal(broadcast(g, (min(x.shape),)), x.shape)],
         definition=lambda x: reduce("sum", diagonal(x), (0,)),
     ),
-    "einsum": Operation("contraction", ("subscripts",), _einsum_pullback, arity=2),
+    "einsum": Operation("contraction", ("subscripts",), _einsum_pullback),
     "cross": Operation(
         "along",
         ("axis",),
         lambda g, y, axis, a, b: [cross(b, g, axis), cross(g, a, axis)],
-        arity=2,
         definition=written_cross,
     ),
     "det": Operation("matrix", pullback=lambda g, y, x: [_of_each(g) * cofactors(x)], formula=small_det),
@@ -102,5 +100,5 @@ ROWS: dict[str, Operation] = {
         formula=lambda x: small_cofactors(x) or _of_each(det(x)) * swap(inv(x)),
     ),
     "inv": Operation("matrix", pullback=_inv_pullback, formula=small_inv),
-    "solve": Operation("matrix", pullback=_solve_pullback, arity=2, formula=by_inverse),
+    "solve": Operation("matrix", pullback=_solve_pullback, formula=by_inverse),
 }

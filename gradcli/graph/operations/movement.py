@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from gradcli.graph.construct import (
     inverse,
     reshape,
     scatter,
+    sliced,
     sum_to,
     transpose,
 )
@@ -113,12 +115,8 @@ def _stack(axis: int, *parts: Array, out: Array | None = None) -> Array:
 
 
 def _concatenate_pullback(g: Node, y: Node, axis: int, *parts: Node) -> list[Node]:
-    passed, start = [], 0
-    for part in parts:
-        stop = start + part.shape[axis]
-        passed.append(index(g, (*map(range, part.shape[:axis]), range(start, stop))))
-        start = stop
-    return passed
+    stops = accumulate(part.shape[axis] for part in parts)
+    return [sliced(g, axis, range(stop - p.shape[axis], stop)) for p, stop in zip(parts, stops, strict=True)]
 
 
 ROWS: dict[str, Operation] = {
@@ -165,7 +163,7 @@ ROWS: dict[str, Operation] = {
     "stack": Operation(
         "move",
         ("axis",),
-        lambda g, y, axis, *parts: [index(g, (*map(range, g.shape[:axis]), i)) for i in range(len(parts))],
+        lambda g, y, axis, *parts: [sliced(g, axis, i) for i in range(len(parts))],
         move=_stack,
     ),
 }

@@ -14,11 +14,11 @@ from gradcli.graph.construct import (
     cumulative,
     equal,
     flip,
-    index,
     prod_others,
     recurrence,
     reduce,
     reshape,
+    sliced,
     softmax,
     where,
 )
@@ -61,16 +61,18 @@ def _norm_pullback(g: Node, y: Node, axes: Axes, x: Node) -> list[Node]:
     return [spread(g, x.shape, axes) * corner(equal(length, 0), 0, x / length)]
 
 
+def _centred(x: Node, axes: Axes) -> Node:
+    return x - spread(reduce("mean", x, axes), x.shape, axes)
+
+
 def _var_pullback(g: Node, y: Node, axes: Axes, correction: int, x: Node) -> list[Node]:
-    centred = x - spread(reduce("mean", x, axes), x.shape, axes)
-    return [spread(2 * g / _degrees(x.shape, axes, correction), x.shape, axes) * centred]
+    return [spread(2 * g / _degrees(x.shape, axes, correction), x.shape, axes) * _centred(x, axes)]
 
 
 def _std_pullback(g: Node, y: Node, axes: Axes, correction: int, x: Node) -> list[Node]:
     # PyTorch: 0 where all elements are equal, as for the norm at 0.
-    centred = x - spread(reduce("mean", x, axes), x.shape, axes)
     scale = corner(equal(y, 0), 0, g / (_degrees(x.shape, axes, correction) * y))
-    return [spread(scale, x.shape, axes) * centred]
+    return [spread(scale, x.shape, axes) * _centred(x, axes)]
 
 
 def _degrees(shape: Shape, axes: Axes, correction: int) -> Node:
@@ -90,23 +92,21 @@ def _cumprod_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
     # The product of those before x[k], times g[k] + x[k+1]·(g[k+1] + x[k+2]·(…)): nothing is divided by a 0.
     if x.shape[axis] == 1:
         return [g]
-    behind = _backwards(_part(x, axis, 1, None), g, axis)
-    first = const(1, tuple(1 if i == axis else n for i, n in enumerate(x.shape)))
-    return [concatenate([first, _part(y, axis, 0, -1)], axis) * behind]
+    n = x.shape[axis]
+    behind = _backwards(sliced(x, axis, range(1, n)), g, axis)
+    first = const(1, tuple(1 if i == axis else m for i, m in enumerate(x.shape)))
+    return [concatenate([first, sliced(y, axis, range(n - 1))], axis) * behind]
 
 
 def _recurrence_pullback(g: Node, y: Node, axis: int, a: Node, b: Node) -> list[Node]:
+    n = y.shape[axis]
     behind = _backwards(a, g, axis)
-    return [_part(behind, axis, 1, None) * _part(y, axis, 0, -1), behind]
+    return [sliced(behind, axis, range(1, n)) * sliced(y, axis, range(n - 1)), behind]
 
 
 def _backwards(a: Node, b: Node, axis: int) -> Node:
     """Return the recurrence that begins at the end of the axis."""
     return flip(recurrence(flip(a, (axis,)), flip(b, (axis,)), axis), (axis,))
-
-
-def _part(x: Node, axis: int, start: int, stop: int | None) -> Node:
-    return index(x, tuple(range(n)[start:stop] if i == axis else range(n) for i, n in enumerate(x.shape)))
 
 
 def _log_softmax_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
@@ -117,8 +117,7 @@ def _log_softmax_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
 
 
 def _var_definition(axes: Axes, correction: int, x: Node) -> Node:
-    centred = x - spread(reduce("mean", x, axes), x.shape, axes)
-    return reduce("sum", centred**2, axes) / _degrees(x.shape, axes, correction)
+    return reduce("sum", _centred(x, axes) ** 2, axes) / _degrees(x.shape, axes, correction)
 
 
 def _softmax_definition(axis: int, x: Node) -> Node:
@@ -134,9 +133,7 @@ def _log_softmax_definition(axis: int, x: Node) -> Node:
 
 
 def _shifted(axis: int, x: Node) -> Node:
-    if not x.shape[axis]:
-        return x
-    return x - spread(reduce("max", x, (axis,), "even"), x.shape, (axis,))
+    return x - spread(reduce("max", x, (axis,), "even"), x.shape, (axis,)) if x.shape[axis] else x
 
 
 def _lowered_softmax(axis: int, x: Node) -> Node:
@@ -192,7 +189,7 @@ ROWS: dict[str, Operation] = {
     ),
     "cumsum": Operation("scan", ("axis",), _cumsum_pullback),
     "cumprod": Operation("scan", ("axis",), _cumprod_pullback),
-    "recurrence": Operation("scan", ("axis",), _recurrence_pullback, arity=2),
+    "recurrence": Operation("scan", ("axis",), _recurrence_pullback),
     "argmax_mask": Operation("mask", ("axis",)),
     "argmin_mask": Operation("mask", ("axis",)),
 }

@@ -23,13 +23,11 @@ ROWS: dict[str, Operation] = {
         "along",
         ("axis",),
         lambda g, y, axis, x, order: [along("put_along", g, order, axis), const(0, order.shape)],
-        arity=2,
     ),
     "put_along": Operation(
         "along",
         ("axis",),
         lambda g, y, axis, x, order: [along("take_along", g, order, axis), const(0, order.shape)],
-        arity=2,
     ),
     "median": Operation("reduction", ("axes", "ties"), extremum_pullback),
     "argmedian_mask": Operation("mask", ("axis",)),
