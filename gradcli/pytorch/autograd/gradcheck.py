@@ -40,7 +40,14 @@ def gradcheck(
         if given[i]._a.dtype != np.float64:
             warn("gradcheck of another dtype", i)
     with enable_grad():
-        outputs = [y for y in leaves(func(*given)) if y._a.dtype.kind == "f"]
+        results = leaves(func(*given))
+        outputs = [y for y in results if y._a.dtype.kind == "f" and y.requires_grad]
+    if not outputs:  # whose differences must be none
+        whole = [k for k, y in enumerate(results) if y._a.dtype.kind == "f"]
+        if any(not np.allclose(_numeric(func, given, i, k, eps), 0, atol=atol) for i in wanted for k in whole):
+            if not raise_exception:
+                return False
+            raise GradcheckError("Numerical gradient for function expected to be zero")
     xs, told = tuple(given[i] for i in wanted), asking("gradcheck")
     for k, y in enumerate(outputs):
         numerics = [_numeric(func, given, i, k, eps) for i in wanted]

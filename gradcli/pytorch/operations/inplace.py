@@ -59,7 +59,7 @@ def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Te
         rebase(x, step)
         x._requires = x._requires and step is None
     elif recorded:
-        _through_base(x, found)
+        through_base(x, found)
     return x
 
 
@@ -112,7 +112,7 @@ def _let_write(x: Tensor, numbers: Any, name: str) -> None:
     x._a = np.asarray(type("Memory", (), {"base": x._a, "__array_interface__": memory})())
 
 
-def _through_base(x: Tensor, found: Tensor) -> None:
+def through_base(x: Tensor, found: Tensor) -> None:
     """Let a view's base have the history of what was written into it."""
     base = x._base
     assert base is not None
@@ -293,5 +293,6 @@ def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[A
     missing_if(not is_one, f"{name}(out=…) of several tensors")
     if out._a.shape != found._a.shape:
         out._a = np.empty(found._a.shape, out._a.dtype)
+    check(out)
     _write(out, found._a, name, False)
     return out
