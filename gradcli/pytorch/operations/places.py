@@ -192,9 +192,9 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     order, at = _order(input, dim, False)
     refuse_if(not 1 <= k <= (input.shape or (1,))[at], "number of kthvalue", at)
-    order = np.take(order, [k - 1], axis=at)
+    order = np.take(order, [k - 1], axis=at) if input.dim() else order
     values: Any = _along(input, order, at, "topk", "KthvalueBackward0")
-    if keepdim:
+    if keepdim or not input.dim():
         return found(_KTH, values, order)
     return found(_KTH, called(values.squeeze(at), "KthvalueBackward0"), np.take(order, 0, axis=at))
 
