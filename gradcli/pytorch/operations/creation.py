@@ -236,6 +236,8 @@ def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Te
 
 @function("linspace")
 def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
+    refuse_if(steps < 0, "number of steps")
+
     def fill(n: int, kind: Any) -> Array:
         a, b = np.array(_number(start), kind), np.array(_number(end), kind)
         step, places = (b - a) / kind.type(max(1, n - 1)), np.arange(n, dtype=kind)

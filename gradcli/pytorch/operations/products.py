@@ -114,7 +114,9 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 
     def build(b: Node, x: Node, w: Node) -> Node:
         check_repeated(input, b.shape, (x.shape[0], w.shape[1]))
-        return construct.call("add", construct.matmul(x, w), construct.broadcast(b, (x.shape[0], w.shape[1])))
+        if not x.shape[1]:  # a sum of nothing, of which only the shape is left
+            b = construct.broadcast(b, (x.shape[0], w.shape[1]))
+        return construct.call("add", construct.matmul(x, w), b)
 
     return apply("addmm", build, (input, mat1, mat2))
 

@@ -596,3 +596,17 @@ d = torch.ones(2, dtype=torch.float64, requires_grad=True)
 print(torch.autograd.gradcheck(lambda x: x.int(), (d,)), torch.autograd.gradcheck(lambda x: torch.ones(2), (d,)))
 try: torch.autograd.gradcheck(lambda x: x.detach() * 2, (d,))
 except torch.autograd.gradcheck.GradcheckError as e: print(e)
+# --- what gradcheck calls
+x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
+def tell(f):
+    try: print(f())
+    except Exception as e: print(type(e).__name__, e)
+tell(lambda: torch.autograd.gradcheck(lambda x: torch.autograd.grad((x**3).sum(), x, create_graph=True)[0], (x,)))
+tell(lambda: torch.autograd.gradcheck(lambda x, how: x * how["by"], (x, {"by": 2})))
+tell(lambda: torch.autograd.gradcheck(lambda xs: xs[0] * 2, ([x],)))
+tell(lambda: torch.autograd.gradgradcheck(lambda x, how: x**how["by"], (x, {"by": 3})))
+seen = []
+tell(lambda: torch.autograd.gradcheck(lambda x: seen.append((x.requires_grad, torch.is_grad_enabled())) or x * 2, x))
+print(set(seen))
+opt = torch.optim.SGD([x], lr=1)
+tell(lambda: opt.regroup)

@@ -366,7 +366,7 @@ tell(lambda: torch.add(torch.ones(2), 1, alpha=True))
 tell(lambda: torch.add(torch.ones(2).long(), 1, alpha=True))
 x = torch.arange(6.).view(2, 3).requires_grad_()
 tell(lambda: x.flip(0, 1)); tell(lambda: x.flip([1])); tell(lambda: torch.flip(input=x, dims=[0, 1])); tell(lambda: x.flip(()))
-tell(lambda: torch.arange(0, 2, 0.5, dtype=torch.int64)); tell(lambda: torch.arange(0.5, 4.2, 1.7, dtype=torch.int32))
+tell(lambda: torch.arange(0, 3, 0)); tell(lambda: torch.linspace(0, 1, -1)); tell(lambda: torch.arange(0.5, 4.2, 1.7, dtype=torch.int32))
 tell(lambda: torch.linalg.solve(2 * torch.eye(3).expand(2, 3, 3), torch.arange(6.).view(2, 3)))
 # --- nothing in a batch
 def tell(f):
@@ -385,3 +385,15 @@ def product():
     return y.shape, a.grad, b.grad
 tell(product)
 tell(lambda: torch.ones(0, 3).view(-1, 0))
+# --- places of other axes
+def tell(f):
+    try: print(f())
+    except Exception as e: print(type(e).__name__, e)
+q = torch.arange(6.).view(3, 2)
+a = torch.tensor([1, 0, 1])
+tell(lambda: q.gather(1, a)); tell(lambda: torch.gather(q, 1, a)); tell(lambda: q.gather(1, a.unsqueeze(1)))
+tell(lambda: q.gather(1, torch.zeros(4, 1).long())); tell(lambda: q.gather(0, torch.zeros(4, 1).long())); tell(lambda: q.gather(0, torch.zeros(1, 3).long()))
+tell(lambda: q.scatter(1, a, 1.)); tell(lambda: q.scatter_add(1, a, q))
+tell(lambda: q.scatter(1, torch.zeros(4, 1).long(), 1.)); tell(lambda: q.scatter(1, torch.zeros(3, 2).long(), torch.ones(3, 1)));tell(lambda: q.scatter_add(1, torch.zeros(4, 1).long(), torch.ones(4, 1)))
+tell(lambda: q.gather(1, a.unsqueeze(1).float())); tell(lambda: q.scatter(1, a.unsqueeze(1), torch.ones(3, 1).double())); tell(lambda: q.gather(1, torch.tensor([[2]]))); tell(lambda: q.gather(1, torch.tensor(1)))
+tell(lambda: torch.tensor(3.).gather(0, torch.tensor([0]))); tell(lambda: torch.tensor(3.).gather(0, torch.tensor(0)))
