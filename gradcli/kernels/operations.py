@@ -176,6 +176,8 @@ def _product(settings: Any, shapes: Shapes) -> Kernels:
     is_one = len(a_shape) > 2 == len(b_shape)
     if not is_one and (len(a_shape) != len(b_shape) or len(a_shape) not in (2, 3) or a_shape[:-2] != b_shape[:-2]):
         return Kernels()
+    if 0 in (*a_shape, *b_shape):
+        return Kernels()
 
     def taken(given: Sequence[Array]) -> tuple[Array, Array, Array]:
         a, b, g = (m[..., 0] for m in (*given[-4:-2], given[-1]))

@@ -59,7 +59,7 @@ def _of_stacks(a: Array, b: Array) -> Array:
 def sum_with_product(c: Array, a: Array, b: Array) -> Array:
     """Return c plus the product of two matrices: PyTorch has MKL add the terms to what is there."""
     rows, columns = len(a), b.shape[1]
-    if IS_INTEL:
+    if IS_INTEL and a.size and b.size:
         return np.asarray(_of_intel(a, b, c))
     if not is_fused(a, b):
         return _product(a, b) + c

@@ -17,7 +17,7 @@ import numpy as np
 
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.messages import refuse_if, told, warn
+from gradcli.pytorch.messages import refusal, refuse_if, told, warn
 from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.record import Edge, Leaf, Line, Make, Recorder, Step, dependencies, edge_of, finite, script_line
 
@@ -108,7 +108,7 @@ class Call:
     def visited(self, edge: Edge, g: Any, is_active: bool) -> Sequence[Any]:
         """Return what an edge passes on of its gradient, which is kept where that is asked for."""
         if g is not None and (is_active or edge in self.wanted):
-            arrived, g = g, self.hooked(edge, g) if edge._pres or edge.retained else g
+            arrived, g = g, self.hooked(edge, g) if edge._pres or edge._nexts or edge.retained else g
             if edge in self.wanted:  # PyTorch's `grad` takes what also goes on before its hooks
                 self.wanted[edge] = arrived if self.returns and is_active else g
             if isinstance(edge, Leaf):
@@ -124,7 +124,7 @@ class Call:
 
     def hooked(self, edge: Edge, g: Any) -> Any:
         """Return a gradient as the hooks of an edge leave it; its tensor keeps it where that is asked for."""
-        for hook in list(edge._pres or ()):
+        for hook in (*(edge._pres or ()), *(edge._nexts or ())):
             if (found := hook(g)) is not None:
                 _check_returned(hook, g, found)
                 self.changes.append(Change(edge, hook, g, found))
@@ -144,8 +144,8 @@ class Call:
         name = step.name()
         if name == "torch::autograd::NotImplemented":
             raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
-        if name == "Unique2Backward0":
-            raise NotImplementedError("the derivative for '_unique2' is not implemented.")
+        if name in _WITHOUT:
+            raise NotImplementedError(f"the derivative for '{_WITHOUT[name]}' is not implemented.")
         passed: Sequence[Any] = step.passed(g, self.create)
         if step.is_own:
             self.own[step] = g, passed
@@ -192,8 +192,17 @@ class Call:
             before._memory.version += 1
         x._reached = self.line
         self.leaves.append((x, kept, g, x._grad))
+        for hook in list(leaf._dones or ()):
+            if (found := hook(x)) is not None:
+                _check_returned(hook, g, found)
+                raise refusal("value of a hook behind the gradient")
         for hook in list(leaf._posts or ()):
-            hook(x)
+            hook((), (g,))
+
+
+# What has no derivative in PyTorch, and what it is called there.
+_WITHOUT = {f"{name.title()}Backward1": f"inplace version of {name}" for name in ("acosh", "asinh", "atanh")}
+_WITHOUT["Unique2Backward0"] = "_unique2"
 
 
 def by_hand(edge: Edge, g: Any) -> Any:

@@ -42,7 +42,29 @@ def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:
     if value is None or isinstance(value, np.ndarray | list | tuple | str):
         place = 1 if value is None else 2
         raise refusal("no tensor", op, "other", place, builtin_name(value))
-    return np.array([value], dtype.numpy)
+    if -256 < value < _LARGEST and (value >= 0 or dtype.numpy != np.uint8):
+        return np.array([value], dtype.numpy)
+    with np.errstate(all="ignore"):
+        return np.array([value]).astype(dtype.numpy)
+
+
+_LARGEST = 256  # any larger number may be one that a dtype does not hold, and is then cut off as in PyTorch
+_HOLDERS = {"uint8": "uint8_t", "int32": "int", "int64": "int64_t", "float32": "float"}
+
+
+def held(value: Any, dtype: dtypes.dtype) -> Array:
+    """Return a Python number that is to be written into a tensor.
+
+    Errors: `RuntimeError` for one that the dtype does not hold.
+    """
+    found = number(value, dtype)
+    if not -_LARGEST < value < _LARGEST and dtype.name in _HOLDERS:
+        is_float = dtype.is_floating_point
+        most = float(np.finfo(dtype.numpy).max) if is_float else np.iinfo(dtype.numpy).max
+        is_small = -most - (dtype.is_signed and not is_float) <= value <= most
+        fits = is_small or (is_float and not math.isfinite(value))
+        refuse_if(not fits, "number that is not held", _HOLDERS[dtype.name])
+    return found
 
 
 def operands(dtype: dtypes.dtype, *given: Any, op: str = "add") -> list[Any]:
@@ -220,7 +242,8 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
         args = (*args[:1], *more)
     if name in _ALONG and "dtype" in kwargs:
         more, kwargs = args[1:], dict(kwargs)
-        args = (args[0].to(kwargs.pop("dtype")), *more)
+        dtype = kwargs.pop("dtype")
+        return vocabulary_call(name, build, (args[0].to(dtype), *more), kwargs).to(dtype)  # type: ignore[attr-defined, no-any-return]
     known = _parameters(build)
     operands, settings, make = known.read(name, args, kwargs)
     first = operands[0]
@@ -264,6 +287,8 @@ def _refuse(name: str, operands: Sequence[Tensor]) -> None:
         kernel = kernel or TABLES["numbers"].get(name)
         refuse_if(name in ("relu6", "hardtanh"), "hardtanh of booleans")
     refuse_if(kernel, "no kernel", kernel, first.dtype.word)
+    wholes = name == "addcdiv" and not any(x.is_floating_point() for x in operands[1:])
+    refuse_if(wholes, "whole numbers divided")
     if name == "lerp" and (others := [x for x in operands if x._a.dtype != first._a.dtype]):
         raise RuntimeError(f"expected dtype {first.dtype.in_c} for `end` but got dtype {others[0].dtype.in_c}")
 

@@ -60,7 +60,7 @@ def _cut(found: Any, xs: Iterable[Tensor]) -> Any:
         if not isinstance(y, Tensor) or not y.requires_grad:
             return y
         leaves = (e for e in dependencies([edge_of(y)]) if isinstance(e, Leaf))
-        return y if any(not e.variable._is_done for e in leaves) else y.detach()
+        return y if Mode.grad and any(not e.variable._is_done for e in leaves) else y.detach()
 
     return filled(found, map(one, leaves(found)))
 
@@ -71,20 +71,22 @@ def _applied(func: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, An
         return func(*args, **kwargs)
 
 
-def _with_aux(found: Any, has_aux: bool) -> tuple[Any, Any]:
+def _with_aux(found: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
     """Return what is differentiated of a function's result, and what stands beside it."""
+    refuse_if(has_aux and not (isinstance(found, tuple) and len(found) == 2), "nothing beside a result", what)
     return found if has_aux else (found, None)
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
     @functools.wraps(func)
-    @enable_grad()
     def call(*args: Any, **kwargs: Any) -> Any:
-        given, xs = _chosen(func, args, argnums)
-        y, aux = _with_aux(_applied(func, given, kwargs), has_aux)
-        refuse_if(not isinstance(y, Tensor), "no tensor to differentiate", type(y))
-        refuse_if(y.dim(), "not a scalar to differentiate", y.dim())
-        own, value, aux = _cut((_arranged(gradients(y, xs), given, argnums), y, aux), xs)
+        with enable_grad():
+            given, xs = _chosen(func, args, argnums)
+            y, aux = _with_aux(_applied(func, given, kwargs), has_aux, "grad_and_value(f)(*args)")
+            refuse_if(not isinstance(y, Tensor), "no tensor to differentiate", type(y))
+            refuse_if(y.dim(), "not a scalar to differentiate", y.dim())
+            own = _arranged(gradients(y, xs), given, argnums)
+        own, value, aux = _cut((own, y, aux), xs)
         return (own, (value, aux)) if has_aux else (own, value)
 
     return call
@@ -104,34 +106,41 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     xs = variables(func, primals)
     own = filled(primals, iter(xs))
-    y, aux = _with_aux(_applied(func, own, {}), has_aux)
+    y, aux = _with_aux(_applied(func, own, {}), has_aux, "vjp(f, *primals)")
 
     def pull(*v: Any) -> tuple[Any, ...]:
+        flowing = [(o, w) for o, w in zip(leaves(y), leaves(v), strict=True) if o.requires_grad]
         with enable_grad(), asking("vjp"):
-            grads = _grad(leaves(y), xs, leaves(v), True, True, materialize_grads=True)
+            grads: Iterable[Any] = map(zeros_like, xs)
+            if flowing:
+                ys, vs = map(list, zip(*flowing, strict=True))
+                grads = _grad(ys, xs, vs, True, True, materialize_grads=True)
         return _cut(filled(own, iter(grads)), xs)  # type: ignore[no-any-return]
 
     return (_cut(y, xs), pull, _cut(aux, xs)) if has_aux else (_cut(y, xs), pull)
 
 
-@enable_grad()
 def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False) -> Any:
-    xs = variables(func, primals)
-    y, aux = _with_aux(_applied(func, filled(tuple(primals), iter(xs)), {}), has_aux)
-    found = filled(y, (own[...] for own in leaves(y))), filled(y, (pushed(o, xs, leaves(tangents)) for o in leaves(y)))
+    with enable_grad():
+        xs = variables(func, primals)
+        y, aux = _with_aux(_applied(func, filled(tuple(primals), iter(xs)), {}), has_aux, "jvp(f, primals, tangents)")
+        own = leaves(y)
+        found = filled(y, (o[...] for o in own)), filled(y, (pushed(o, xs, leaves(tangents)) for o in own))
     return _cut((*found, aux) if has_aux else found, xs)
 
 
-def _jacobians(derive: Callable[[Tensor, tuple[Tensor, ...]], Iterable[Tensor]]) -> Callable[..., Any]:
+def _jacobians(
+    derive: Callable[[Tensor, tuple[Tensor, ...]], Iterable[Tensor]], what: str = "vjp(f, *primals)"
+) -> Callable[..., Any]:
     """Return `jacrev` or `jacfwd`, from what gives the Jacobians of one tensor by several."""
 
     def of(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, **_: Any) -> Callable[..., Any]:
         @functools.wraps(func)
-        @enable_grad()
         def call(*args: Any, **kwargs: Any) -> Any:
-            given, xs = _chosen(func, args, argnums)
-            y, aux = _with_aux(_applied(func, given, kwargs), has_aux)
-            found = filled(y, iter([_arranged(derive(own, xs), given, argnums) for own in leaves(y)]))
+            with enable_grad():
+                given, xs = _chosen(func, args, argnums)
+                y, aux = _with_aux(_applied(func, given, kwargs), has_aux, what)
+                found = filled(y, iter([_arranged(derive(own, xs), given, argnums) for own in leaves(y)]))
             return _cut((found, aux) if has_aux else found, xs)
 
         return call
@@ -152,7 +161,7 @@ def _columns(y: Tensor, xs: tuple[Tensor, ...], name: str = "jacfwd") -> list[Te
 
 
 jacrev = _jacobians(derivatives)
-jacfwd = _jacobians(_columns)
+jacfwd = _jacobians(_columns, "jvp(f, primals, tangents)")
 _gradients_told = _jacobians(functools.partial(derivatives, name="hessian"))
 _columns_untold = _jacobians(functools.partial(_columns, name=""))
 

@@ -27,7 +27,8 @@ def inv(A: Tensor) -> Tensor:
 
 def solve(A: Tensor, B: Tensor) -> Tensor:
     check_square("linalg.solve", A)
-    rows, columns = (B.shape[-2:] if B.dim() > 1 else (B.numel(), 1)) if B.dim() else (1, 1)
+    of_vectors = B.dim() < 2 or B.shape == A.shape[:-1]
+    rows, columns = ((*B.shape, 1)[-1 - bool(B.dim())], 1) if of_vectors else B.shape[-2:]
     refuse_if(rows != A.shape[-1], "sizes of a solve", A.shape[-1], rows, columns)
     return _solved("solve", A, B)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
+from inspect import isgeneratorfunction
 from typing import Any, ClassVar
 
 
@@ -49,10 +50,37 @@ class _Switch:
         _set(self.before.pop())
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if isgeneratorfunction(function):
+            return self.through(function)
+
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             with _Switch(**self.wanted):
                 return function(*args, **kwargs)
+
+        return call
+
+    def through(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a generator function of which each step runs in the context, and what asks for it does not."""
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            made = function(*args, **kwargs)
+            go_on, given = made.send, None
+            while True:
+                try:
+                    with _Switch(**self.wanted):
+                        found = go_on(given)
+                except StopIteration as end:
+                    return end.value
+                try:
+                    go_on, given = made.send, (yield found)
+                except GeneratorExit:
+                    with _Switch(**self.wanted):
+                        made.close()
+                    raise
+                except BaseException as error:
+                    go_on, given = made.throw, error
 
         return call
 

@@ -109,7 +109,9 @@ class Edge:
     edges: tuple[Edge | None, ...] = ()  # what the gradient flows on to
     retained: weakref.ref[Tensor] | None = None  # whose `.grad` keeps the gradient
     _pres: list[Callable[..., Any]] | None = None  # what sees the gradient before it goes on: hooks, in their order
+    _nexts: list[Callable[..., Any]] | None = None  # and behind these, those of the step
     _posts: list[Callable[..., Any]] | None = None
+    _dones: list[Callable[..., Any]] | None = None  # of a leaf: what sees it once its `.grad` is there
 
     def name(self) -> str:
         """Return what PyTorch calls it."""
@@ -149,7 +151,7 @@ class Edge:
 
     def register_prehook(self, hook: Callable[..., Any]) -> Handle:
         """Have a function called with the gradients before the step runs."""
-        return self.hooked("_pres", lambda g: _first(hook((g,))))
+        return self.hooked("_nexts", lambda g: _first(hook((g,))))
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
         """Have a function called with what the step passed on, and what it was given."""
@@ -305,7 +307,7 @@ def apply(
             (result,) = recipe.program(arrays)
         is_scattered = recipe.is_dense and not result.flags.c_contiguous
         out = mapped(Make.tensor(np.ascontiguousarray(result) if is_scattered else result), operands)
-    if Mode.grad:
+    if Mode.grad and not out._inference:
         active = tuple([i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad])
         if active and out._a.dtype.kind == "f":
             record(out, name or grad_name(op), recipe, operands, active)
@@ -330,10 +332,12 @@ def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
     if out._a.size and not np.may_share_memory(out._a, x._a):
         return
     out._memory = x._memory
+    out._inference = x._inference
+    if x._inference:
+        return
     out._base = x if x._base is None else x._base
     out._how = (recipe,) if x._base is None else (*x._how, recipe)
     out._seen = out._memory.version
-    out._inference = x._inference
     if not Mode.grad:
         out._made = "inference" if Mode.inference else "no_grad"
     elif x._made:

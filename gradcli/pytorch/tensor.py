@@ -186,7 +186,7 @@ class Tensor(metaclass=_Methods):
 
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Handle:
         refuse_if(not self.is_leaf or not self.requires_grad, "hook behind the gradient of no leaf")
-        return edge_of(self).hooked("_posts", hook)
+        return edge_of(self).hooked("_dones", hook)
 
     def backward(
         self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None

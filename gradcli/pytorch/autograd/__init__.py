@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import Call, about
-from gradcli.pytorch.messages import missing_if, refuse_if, told, warn
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, told, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Recorder, edge_of
 from gradcli.pytorch.tensor import Tensor, alias, new
@@ -54,6 +54,8 @@ def grad(
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """Return the gradients of outputs with respect to inputs, and leave every `.grad` as it is."""
+    if materialize_grads and allow_unused is False:
+        raise refusal("unused, yet materialized")
     missing_if(is_grads_batched, "autograd.grad(is_grads_batched=…)", "torch.func.vmap")
     by_script = Mode.maps and not sys._getframe(1).f_globals.get("__name__", "").startswith("gradcli.")
     for i, y in enumerate(_listed(outputs)):
@@ -73,6 +75,7 @@ def grad(
             call.leaves.append((x, None, g, None))
         elif materialize_grads:
             g = new(np.zeros_like(x._a))
+            g._requires = create_graph
         elif not allow_unused:
             raise about(told("unused input", i), "unused", x, [y for y, _ in call.roots])
         found.append(g)

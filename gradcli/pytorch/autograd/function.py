@@ -69,9 +69,8 @@ class FunctionStep(Step):
 
     is_own = True
 
-    def __init__(self, cls: type, context: Context, args: Sequence[Any], outputs: list[Tensor]) -> None:
-        needed = zip(args, context.needs_input_grad, strict=True)
-        super().__init__(tuple(edge_of(x) if own else None for x, own in needed))
+    def __init__(self, cls: type, context: Context, args: Sequence[Any], edges: Any, outputs: list[Tensor]) -> None:
+        super().__init__(edges)
         self.cls, self.context, self.called = cls, context, f"{cls.__name__}Backward"
         self.tensors = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         self.outputs = [(y._a.shape, y._a.dtype) for y in outputs]
@@ -212,14 +211,14 @@ class Function:
         needed = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
         if Recorder.applied is not None and Mode.grad and any(needed):
             Recorder.applied(cls, args, needed)
+        edges = tuple(edge_of(x) if own else None for x, own in zip(args, needed, strict=True))
         with no_grad():
             context, found = forward(cls, args, kwargs, needed)
         for x in context._dirty:
             x._memory.version += 1
         single = not isinstance(found, tuple)
         outputs = [found] if single else list(found)
-        if Mode.grad and any(needed):
-            outputs = _recorded(cls, context, args, outputs)
+        outputs = _told(cls, context, args, outputs, edges if Mode.grad and any(needed) else ())
         return outputs[0] if single else tuple(outputs)
 
 
@@ -233,28 +232,44 @@ def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple
     return context, found
 
 
-def _recorded(cls: type[Function], context: Context, args: tuple[Any, ...], outputs: list[Any]) -> list[Any]:
-    for x in context._dirty:
-        refuse_if(x.is_leaf and x.requires_grad, "leaf marked dirty")
-    context._step = step = cls._backward_cls(cls, context, args, [y for y in outputs if isinstance(y, Tensor)])
-    given = {id(x) for x in args} - {id(x) for x in context._dirty}
-    kept = {id(x) for x in context._kept}
+def _told(cls: type[Function], context: Context, args: Sequence[Any], outputs: list[Any], edges: Any) -> list[Any]:
+    """Return outputs as scripts get them, with the step that made them where there are edges that it leads to."""
+    step = None
+    if edges:
+        for x in context._dirty:
+            refuse_if(x._base is None and x.is_leaf and x.requires_grad, "leaf marked dirty")
+        step = cls._backward_cls(cls, context, args, edges, [y for y in outputs if isinstance(y, Tensor)])
+        context._step = step
+    dirty = {id(x) for x in context._dirty}
+    given, kept = {id(x) for x in args} - dirty, {id(x) for x in context._kept}
     found: list[Any] = []
     number = count()
     for y in outputs:
         made = y
         if isinstance(y, Tensor):
-            if id(y) in kept:
+            if id(y) in kept and step is not None:
                 made = alias(y)
             elif id(y) in given:
                 made = y.view_as(y) if y.numel() else y.clone()
             own = next(number)
-            if id(y) not in context._whole and y._a.dtype.kind == "f":
+            if step is not None and id(y) not in context._whole and y._a.dtype.kind == "f":
                 made._fn, made._requires = step.output(own), False
-            if made._base is not None and not any(y is x for x in context._dirty):
-                made._made = f"{own} {cls.__name__}" + " own" * (len(step.outputs) == 1)
+            if made._base is not None and id(y) not in dirty:
+                made._made = f"{own} {cls.__name__}" + " own" * (step is None or len(step.outputs) == 1)
+            elif made._base is not None and step is not None:
+                _through_base(made)
         found.append(made)
     return found
+
+
+def _through_base(x: Tensor) -> None:
+    """Let the base of a view that a function has changed in place have the function in its history."""
+    from gradcli.pytorch.operations import inplace
+
+    inplace.check(x, recorded=True)
+    result = alias(x)
+    result._fn, x._fn, x._seen = x._fn, None, -1
+    inplace.through_base(x, result)
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,7 +11,7 @@ from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.autograd.functional import derivatives, leaves
 from gradcli.pytorch.backward import asking
 from gradcli.pytorch.messages import refuse_if, warn
-from gradcli.pytorch.modes import enable_grad, no_grad
+from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.tensor import Tensor, of_array
 
@@ -33,14 +33,21 @@ def gradcheck(
 
     Errors: `GradcheckError` with both Jacobians where it does not, unless that is not wanted.
     """
-    given = leaves(inputs)
+    given = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
     wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
     refuse_if(not wanted, "gradcheck of no input")
     for i in wanted:
         if given[i]._a.dtype != np.float64:
             warn("gradcheck of another dtype", i)
     with enable_grad():
-        outputs = [y for y in leaves(func(*given)) if y._a.dtype.kind == "f"]
+        results = leaves(func(*given))
+        outputs = [y for y in results if y._a.dtype.kind == "f" and y.requires_grad]
+    if not outputs:  # whose differences must be none
+        whole = [k for k, y in enumerate(results) if y._a.dtype.kind == "f"]
+        if any(not np.allclose(_numeric(func, given, i, k, eps), 0, atol=atol) for i in wanted for k in whole):
+            if not raise_exception:
+                return False
+            raise GradcheckError("Numerical gradient for function expected to be zero")
     xs, told = tuple(given[i] for i in wanted), asking("gradcheck")
     for k, y in enumerate(outputs):
         numerics = [_numeric(func, given, i, k, eps) for i in wanted]
@@ -65,7 +72,7 @@ def _numeric(func: Callable[..., Any], given: list[Any], i: int, k: int, eps: fl
     x = given[i]
     flat = x._a.reshape(-1)
     rows = []
-    with no_grad():
+    with enable_grad():  # as what is checked may ask for gradients itself
         for n in range(flat.size):
             before, ends = flat[n].copy(), []
             for sign in (1, -1):
@@ -78,7 +85,7 @@ def _numeric(func: Callable[..., Any], given: list[Any], i: int, k: int, eps: fl
 
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, **settings: Any) -> bool:
     """Tell whether the backward of a function's backward agrees with differences."""
-    given = leaves(inputs)
+    given = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
     with enable_grad():
         outputs = leaves(func(*given))
     weights = leaves(grad_outputs)
@@ -87,8 +94,9 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
 
     def gradients(*args: Any) -> Any:
         xs, vs = args[: len(given)], args[len(given) :]
+        wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
         with enable_grad(), asking(""):
-            found = grad(func(*xs), [x for x in xs if x.requires_grad], list(vs), create_graph=True, allow_unused=True)
+            found = grad(func(*xs), wanted, list(vs), create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
     settings.pop("gen_non_contig_grad_outputs", None)

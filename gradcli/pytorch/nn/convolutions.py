@@ -25,6 +25,7 @@ _SETTINGS = {"stride": 1, "padding": 0, "output_padding": 0, "groups": 1, "dilat
 
 def _transposed(axes: int) -> Callable[..., Tensor]:
     def convolve(input: Any, weight: Any, bias: Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
+        missing_if(not input.is_floating_point(), f"conv_transpose{axes}d of whole numbers")
         settings = _SETTINGS | dict(zip(_SETTINGS, args, strict=False)) | kwargs
         groups = settings.pop("groups")
         own = {name: v for name, v in settings.items() if name != "output_padding"}

@@ -92,6 +92,7 @@ def _of_row(name: str) -> Callable[..., Tensor]:
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     if approximate == "none":
         return named("gelu", input)
+    refuse_if(approximate != "tanh", "kind of gelu")
     scale, cubic = const(exact(float(np.sqrt(2 / np.pi)))), const(exact(0.044715))
 
     def build(x: Node) -> Node:
@@ -114,7 +115,8 @@ def glu(input: Any, dim: int = -1) -> Tensor:
 
 @partial(telling, name="prelu")
 def prelu(input: Tensor, weight: Any) -> Tensor:
-    own = weight if weight.numel() == 1 else weight.view(-1, *(1,) * (input.dim() - 2))
+    refuse_if(weight.numel() > 1 and not input.dim(), "slopes of a number")
+    own = weight.view(()) if weight.numel() == 1 else weight.view(-1, *(1,) * (input.dim() - 2))
     return named("prelu_kernel", input, own)
 
 
@@ -123,8 +125,8 @@ def _along(name: str) -> Callable[..., Tensor]:
         if dim is None:
             warn("implicit axis", name)
             dim = 0 if input.dim() in (0, 1, 3) else 1
-        x = to(input, dtype)
-        return named(name.replace("min", "max"), -x if name == "softmin" else x, axis_of(dim, x.dim()))
+        x = to(-input if name == "softmin" else input, dtype)  # type: ignore[operator]
+        return named(name.replace("min", "max"), x, axis_of(dim, x.dim()))
 
     made.__name__ = name
     return made
@@ -189,6 +191,7 @@ def embedding(
     scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
     missing_if(scale_grad_by_freq or sparse, "torch.nn.functional.embedding(scale_grad_by_freq=…, sparse=…)")
+    refuse_if(weight.dim() != 2, "axes of an embedding")
     own = input._a[..., 0]
     if own.dtype.kind != "i":
         raise refusal("kind of indices", "CPUBoolType" if own.dtype == bool else input.type())  # type: ignore[attr-defined]
@@ -304,7 +307,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
     def build(x: Node) -> Node:
         for axis, *more in ends:
-            x = take(x, axis, Places.of(np.pad(np.arange(x.shape[axis]), more, how)))  # type: ignore[call-overload]
+            left = np.arange(x.shape[axis])[max(0, -more[0]) : x.shape[axis] + min(0, more[1])]
+            added = [max(0, n) for n in more]
+            x = take(x, axis, Places.of(np.pad(left, added, how)))  # type: ignore[call-overload]
         return x
 
     return apply("pad", build, (input,), (mode, *pad), f"{name}Pad{axes}DBackward0" if name else "CopySlices")

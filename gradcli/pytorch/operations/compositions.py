@@ -18,18 +18,20 @@ from gradcli.pytorch.messages import refuse_if, warn_once
 from gradcli.pytorch.names import TORCH, function, method, return_type
 from gradcli.pytorch.operations.joining import cat
 from gradcli.pytorch.operations.operators import where
-from gradcli.pytorch.operations.products import einsum
+from gradcli.pytorch.operations.products import einsum, weighted
 from gradcli.pytorch.operations.views import diagonal_by
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_square
-from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.pytorch.tensor import Tensor, listed, of_array
 
 _AMINMAX = return_type("aminmax", "min", "max")
 
 
 def _close(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     refuse_if(input._a.dtype != other._a.dtype, "dtypes that are compared", input.dtype.word, other.dtype.word)
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        refuse_if(value < 0, "sign of a tolerance", name, value)
     common_shape((input.shape, other.shape))
     with np.errstate(all="ignore"):
         return of_array(np.isclose(input._a[..., 0], other._a[..., 0], rtol, atol, equal_nan))
@@ -37,12 +39,20 @@ def _close(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-0
 
 def _differences(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
     refuse_if(not input.dim(), "differences of a number")
+    refuse_if(n < 0, "negative order of differences", n)
+    if not n:
+        return called(input.clone(), "torch::autograd::CopyBackwards")
     if prepend is not None or append is not None:
         input = cat([x for x in (prepend, input, append) if x is not None], dim)
     for size in range(input.shape[dim] - 1, input.shape[dim] - 1 - n, -1)[: input.shape[dim]]:
         a, b = input.narrow(dim, 1, size), input.narrow(dim, 0, size)
         input = a.ne(b) if input.dtype.name == "bool" else a - b
     return input
+
+
+def _turned(input: Any, axis: int) -> Any:
+    refuse_if(input.dim() <= axis, "number to turn around", axis + 1)
+    return input.flip(axis)
 
 
 def _cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
@@ -119,8 +129,11 @@ BOTH: dict[str, Callable[..., Any]] = {
     "aminmax": lambda input, dim=None, keepdim=False: _AMINMAX(input.amin(dim, keepdim), input.amax(dim, keepdim)),
     "diff": _differences,
     # Axes
-    "fliplr": lambda input: input.flip(1),
-    "flipud": lambda input: input.flip(0),
+    "flip": lambda input, *dims: (
+        called(input.clone(), "FlipBackward0") if dims and not listed(dims) else named("flip", input, *dims)
+    ),
+    "fliplr": lambda input: _turned(input, 1),
+    "flipud": lambda input: _turned(input, 0),
     "adjoint": lambda input: input.mT,
     "diag": _diag,
     "diagflat": lambda input, offset=0: _diag(input.reshape(-1), offset),
@@ -131,8 +144,8 @@ BOTH: dict[str, Callable[..., Any]] = {
     "inner": lambda input, other: (
         input * other if 0 in (input.dim(), other.dim()) else _tensordot(input, other, ([-1], [-1]))
     ),
-    "addmv": lambda input, mat, vec, *, beta=1, alpha=1: beta * input + alpha * mat.mv(vec),
-    "baddbmm": lambda input, batch1, batch2, *, beta=1, alpha=1: beta * input + alpha * batch1.bmm(batch2),
+    "addmv": lambda input, mat, vec, *, beta=1, alpha=1: weighted(input, mat.mv(vec), beta, alpha),
+    "baddbmm": lambda input, batch1, batch2, *, beta=1, alpha=1: weighted(input, batch1.bmm(batch2), beta, alpha),
     "cross": _cross,
     "matrix_power": _power,
     "det": linalg.det,
@@ -146,7 +159,7 @@ TORCH_ONLY: dict[str, Callable[..., Any]] = {
     "can_cast": lambda from_, to: dtypes.KINDS[from_.name] <= dtypes.KINDS[to.name],
     "promote_types": lambda type1, type2: result_dtype([of_array(np.zeros(1, d.numpy)) for d in (type1, type2)]),
     "result_type": lambda tensor1, tensor2: result_dtype((tensor1, tensor2)),
-    "cdist": lambda x1, x2, p=2.0: (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1),
+    "cdist": lambda x1, x2, p=2.0, compute_mode=None: (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1),
     "tensordot": _tensordot,
     "tril_indices": lambda row, col, offset=0, **how: _places(np.tril_indices(row, offset, col), **how),
     "triu_indices": lambda row, col, offset=0, **how: _places(np.triu_indices(row, offset, col), **how),

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.graph.dtypes import promoted
 from gradcli.kernels.rounding import fused
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.calls import Number
+from gradcli.pytorch.calls import Number, held
 from gradcli.pytorch.cuts import cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
 from gradcli.pytorch.messages import MissingError, missing_if, refuse_if, typename, warn, warn_once
@@ -156,7 +156,11 @@ def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callab
 def _full(size: Any, fill_value: Any, **options: Any) -> Tensor:
     value = _number(fill_value)
     refuse_if(value is None, "number to fill with")
-    return sized(size, lambda n, kind: np.full(n, value, kind), dtypes.of_number(value), **options)
+
+    def fill(count: int, kind: Any) -> Array:
+        return np.full(count, held(value, dtypes.OF_NUMPY[np.dtype(kind)])[0])
+
+    return sized(size, fill, dtypes.of_number(value), **options)
 
 
 def _filler(value: float) -> Callable[..., Tensor]:
@@ -203,10 +207,15 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, **options: Any) ->
     if start is None or end is None:
         start, end = 0, end if start is None else start
     start, end, step = map(_number, (start, end, step))
-    whole = all(isinstance(v, int) for v in (start, end, step))
-    refuse_if((end - start) * step < 0, "step away from the end")
+    given, wanted = (start, end, step), chosen(options.get("dtype"), default_dtype())
+    if not wanted.is_floating_point:  # of whole numbers, but int64 alone up to a whole end
+        start, end, step = map(int, given)
+        given = (start, end, step) if wanted is dtypes.int64 else given
+    whole, (first, last, by) = all(isinstance(v, int) for v in (start, end, step)), given
+    refuse_if(not by, "no step")
+    refuse_if((last - first) * by < 0, "step away from the end")
     fill = (lambda n, _: start + step * np.arange(n)) if whole else partial(_steps, start, step)
-    return sized((math.ceil((end - start) / step),), fill, dtypes.int64 if whole else None, **options)
+    return sized((math.ceil((last - first) / by),), fill, dtypes.int64 if whole else None, **options)
 
 
 def _steps(start: float, step: float, count: int, kind: Any) -> Array:
@@ -227,6 +236,8 @@ def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Te
 
 @function("linspace")
 def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
+    refuse_if(steps < 0, "number of steps")
+
     def fill(n: int, kind: Any) -> Array:
         a, b = np.array(_number(start), kind), np.array(_number(end), kind)
         step, places = (b - a) / kind.type(max(1, n - 1)), np.arange(n, dtype=kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -93,11 +94,13 @@ def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
     refuse_if(not isinstance(k, list | tuple | range | np.ndarray), "kind of an index", type(k).__name__)
     k = np.asarray([int(v) if isinstance(v, Tensor) else v for v in k] if isinstance(k, list) else k)
     if k.dtype == bool or (k.dtype == np.uint8 and k.ndim):
+        if k.dtype == np.uint8:
+            warn("old mask")
         own = tuple(x.shape[axis : axis + k.ndim])
         at = next((i for i, (m, n) in enumerate(zip(k.shape, own, strict=True)) if m != n), 0)
         refuse_if(k.shape != own, "shape of a mask", list(k.shape), at, list(x.shape), axis + at)
         return [Places.of(p) for p in np.nonzero(k)]
-    refuse_if(k.dtype.kind not in "iu", "dtype of an index")
+    refuse_if(k.size and k.dtype.kind not in "iu", "dtype of an index")
     return [Places.of(checked_places(k, size, axis))]
 
 
@@ -107,6 +110,9 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         return getitem(getitem(self, None), np.zeros(int(chosen), np.int64))
     own, name = read(self, key)
     if not name:
+        shapes = [p.shape for p in own if isinstance(p, Places)]
+        if any(len({*sizes} - {1}) > 1 for sizes in zip_longest(*(s[::-1] for s in shapes), fillvalue=1)):
+            raise refusal("shapes of places", ", ".join(str(list(s)) for s in shapes))
         return apply("index_places", lambda n: pick(n, own), (self,), own, "IndexBackward0")
     return part(self, own, name)
 

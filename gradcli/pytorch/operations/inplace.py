@@ -12,8 +12,8 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.places import Places
 from gradcli.graph.shapes import bare
-from gradcli.pytorch.calls import called, in_order
-from gradcli.pytorch.messages import missing_if, refuse_if, typename, warn
+from gradcli.pytorch.calls import called, held, in_order
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import method, methods
 from gradcli.pytorch.operations import operators
@@ -22,7 +22,7 @@ from gradcli.pytorch.operations.indexing import assigned, check_repeated, flag, 
 from gradcli.pytorch.operations.views import rebase, shape_of, unfollowed
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
-from gradcli.pytorch.tensor import Tensor, new, of_array
+from gradcli.pytorch.tensor import Tensor, new
 
 
 def check(x: Tensor, recorded: bool = False) -> None:
@@ -59,7 +59,7 @@ def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Te
         rebase(x, step)
         x._requires = x._requires and step is None
     elif recorded:
-        _through_base(x, found)
+        through_base(x, found)
     return x
 
 
@@ -112,7 +112,7 @@ def _let_write(x: Tensor, numbers: Any, name: str) -> None:
     x._a = np.asarray(type("Memory", (), {"base": x._a, "__array_interface__": memory})())
 
 
-def _through_base(x: Tensor, found: Tensor) -> None:
+def through_base(x: Tensor, found: Tensor) -> None:
     """Let a view's base have the history of what was written into it."""
     base = x._base
     assert base is not None
@@ -131,7 +131,7 @@ def _through_base(x: Tensor, found: Tensor) -> None:
 def replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
     """Put other numbers, or one, in the place of all, to which the old ones pass nothing on."""
     check(x)
-    other = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
+    other = value if isinstance(value, Tensor) else new(held(value, x.dtype))
     shape, dtype = tuple(x.shape), x.dtype.name
     whole = common_shape((shape, other.shape)) if other.dim() else shape
     refuse_if(whole != shape, "shape of what is written", list(shape), list(whole))
@@ -176,6 +176,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         return
     if (chosen := flag(key)) is not None:
         self, key = getitem(self, None), np.zeros(int(chosen), np.int64)
+    if isinstance(key, Tensor) and key._a.dtype == np.uint8 and key.dim() and not isinstance(value, Tensor):
+        raise refusal("mask that is no mask", "unsigned char")
     own, name = read(self, key)
     if not name:
         _set_places(self, own, value)
@@ -207,17 +209,18 @@ def _set_places(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
     ]
     placed = [k.numbers if isinstance(k, Places) else slice(None) for k in key if not isinstance(k, int)]
     numbers = numbers_of(x)[tuple(plain)][tuple(placed)]
-    new = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
-    refuse_if(new.dtype is not x.dtype, "dtype of what is assigned", x.dtype.word, new.dtype.word)
-    while new.dim() > numbers.ndim and new.shape[0] == 1:
-        new = new[0]
-    fits = all(m in (1, n) for m, n in zip(new.shape[::-1], numbers.shape[::-1], strict=False))
-    fits = fits and new.dim() <= numbers.ndim
-    refuse_if(not fits, "shape of what is assigned", list(new.shape), list(numbers.shape))
-    change(x, lambda old: assigned(old, new, numbers, "IndexPutBackward0"))
+    own = value if isinstance(value, Tensor) else new(held(value, x.dtype))
+    refuse_if(own.dtype is not x.dtype, "dtype of what is assigned", x.dtype.word, own.dtype.word)
+    while own.dim() > numbers.ndim and own.shape[0] == 1:
+        own = own[0]
+    fits = all(m in (1, n) for m, n in zip(own.shape[::-1], numbers.shape[::-1], strict=False))
+    fits = fits and own.dim() <= numbers.ndim
+    refuse_if(not fits, "shape of what is assigned", list(own.shape), list(numbers.shape))
+    change(x, lambda old: assigned(old, own, numbers, "IndexPutBackward0"))
 
 
 Tensor.__setitem__ = setitem
+Tensor.__delitem__ = lambda self, key: refuse_if(True, "deleted element")  # type: ignore[attr-defined]
 
 
 # What a method without the underscore does out of place
@@ -291,7 +294,8 @@ def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[A
     found: Any = compute()
     is_one = isinstance(found, Tensor) and isinstance(out, Tensor)
     missing_if(not is_one, f"{name}(out=…) of several tensors")
+    check(out)
     if out._a.shape != found._a.shape:
         out._a = np.empty(found._a.shape, out._a.dtype)
-    _write(out, found._a, name, False)
+    _write(out, _fitting(found, out, name)._a, name, False)
     return out

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.graph.construct import call
 from gradcli.graph.node import Node, cast, const, elementwise
-from gradcli.pytorch.calls import exact, in_order, is_boolean, number, operands, pointwise, tensor_like, typed
+from gradcli.pytorch.calls import exact, held, in_order, is_boolean, number, operands, pointwise, tensor_like, typed
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refuse_if, told
 from gradcli.pytorch.names import function, method
@@ -27,11 +27,12 @@ def _scaled(op: str, input: Any, other: Any, alpha: Any, name: str | None = None
     masks = [is_boolean(input), is_boolean(other)]
     refuse_if(op == "sub" and all(masks), "difference of booleans")
     refuse_if(op == "sub" and any(masks), "sign of a mask", "Subtraction", "with a bool tensor")
-    if alpha == 1:
+    if alpha == 1 and alpha is not True:
         return pointwise(op, input, other, name=name)
     dtype = result_dtype((input, other))
+    refuse_if(isinstance(alpha, bool) and dtype.name != "bool", "boolean alpha")
     refuse_if(not dtype.is_floating_point and isinstance(alpha, float), "factor of whole numbers")
-    factor = const(exact(alpha if dtype.name != "bool" else bool(alpha)), (), dtype.name)
+    factor = const(exact(alpha if dtype.is_floating_point else number(alpha, dtype).item()), (), dtype.name)
     build = typed(lambda a, b: elementwise(op, a, elementwise("mul", b, factor)), dtype.name)
     return apply(op, build, operands(dtype, input, other), (dtype.name, repr(alpha)), name)
 
@@ -229,7 +230,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     dtype, is_tensor = input.dtype, isinstance(value, Tensor)
     refuse_if(is_tensor and value.dim(), "value of a mask", value.dim() if is_tensor else 0)
     refuse_if(not is_boolean(mask), "mask that is none", mask.dtype.in_c)
-    given = (input, mask, value if is_tensor else number(value, dtype))
+    given = (input, mask, value if is_tensor else held(value, dtype))
     return apply(
         "masked_fill",
         lambda x, m, v: cast(elementwise("where", m, v, x), dtype.name),

@@ -28,14 +28,25 @@ def _axis(x: Tensor, dim: int) -> tuple[int, int]:
     return axis, x.shape[axis] if x.dim() else 1
 
 
-def _each(x: Tensor, dim: int, index: Tensor) -> Array:
-    """Return for each place along an axis which element is meant."""
+def _each(x: Tensor, dim: int, index: Tensor, *sources: Any) -> Array:
+    """Return for each place along an axis which element is meant: to gather, or to take what comes from sources.
+
+    Errors: PyTorch's, for places of other axes than the tensor's, or of more.
+    """
     own = index._a[..., 0]
     refuse_if(own.dtype.kind != "i", "dtype of places to gather")
     axis, size = _axis(x, dim)
+    shape, sizes = list(x.shape), list(own.shape)
+    refuse_if(max(1, own.ndim) != max(1, x.dim()), "axes of places", "self" if sources else "input")
+    wide = [i for i, (m, n) in enumerate(zip(sizes, shape, strict=False)) if m > n and i != axis]
+    refuse_if(wide and not sources, "sizes of places to gather", wide[:1], sizes, shape, axis)
+    tensors = [list(s.shape) for s in sources if isinstance(s, Tensor)]
+    wide += [i for s in tensors for i, (m, n) in enumerate(zip(sizes, s, strict=False)) if m > n]
+    more = f" and to be no larger size than src {tensors[0]}" if tensors else ""
+    refuse_if(wide and sources, "sizes of places to fill", sizes, shape, axis, more)
     bad = own[(own < 0) | (own >= size)]
     refuse_if(bad.size, "place to gather outside", *bad[:1], dim, size)
-    if not x.dim():
+    if not x.dim() or not own.ndim:
         return own
     there = numbers_of(x)[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(own.shape))]
     return np.take_along_axis(there, own, axis)
@@ -93,7 +104,8 @@ def _scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None
 ) -> Tensor:
     missing_if(reduce is not None, "scatter(reduce=…)", "did you mean `scatter_add`?")
-    return _filled(input, _each(input, dim, index), _corner(value if src is None else src, index), "scatter")
+    src = value if src is None else src
+    return _filled(input, _each(input, dim, index, src), _corner(src, index), "scatter")
 
 
 def _put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
@@ -110,7 +122,7 @@ _BOTH: dict[str, Callable[..., Tensor]] = {
     "masked_select": lambda input, mask: taken(input, _masked(input, mask), "masked_select"),
     "scatter": _scatter,
     "scatter_add": lambda input, dim, index, src: _added(
-        input, _each(input, dim, index), _corner(src, index), "scatter_add"
+        input, _each(input, dim, index, src), _corner(src, index), "scatter_add"
     ),
     "index_add": lambda input, dim, index, source, *, alpha=1: _added(
         input, _slices(input, dim, index), source, "index_add", alpha
@@ -192,9 +204,9 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     order, at = _order(input, dim, False)
     refuse_if(not 1 <= k <= (input.shape or (1,))[at], "number of kthvalue", at)
-    order = np.take(order, [k - 1], axis=at)
+    order = np.take(order, [k - 1], axis=at) if input.dim() else order
     values: Any = _along(input, order, at, "topk", "KthvalueBackward0")
-    if keepdim:
+    if keepdim or not input.dim():
         return found(_KTH, values, order)
     return found(_KTH, called(values.squeeze(at), "KthvalueBackward0"), np.take(order, 0, axis=at))
 

@@ -100,6 +100,12 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 Tensor.__matmul__ = lambda self, other: matmul(self, other) if isinstance(other, Tensor) else NotImplemented
 
 
+def weighted(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """Return a sum by factors, of which PyTorch takes the whole parts for whole numbers."""
+    beta, alpha = (k if product.is_floating_point() else int(k) for k in (beta, alpha))
+    return beta * input + alpha * product
+
+
 @method("addmm")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     if mat1._a.dtype != mat2._a.dtype:
@@ -107,10 +113,12 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     _check("addmm", mat1, mat2)
     if (beta, alpha) != (1, 1):
         check_repeated(input, input.shape, (len(mat1), mat2.shape[1]))
-        return called(beta * input + alpha * mm(mat1, mat2), "AddmmBackward0")  # type: ignore[no-any-return]
+        return called(weighted(input, mm(mat1, mat2), beta, alpha), "AddmmBackward0")  # type: ignore[no-any-return]
 
     def build(b: Node, x: Node, w: Node) -> Node:
         check_repeated(input, b.shape, (x.shape[0], w.shape[1]))
+        if not x.shape[1]:  # a sum of nothing, of which only the shape is left
+            b = construct.broadcast(b, (x.shape[0], w.shape[1]))
         return construct.call("add", construct.matmul(x, w), b)
 
     return apply("addmm", build, (input, mat1, mat2))

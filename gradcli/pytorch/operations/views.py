@@ -100,6 +100,7 @@ def _filled(shape: Sequence[int], size: int, what: str, *values: Any) -> tuple[i
     refuse_if(shape.count(-1) > 1, "two sizes to infer")
     known = size_of(tuple(n for n in shape if n != -1))
     found = tuple(size // (known or 1) if n == -1 else n for n in shape)
+    refuse_if(not known and not size and -1 in shape, "any size to infer", list(shape))
     fits = size_of(found) == size and (known or -1 not in shape)
     refuse_if(not fits, f"sizes of a {what}", list(shape), *values)
     return found

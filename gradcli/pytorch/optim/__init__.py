@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.kernels.mkl import sqrt
 from gradcli.kernels.rounding import fused
-from gradcli.pytorch.messages import refusal, refuse_if, typename, warn
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.nn.module import forget
 from gradcli.pytorch.record import Recorder, script_line
@@ -30,6 +30,10 @@ class Optimizer:
         refuse_if(not groups, "no parameters")
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
+
+    def __getattr__(self, name: str) -> Any:
+        missing_if(name.startswith("register_"), f"torch.optim.Optimizer.{name}")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def add_param_group(self, group: dict[str, Any]) -> None:
         refuse_if(isinstance(group["params"], set), "parameters in a set")

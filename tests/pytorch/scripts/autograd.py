@@ -494,3 +494,126 @@ v = torch.ones(1)
 print(g)
 v[0] = 0
 g[0].backward()
+# --- own functions that change a view, or return one
+class Added(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.mark_dirty(x)
+        return x.add_(y)
+    @staticmethod
+    def backward(ctx, g):
+        return g, g * 3
+a, b = torch.ones(2, 2, requires_grad=True), torch.ones(2, requires_grad=True)
+x = a * 2
+u = Added.apply(x[0], b)
+print(u, x)
+(x * x).sum().backward()
+print(a.grad, b.grad)
+x = torch.zeros(2, 2)
+u = Added.apply(x[1], b)
+print(u, x)
+(x * x).sum().backward()
+print(b.grad)
+for part in (lambda: a[0], lambda: (a * 2).unbind()[1]):
+    try: Added.apply(part(), b)
+    except RuntimeError as e: print(e)
+class Seen(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+    @staticmethod
+    def backward(ctx, g):
+        return g
+class Same(Seen):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+for made in (Seen, Same):
+    v = made.apply(torch.ones(2))
+    print(v.requires_grad, v._is_view())
+    try: v += b
+    except RuntimeError as e: print(e)
+# --- views of inference tensors
+for grad in (True, False):
+    with torch.inference_mode():
+        c = torch.ones(1, 2, requires_grad=grad)
+        w = c.view(-1)
+    o = c.view(-1)
+    for v in (w, o):
+        print(v.requires_grad, v.is_inference(), v._is_view(), v.is_leaf)
+    try: o.add_(1)
+    except RuntimeError as e: print(e)
+s = torch.ones(2, requires_grad=True)
+with torch.inference_mode():
+    v = s.view(-1)
+print(v.is_inference(), v.requires_grad, v._is_view(), v.is_leaf)
+try: torch.mul(torch.ones(1, 2), 2, out=c)
+except RuntimeError as e: print(e)
+# --- hooks of a leaf, in their order
+t = torch.ones(3, requires_grad=True)
+node = (t * 1).grad_fn.next_functions[0][0]
+node.register_prehook(lambda given: (given[0] / 5,))
+t.register_hook(lambda g: g - 2)
+node.register_hook(lambda passed, given: print("behind", passed, given))
+t.register_post_accumulate_grad_hook(lambda t: print("there", t.grad))
+t.sum().backward()
+print(t.grad)
+for returned in (1, t.detach()):
+    x = torch.ones(2, requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda x: returned)
+    try: x.sum().backward()
+    except (RuntimeError, TypeError) as e: print(type(e).__name__, e)
+# --- modes around generators
+@torch.no_grad()
+def numbers():
+    try:
+        for i in range(3):
+            got = yield i, torch.is_grad_enabled()
+            print("got", got, torch.is_grad_enabled())
+    except ValueError as e:
+        print("caught", e, torch.is_grad_enabled())
+        yield "last"
+    return 5
+def through():
+    print("returned", (yield from numbers()))
+g = through()
+print(next(g), torch.is_grad_enabled(), g.send("a"), torch.is_grad_enabled())
+print(g.throw(ValueError("b")), list(g), torch.is_grad_enabled())
+@torch.inference_mode()
+def asked():
+    try: yield torch.ones(2).is_inference()
+    finally: print("closed", torch.is_inference_mode_enabled())
+g = asked()
+print(next(g), torch.ones(2).is_inference())
+g.close()
+# --- gradients that are made
+x = torch.tensor(0.5, requires_grad=True)
+a = torch.tensor(2., requires_grad=True)
+(dy,) = torch.autograd.grad(x * a, x, create_graph=True)
+(none,) = torch.autograd.grad(dy, x, create_graph=True, materialize_grads=True)
+print(none, torch.autograd.grad(none, x, materialize_grads=True))
+try: torch.autograd.grad(x * a, x, allow_unused=False, materialize_grads=True)
+except ValueError as e: print(e)
+for name in ("acosh_", "asinh_", "atanh_"):
+    y = getattr(x * 1, name)()
+    print(y.grad_fn.name())
+    try: y.backward()
+    except NotImplementedError as e: print(e)
+d = torch.ones(2, dtype=torch.float64, requires_grad=True)
+print(torch.autograd.gradcheck(lambda x: x.int(), (d,)), torch.autograd.gradcheck(lambda x: torch.ones(2), (d,)))
+try: torch.autograd.gradcheck(lambda x: x.detach() * 2, (d,))
+except torch.autograd.gradcheck.GradcheckError as e: print(e)
+# --- what gradcheck calls
+x = torch.tensor([1., 2.], dtype=torch.float64, requires_grad=True)
+def tell(f):
+    try: print(f())
+    except Exception as e: print(type(e).__name__, e)
+tell(lambda: torch.autograd.gradcheck(lambda x: torch.autograd.grad((x**3).sum(), x, create_graph=True)[0], (x,)))
+tell(lambda: torch.autograd.gradcheck(lambda x, how: x * how["by"], (x, {"by": 2})))
+tell(lambda: torch.autograd.gradcheck(lambda xs: xs[0] * 2, ([x],)))
+tell(lambda: torch.autograd.gradgradcheck(lambda x, how: x**how["by"], (x, {"by": 3})))
+seen = []
+tell(lambda: torch.autograd.gradcheck(lambda x: seen.append((x.requires_grad, torch.is_grad_enabled())) or x * 2, x))
+print(set(seen))
+opt = torch.optim.SGD([x], lr=1)
+tell(lambda: opt.regroup)

@@ -354,3 +354,44 @@ try:
     x.unique().sum().backward()
 except NotImplementedError as error:
     print(error)
+# --- numbers that a dtype does not hold
+def tell(f):
+    try: print(f())
+    except Exception as e: print(type(e).__name__, e)
+x = torch.tensor([1, 200], dtype=torch.uint8)
+tell(lambda: x + (-1))
+tell(lambda: x * -2)
+tell(lambda: -1 - x)
+tell(lambda: torch.full_like(x, -9))
+tell(lambda: torch.add(x, x, alpha=-3))
+tell(lambda: x == -1)
+tell(lambda: x > -1)
+tell(lambda: x.fill_(-1))
+tell(lambda: torch.where(x > 3, x, -1))
+tell(lambda: torch.ones(2) * 1e300)
+tell(lambda: torch.ones(2) + float("inf"))
+x[0] = -2
+print(x)
+def put(x, key, value): x[key] = value
+for a, v in ((x, 300), (x, -300), (x.int(), 2**40), (torch.ones(2), 1e300), (x.long(), float("inf")), (x.int(), float("nan"))):
+    tell(lambda: a + v); tell(lambda: torch.full_like(a, v)); tell(lambda: a.clone().fill_(v)); tell(lambda: put(a, 0, v))
+    tell(lambda: put(a, torch.tensor([0]), v)); tell(lambda: a.masked_fill(a > 3, v)); tell(lambda: torch.full((2,), v, dtype=a.dtype))
+tell(lambda: torch.full((1,), -1, dtype=torch.uint8))
+# --- indices without places, and old masks
+def tell(f):
+    try: print(f())
+    except Exception as e: print(type(e).__name__, e)
+x, m = torch.zeros(3), torch.tensor([1, 0, 1], dtype=torch.uint8)
+tell(lambda: torch.arange(6)[[]])
+tell(lambda: torch.zeros(2, 3)[[], []])
+tell(lambda: torch.zeros(3, 3)[[0, 1], [0, 1, 2]])
+tell(lambda: x[m])
+def assign(value): x[m] = value
+tell(lambda: assign(1))
+tell(lambda: assign(torch.ones(2)))
+print(x)
+def delete(): del x[0]
+tell(delete)
+tell(lambda: torch.add(torch.ones(2), 1, out=torch.ones(2).long()))
+tell(lambda: torch.div(torch.ones(2).long(), 2, out=torch.ones(2).long()))
+tell(lambda: torch.mul(torch.ones(2), 2, out=torch.ones(2).double()))

@@ -183,3 +183,25 @@ x = torch.tensor([1.5, -0.5, 2.0])
 for f in (lambda x: x.sin().sum(), lambda x: (x**3).sum(), lambda x: -(x**2).sum(), lambda x: (1 / x).sum()):
     print(hessian(f)(x))
 print(hessian(lambda x: x[0] * x[1] + x[2].sin())(x))
+# --- func: modes outside, and what stands beside a result
+from torch.func import grad, grad_and_value, vjp, jvp, jacrev, hessian, jacfwd
+x = torch.tensor(1.5, requires_grad=True)
+def shifted(x):
+    with torch.no_grad():
+        _, value = grad_and_value(lambda x: x**3)(x)
+        _, pushed = jvp(lambda x: x**2, (x,), (torch.ones(()),))
+    return x**3 - value - pushed * x
+y = grad(shifted)(x)
+print(y, torch.autograd.grad(y, x))
+with torch.no_grad():
+    print(grad(torch.sin)(x), jacrev(torch.sin)(x), hessian(torch.sin)(x), vjp(torch.sin, x)[0], jvp(torch.sin, (x,), (x,)))
+out, pull = vjp(torch.sin, x)
+with torch.no_grad():
+    print(pull(torch.tensor(1.)), out.requires_grad)
+out, pull = vjp(lambda x: (torch.tensor(2.), x * 2), torch.tensor(1.))
+print(pull((torch.tensor(1.), torch.tensor(1.))))
+out, pull = vjp(lambda x: torch.tensor(2.), torch.tensor(1.))
+print(pull(torch.tensor(1.)))
+for f in (lambda: grad(torch.sin, has_aux=True)(x), lambda: vjp(torch.sin, x, has_aux=True), lambda: jvp(torch.sin, (x,), (x,), has_aux=True), lambda: jacrev(torch.sin, has_aux=True)(x), lambda: jacfwd(torch.sin, has_aux=True)(x)):
+    try: f()
+    except RuntimeError as e: print(e)
