@@ -76,12 +76,20 @@ def _reshaped(form: ElementwiseForm, node: Node) -> Formula | None:
     """Return what axes of size 1 are added to, or taken from, in terms of letters of which the same is true."""
     (x,) = node.args
     formula = form.formulas[x]
-    written = {s: m for s in formula.free_symbols if (m := form.meanings[s]).op == "const" and m.shape == x.shape}
-    if written.keys() == formula.free_symbols:
-        return formula.xreplace({s: form.letter(form.first(replace(m, shape=node.shape))) for s, m in written.items()})
+    whole = {s: m for s in formula.free_symbols if (m := _in_shape(form.meanings[s], x, node)) is not None}
+    if whole.keys() == formula.free_symbols:
+        return formula.xreplace({s: form.letter(form.first(m)) for s, m in whole.items()})
     if spread_argument(node) is None or not form.shapes(formula) <= {(), bare(x.shape)}:
         return None
     return formula.xreplace({s: form.reshaped(s, node.shape) for s in formula.free_symbols if form.shapes(s) != {()}})
+
+
+def _in_shape(meaning: Node, x: Node, node: Node) -> Node | None:
+    """Return what a letter of x means where x is reshaped: a constant of that shape, or what had that shape before."""
+    if meaning.op == "const" and meaning.shape == x.shape:
+        return replace(meaning, shape=node.shape)
+    is_back = meaning.op == "reshape" and meaning.args[0].shape == node.shape
+    return meaning.args[0] if is_back else None
 
 
 def _total(form: ElementwiseForm, node: Node) -> Formula | None:
@@ -104,13 +112,23 @@ def _total(form: ElementwiseForm, node: Node) -> Formula | None:
 
 
 def _placed(form: ElementwiseForm, node: Node) -> Formula | None:
-    """Return one number that is put to some places of a few zeros as that number times ones at these places."""
-    numbers = {form.formulas[a] for a in node.args}
-    if len(numbers) > 1 or any(form.shapes(n) - {()} for n in numbers) or node.size > _FEW:
+    """Return what is put to some places of a few zeros, as that times ones at these places.
+
+    It is the same number at all of them, or at each a formula of the elements that were taken there.
+    """
+    numbers = {_before_taking(form, form.formulas[a], node) for a in node.args}
+    if len(numbers) > 1 or any(form.shapes(n) - {(), bare(node.shape)} for n in numbers) or node.size > _FEW:
         return None
     ones = replace(node, args=tuple(const(1, a.shape) for a in node.args))
     values = values_of(Graph.of({}, {}), {}, [ones])[ones].reshape(-1)
     return numbers.pop() * form.letter(form.first(Node("const", (), node.shape, (tuple(map(int, values)),))))
+
+
+def _before_taking(form: ElementwiseForm, formula: Formula, put: Node) -> Formula:
+    """Return a formula with the arrays whose elements at the places of a `put` it is of."""
+    taken = {s: m for s in formula.free_symbols if (m := form.meanings[s]).op == "take"}
+    own = {s: m.args[0] for s, m in taken.items() if m.settings == put.settings[:2] and m.args[0].shape == put.shape}
+    return formula.xreplace({s: form.letter(form.first(a)) for s, a in own.items()})
 
 
 def at_places(form: ElementwiseForm, formula: Formula) -> Formula:

@@ -60,6 +60,12 @@ WRITTEN = [
     ),
     ("-log(softmax(z)[0])", "z", "softmax(z) - [1, 0, 0]"),
     ("-log_softmax(z)[1]", "z", "softmax(z) - [0, 1, 0]"),
+    (
+        "-sum(log(softmax(A, axis=1)[[0, 1, 2], [2, 0, 0]]))",
+        "A",
+        "softmax(A, axis=1) - [[0, 0, 1], [1, 0, 0], [1, 0, 0]]",
+    ),
+    ("sum(x[[0, 2, 0]]**3)", "x", "3*x**2*[2, 0, 1]"),
     ("log(sum(exp(z))) - z[2]", "z", "exp(z)/sum(exp(z)) - [0, 0, 1]"),
     ("k*z[0]*sum(sin(z))", "z", "k*z[0]*cos(z) + k*sum(sin(z))*[1, 0, 0]"),
     (
