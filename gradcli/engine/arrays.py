@@ -73,7 +73,8 @@ def _csv(path: Path, file: BinaryIO) -> Array:
             continue
         rows.append([_number(cell, path, number, i) for i, cell in enumerate(row, 1)])
         if len(row) != len(rows[0]):
-            raise InputError(f"`{path}`, line {number}: {len(row)} columns, where the first has {len(rows[0])}")
+            cells = f"{len(row)} cell{'s' * (len(row) > 1)}"
+            raise InputError(f"`{path}`, line {number}: {cells}, where the first line has {len(rows[0])}")
     if not rows:
         raise InputError(f"`{path}` holds no numbers")
     array = np.array(rows)

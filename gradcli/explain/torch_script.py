@@ -55,7 +55,9 @@ _OWN: dict[str, Rule | str] = {
     "norm": _along("linalg.vector_norm"),
     "max": _extremum,
     "min": _extremum,
-    "detach": "{}.detach()",
+    "detach": lambda w, node, args: f"{args[0].atom}.detach()",
+    # PyTorch has no derivative of it, where everybody else has 0.
+    "heaviside": lambda w, node, args: f"torch.heaviside({args[0].atom}.detach(), {args[1]})",
 }
 _LANGUAGE = replace(LANGUAGE, rules={**LANGUAGE.rules, **_OWN})
 

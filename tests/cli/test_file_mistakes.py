@@ -28,7 +28,7 @@ def npy(shape: str, dtype: str = "<f8", data: bytes = b"") -> bytes:
         ("x.npy", npy("(0,)"), "empty"),
         ("x.csv", b"", "holds no numbers"),
         ("x.csv", b"1,2\n3,a\n", "line 2, column 2: `a` is not a number"),
-        ("x.csv", b"1,2\n3\n", "line 2: 1 columns, where the first has 2"),
+        ("x.csv", b"1,2\n3\n", "line 2: 1 cell, where the first line has 2"),
         ("x.csv", b"1,\0\n", "NUL"),
         ("x.csv", b"1,\xff\n", "is not UTF-8 text"),
         ("x.txt", b"1", ".npy and .csv"),

@@ -34,6 +34,7 @@ CASES = {
         "y=[[1,0,0],[0,2,0]],s=1",
     ),
     "assembled": ("y[0]=x[0]**2", "y[1]=sin(x[1])*x[0]", "--at", "x=[1,2]", "--v", "1,-10"),
+    "constants on the way": ("y=detach(x**2)*x+detach(-x)*w+heaviside(x)*x", "--at", "x=3,w=2"),
     "large v": ("y=2*x", "--at", "x=[1,2,3,4,5,6,7,8,9,10,11,12,13,14]", "--v", "ones"),
     "linear algebra": ("y=det(A)+trace(inv(A)@B)+sum(solve(A,b))", "--at", "A=[[2,1],[1,3]],B=[[1,0],[2,1]],b=[1,1]"),
 }
