@@ -697,3 +697,13 @@ for p in (0.5, 1, 1.5, 2, 3, float("inf")):
     x = torch.tensor([[0.0, 0.0, 0.0], [1.0, 0.0, -2.0]], requires_grad=True)
     torch.norm(x, p=p, dim=1).sum().backward()
     print(p, x.grad)
+# --- interpolation of float64
+torch.set_printoptions(precision=12)
+x = torch.tensor([[[0., 1., 2., 3.]]], dtype=torch.float64)
+for x in (x, x.float()):
+    print(F.interpolate(x, size=6, mode="linear", align_corners=True))
+    print(F.interpolate(x, scale_factor=1.7, mode="linear"))
+    print(F.interpolate(x, size=5, mode="linear"), F.interpolate(x, scale_factor=1.7))
+    print(F.interpolate(x[None], size=(2, 3), mode="bilinear"))
+    print(F.interpolate(x, scale_factor=1.2, mode="linear"), F.interpolate(x, scale_factor=1.2))
+    print(F.interpolate(x[None], scale_factor=(1.5, 1.2), mode="bilinear"))
