@@ -16,7 +16,7 @@ def _with_gradients(parameters: Any) -> list[Any]:
 
 
 def clip_grad_norm_(
-    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Tensor:
     own = _with_gradients(parameters)
     norms = [np.linalg.norm(p._grad._a.reshape(-1), norm_type) for p in own]
@@ -36,7 +36,7 @@ def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
     return clip_grad_norm_(*args, **kwargs)
 
 
-def clip_grad_value_(parameters: Any, clip_value: float) -> None:
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
     for p in _with_gradients(parameters):
         np.clip(p._grad._a, -clip_value, clip_value, out=p._grad._a)
         p._grad._memory.version += 1
