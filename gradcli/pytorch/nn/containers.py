@@ -30,6 +30,7 @@ class _Listed(Module):
 
     def insert(self, index: int, value: Any) -> Any:
         own = list(self)
+        refuse_if(isinstance(self, Sequential) and abs(index) > len(own), "place to insert", index)
         own.insert(index, value)
         return self._become(own)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, take
+from gradcli.kernels.rounding import fused
 from gradcli.pytorch.calls import exact
 from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.record import apply
@@ -34,7 +35,8 @@ def interpolate(
     sizes = list(input.shape[2:])
     factors = [None] * axes if size is not None else several(scale_factor, axes)
     wanted = several(size, axes) if size is not None else [int(n * f) for n, f in zip(sizes, factors, strict=True)]
-    places = [_sources(mode, align_corners, *row) for row in zip(sizes, wanted, factors, strict=True)]
+    kind = np.float64 if input.dtype.name == "float64" and mode != "nearest" else np.float32
+    places = [_sources(kind, mode, align_corners, *row) for row in zip(sizes, wanted, factors, strict=True)]
 
     def build(x: Node) -> Node:
         for axis, (low, high, part) in enumerate(places, 2):
@@ -51,13 +53,15 @@ def interpolate(
     return apply("interpolate", build, (input,), settings, f"Upsample{mode.capitalize()}{axes}DBackward0")
 
 
-def _sources(mode: str, corners: bool | None, n: int, wanted: int, factor: float | None) -> tuple[Array, Array, Array]:
+def _sources(
+    kind: Any, mode: str, corners: bool | None, n: int, wanted: int, factor: float | None
+) -> tuple[Array, Array, Array]:
     """Return the two elements of an axis between which each new one lies, and how far it is from the first."""
-    steps = np.arange(wanted, dtype=np.float32)
-    if corners:
-        at = steps * np.float32((n - 1) / (wanted - 1) if wanted > 1 else 0)
+    steps = np.arange(wanted, dtype=kind)
+    if corners or (mode != "nearest" and wanted == n):  # PyTorch copies an axis that keeps its size
+        at = steps * kind((n - 1) / (wanted - 1) if wanted > 1 else 0)
     else:
-        scale = np.float32(1 / factor if factor else n / wanted)
-        at = steps * scale if mode == "nearest" else np.maximum((steps + np.float32(0.5)) * scale - np.float32(0.5), 0)
+        scale = kind(1 / factor if factor else n / wanted)
+        at = steps * scale if mode == "nearest" else np.maximum(fused(steps + kind(0.5), scale, kind(-0.5)), 0)
     low = np.minimum(at.astype(np.int64), n - 1)
     return low, np.minimum(low + 1, n - 1), at - low

@@ -92,6 +92,7 @@ def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
         return [int(checked_places(k, size, axis))]
     refuse_if(isinstance(k, str), "text as an index")
     refuse_if(not isinstance(k, list | tuple | range | np.ndarray), "kind of an index", type(k).__name__)
+    is_empty = isinstance(k, list) and not k
     k = np.asarray([int(v) if isinstance(v, Tensor) else v for v in k] if isinstance(k, list) else k)
     if k.dtype == bool or (k.dtype == np.uint8 and k.ndim):
         if k.dtype == np.uint8:
@@ -100,7 +101,7 @@ def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
         at = next((i for i, (m, n) in enumerate(zip(k.shape, own, strict=True)) if m != n), 0)
         refuse_if(k.shape != own, "shape of a mask", list(k.shape), at, list(x.shape), axis + at)
         return [Places.of(p) for p in np.nonzero(k)]
-    refuse_if(k.size and k.dtype.kind not in "iu", "dtype of an index")
+    refuse_if(k.dtype.kind not in "iu" and not is_empty, "dtype of an index")
     return [Places.of(checked_places(k, size, axis))]
 
 

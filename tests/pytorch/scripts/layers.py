@@ -697,3 +697,26 @@ for p in (0.5, 1, 1.5, 2, 3, float("inf")):
     x = torch.tensor([[0.0, 0.0, 0.0], [1.0, 0.0, -2.0]], requires_grad=True)
     torch.norm(x, p=p, dim=1).sum().backward()
     print(p, x.grad)
+# --- interpolation of float64
+torch.set_printoptions(precision=12)
+x = torch.tensor([[[0., 1., 2., 3.]]], dtype=torch.float64)
+for x in (x, x.float()):
+    print(F.interpolate(x, size=6, mode="linear", align_corners=True))
+    print(F.interpolate(x, scale_factor=1.7, mode="linear"))
+    print(F.interpolate(x, size=5, mode="linear"), F.interpolate(x, scale_factor=1.7))
+    print(F.interpolate(x[None], size=(2, 3), mode="bilinear"))
+    print(F.interpolate(x, scale_factor=1.2, mode="linear"), F.interpolate(x, scale_factor=1.2))
+    print(F.interpolate(x[None], scale_factor=(1.5, 1.2), mode="bilinear"))
+# --- insertion into a sequence, and clipping as it is called
+m = nn.Sequential(nn.Linear(1, 2), nn.ReLU())
+for i in (3, -3, 2, -2, 0, -1):
+    try: print([type(x).__name__ for x in m.insert(i, nn.Tanh())])
+    except IndexError as e: print(e)
+print([type(x).__name__ for x in (lambda l: l.insert(7, nn.ReLU()) or l)(nn.ModuleList([nn.Tanh()]))])
+l = nn.Linear(2, 2)
+l.weight.grad = torch.full((2, 2), 2.)
+print(nn.utils.clip_grad_norm_(l.parameters(), 1., foreach=True), l.weight.grad)
+nn.utils.clip_grad_value_(l.parameters(), 0.1, foreach=False)
+print(l.weight.grad)
+print(nn.utils.clip_grad_norm_(l.parameters(), 1., 2, False, True))
+print(nn.utils.clip_grad_norm_(l.parameters(), 1., "inf"))

@@ -384,6 +384,7 @@ def tell(f):
 x, m = torch.zeros(3), torch.tensor([1, 0, 1], dtype=torch.uint8)
 tell(lambda: torch.arange(6)[[]])
 tell(lambda: torch.zeros(2, 3)[[], []])
+tell(lambda: x[torch.ones(0)])
 tell(lambda: torch.zeros(3, 3)[[0, 1], [0, 1, 2]])
 tell(lambda: x[m])
 def assign(value): x[m] = value

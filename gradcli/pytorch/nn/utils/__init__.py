@@ -16,13 +16,13 @@ def _with_gradients(parameters: Any) -> list[Any]:
 
 
 def clip_grad_norm_(
-    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Tensor:
-    own = _with_gradients(parameters)
+    own, norm_type = _with_gradients(parameters), float(norm_type)
     norms = [np.linalg.norm(p._grad._a.reshape(-1), norm_type) for p in own]
     kind = own[0]._a.dtype if own else np.dtype(np.float32)
     total = np.asarray(np.linalg.norm(np.array(norms, kind), norm_type) if norms else 0.0, kind)
-    refuse_if(error_if_nonfinite and not np.isfinite(total), "norm that is not finite", float(norm_type))
+    refuse_if(error_if_nonfinite and not np.isfinite(total), "norm that is not finite", norm_type)
     scale = np.minimum(kind.type(max_norm) / (total + kind.type(1e-6)), kind.type(1.0))
     for p in own:
         p._grad._a[...] *= scale
@@ -36,7 +36,7 @@ def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
     return clip_grad_norm_(*args, **kwargs)
 
 
-def clip_grad_value_(parameters: Any, clip_value: float) -> None:
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
     for p in _with_gradients(parameters):
         np.clip(p._grad._a, -clip_value, clip_value, out=p._grad._a)
         p._grad._memory.version += 1
