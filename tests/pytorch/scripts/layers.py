@@ -697,3 +697,8 @@ for p in (0.5, 1, 1.5, 2, 3, float("inf")):
     x = torch.tensor([[0.0, 0.0, 0.0], [1.0, 0.0, -2.0]], requires_grad=True)
     torch.norm(x, p=p, dim=1).sum().backward()
     print(p, x.grad)
+# --- targets of whole numbers
+x, t = torch.tensor([[0.5, 1.0, 2.5]], requires_grad=True), torch.arange(3).view(1, 3)
+for loss in (F.mse_loss, F.l1_loss, F.smooth_l1_loss):
+    found = loss(x, t)
+    print(found, torch.autograd.grad(found, x)[0])
