@@ -70,19 +70,22 @@ def warn(name: str, *values: Any) -> None:
     What arises in a file of PyTorch's own, where Python would say it once, is said once, whatever the line: that is
     marked in the table, or arises in a module's call.
     """
-    frame, level = sys._getframe(1), 2
+    frame = sys._getframe(1)
     word, _, mark = _table()[name][0].partition(", ")
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("gradcli.pytorch"):
-        mark += "inside" * (frame.f_code.co_name == "__call__")
-        frame, level = frame.f_back, level + 1
+        if frame.f_code.co_name == "__call__":  # each kind of module warns from a line of its own
+            mark = f"inside {type(frame.f_locals.get('self'))}"
+        frame = frame.f_back
     text, kind = told(name, *values), getattr(builtins, word)
     if (
         not mark
-        or text not in Mode.warned
+        or text + mark not in Mode.warned
         or any(f[0] == "always" and issubclass(kind, f[2]) for f in warnings.filters)
     ):
-        warnings.warn(text, kind, stacklevel=level)
-    Mode.warned.add(text)
+        own = frame.f_globals
+        said = {} if mark else own.setdefault("__warningregistry__", {})
+        warnings.warn_explicit(text, kind, frame.f_code.co_filename, frame.f_lineno, own.get("__name__"), said)
+    Mode.warned.add(text + mark)
 
 
 def warn_once(name: str, *values: Any) -> None:

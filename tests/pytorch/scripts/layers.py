@@ -720,3 +720,8 @@ nn.utils.clip_grad_value_(l.parameters(), 0.1, foreach=False)
 print(l.weight.grad)
 print(nn.utils.clip_grad_norm_(l.parameters(), 1., 2, False, True))
 print(nn.utils.clip_grad_norm_(l.parameters(), 1., "inf"))
+# --- targets of whole numbers
+x, t = torch.tensor([[0.5, 1.0, 2.5]], requires_grad=True), torch.arange(3).view(1, 3)
+for loss in (F.mse_loss, F.l1_loss, F.smooth_l1_loss):
+    found = loss(x, t)
+    print(found, torch.autograd.grad(found, x)[0])
