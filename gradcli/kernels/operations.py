@@ -245,7 +245,7 @@ def _near(name: str, settings: Any, shapes: Shapes) -> Kernels:
 
 
 def _squared(x: Array, t: Array) -> Array:
-    return (x - t) ** 2
+    return (x - t.astype(x.dtype, copy=False)) ** 2  # type: ignore[no-any-return]  # targets may be whole numbers
 
 
 def _of_probabilities(p: Array, y: Array) -> Array:
