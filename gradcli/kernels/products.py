@@ -7,6 +7,8 @@ memory, sixteen bytes being a vector.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -60,7 +62,7 @@ def sum_with_product(c: Array, a: Array, b: Array) -> Array:
     """Return c plus the product of two matrices: PyTorch has MKL add the terms to what is there."""
     rows, columns = len(a), b.shape[1]
     if IS_INTEL and a.size and b.size:
-        return np.asarray(_of_intel(a, b, c))
+        return _of_intel(a, b, c)
     if not is_fused(a, b):
         return _product(a, b) + c
     first = np.broadcast_to(c, (rows, columns)).astype(a.dtype)
@@ -86,7 +88,7 @@ def _of_matrices(a: Array, b: Array) -> Array:
     if inner == 1:
         return a * b
     if IS_INTEL:
-        return np.asarray(_of_intel(a, b, None))
+        return _of_intel(a, b, None)
     if is_fused(a, b):
         return _fused_but_edges(a, b) if _has_edges(a, b) else _fused(a, b)
     return np.asarray(np.matmul(a, b)) if rows * inner * columns > _MOST else _rounded_first(a, b)
@@ -109,36 +111,57 @@ def _has_edges(a: Array, b: Array) -> bool:
 # On processors of Intel's
 
 
-def _of_intel(a: Array, b: Array, c: Array | None) -> Any:
+def _of_intel(a: Array, b: Array, c: Array | None) -> Array:
     """Return a product as MKL makes it on Intel's processors, added to c."""
     (rows, inner), columns = a.shape, b.shape[1]
-    more: Any = 0 if c is None else c
     if min(rows, columns) == 1:
-        is_row = rows == 1 < columns
-        matrix, vector = (b.T, a[0]) if is_row else (a, b[:, 0])
-        in_rows = turned(b) if is_row else not turned(a)
-        if rows == columns:
-            in_rows = a.itemsize not in (a.strides[0], b.strides[1])
-        own = more if c is None else c.reshape(-1)
-        found = intel.rows(matrix, vector) + own if in_rows else intel.columns(matrix.T, vector, own)
-        return found.reshape(rows, columns)
+        return _with_vector(a, b, c)
     if inner == 1:
-        return fused(a, b, more)
-    is_long, few = (
-        rows < 16 and inner >= 24 * rows,
-        {2: 16, 3: 11}.get(columns, columns if inner <= columns < 12 else 0),
-    )
-    if a.itemsize == 8:
-        is_long, few = False, 4
-    if turned(b) and not turned(a) and (is_long or rows < few):
-        return intel.in_lanes(a, b, is_long) + more
+        return fused(a, b, 0 if c is None else c)
+    if turned(b) and not turned(a) and (is_long := _goes_in_lanes(rows, inner, columns, a.itemsize)) is not None:
+        return _and(c, intel.in_lanes(a, b, is_long))
     if rows * inner * columns > _MOST and not adds_in_order(a.dtype):
-        return np.asarray(np.matmul(a, b) + more)
+        return _and(c, np.matmul(a, b))
+    first, *rest = _blocks(inner)
+    found = _and(c, chain(a[:, first], b[first]))
+    for block in rest:
+        found = found + chain(a[:, block], b[block])
+    return found
+
+
+def _and(c: Array | None, found: Array) -> Array:
+    return found if c is None else found + c
+
+
+def _with_vector(a: Array, b: Array, c: Array | None) -> Array:
+    """Return the product of a matrix and a vector, which is a row or a column, added to c."""
+    rows, columns = len(a), b.shape[1]
+    is_row = rows == 1 < columns
+    matrix, vector = (b.T, a[0]) if is_row else (a, b[:, 0])
+    in_rows = turned(b) if is_row else not turned(a)
+    if rows == columns:
+        in_rows = a.itemsize not in (a.strides[0], b.strides[1])
+    more = 0 if c is None else c.reshape(-1)
+    found = intel.rows(matrix, vector) + more if in_rows else intel.columns(matrix.T, vector, more)
+    return found.reshape(rows, columns)
+
+
+@cache
+def _goes_in_lanes(rows: int, inner: int, columns: int, size: int) -> bool | None:
+    """Tell whether a product of matrices whose second lies turned goes in lanes, and whether in those of long rows."""
+    is_long = size == 4 and rows < 16 and inner >= 24 * rows
+    few = {2: 16, 3: 11}.get(columns, columns if inner <= columns < 12 else 0) if size == 4 else 4
+    return is_long if is_long or rows < few else None
+
+
+@cache
+def _blocks(inner: int) -> Sequence[slice]:
+    """Return the blocks of terms that are summed each for itself."""
     ends = [0]
     while (left := inner - ends[-1]) > 0:
         most = 2 * _BLOCK
         ends.append(ends[-1] + (left if left <= most else -(-left // 2) if left <= 2 * most else most))
-    return sum((chain(a[:, i:j], b[i:j]) for i, j in pairwise(ends)), more)
+    return [slice(i, j) for i, j in pairwise(ends)]
 
 
 # Terms that are added without being rounded before
