@@ -37,7 +37,7 @@ def explain(text: tuple[str, ...]) -> None:
     listed.
     """
     from gradcli.files import standard_input
-    from gradcli.guide.messages import find
+    from gradcli.guide.messages import answered, find
     from gradcli.guide.topics import topic_named
 
     asked = standard_input().read().decode(errors="replace") if text == ("-",) else " ".join(text)
@@ -45,7 +45,7 @@ def explain(text: tuple[str, ...]) -> None:
         _list()
     elif topic := topic_named(asked):
         _show(_page(topic), f"gradcli explain {topic.name}")
-    elif found := find(asked):
+    elif found := find(asked) or answered(asked):
         _show(_told(found), 'gradcli explain "TEXT"')
     else:
         raise _unknown(asked)

@@ -11,17 +11,15 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from gradcli.guide.topics import Section, Topic, topics
+from gradcli.guide.topics import EMPTY, Section, Topic, topics
 
 _WORD = re.compile(r"\b[^\W\d]\w*")
 _ENOUGH = 0.75  # of a message's words, where the wording has drifted
 _LEAST = 3  # words that tell one message from another
 _SHARED = 2  # words that a topic has in common with a text that is about none of the topics by name
 _NAME = 60  # characters of a name at most
+_QUESTION = 200  # and of a question
 _MANY = 6  # words of a message that may drift: a shorter one would be found in too many texts
-_EMPTY = frozenset(
-    _WORD.findall("a an and are at by can do does for from how i if in is it my of on or out s t the to what why with")
-)
 _LONGEST = 20_000  # characters of a text that are looked at: a traceback ends with the message
 
 
@@ -94,6 +92,23 @@ def _drifted(rows: list[list[str]], given: list[str]) -> float:
     return share if share >= _ENOUGH and len(message) >= _MANY else 0
 
 
+def answered(text: str) -> Found | None:
+    """Return the section whose heading asks what a text asks, in most of its words.
+
+    >>> answered("why is there no gradient for my parameter").section.heading
+    'Why does a parameter get no gradient?'
+    """
+    given = _content(text[:_QUESTION])
+    best: tuple[float, Found | None] = (0, None)
+    for topic in topics().values():
+        for section in topic.sections:
+            own = _content(section.heading)
+            likeness = len(own & given) / len(own | given) if len(own & given) >= _SHARED else 0
+            if likeness >= _ENOUGH and likeness > best[0] and not section.messages:
+                best = likeness, Found(topic, section)
+    return best[1]
+
+
 def nearest(text: str, count: int = 3) -> list[Topic]:
     """Return the topics that share most with a text: a name that is nearly theirs, or rare words.
 
@@ -120,4 +135,4 @@ def nearest(text: str, count: int = 3) -> list[Topic]:
 
 def _content(text: str) -> set[str]:
     """Return the words of a text that say what it is about."""
-    return set(words(text.replace("_", " "))) - _EMPTY
+    return set(words(text.replace("_", " "))) - EMPTY

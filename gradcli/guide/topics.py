@@ -14,6 +14,15 @@ from pathlib import Path
 
 PARTS = {"gradients": "Gradients", "pytorch": "PyTorch's autograd", "gradcli": "gradcli itself"}
 
+# Words that say nothing of what a text is about.
+EMPTY = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are at by can do does for from get have how i if in is it my of on or out s t the to vs what why "
+        "with",
+    )
+)
+
 _PAGE = re.compile(r"<!-- (?P<head>.*?) -->\n# (?P<title>.*)\n\n(?P<summary>.*)\n")
 _HEADING = re.compile(r"^#+ (.*)$")
 _ALSO = re.compile(r'<!-- also: (".*") -->')
@@ -89,10 +98,11 @@ def _read(path: Path) -> Topic:
 
 
 def topic_named(words: str) -> Topic | None:
-    """Return the topic of a name, or of another name that it has, however its words are joined.
+    """Return the topic of a name, or of another name that it has, however its words are joined, and what asks for it.
 
-    >>> topic_named("Retain graph").name, topic_named("leaf").name
-    ('retain-graph', 'leaf-and-intermediate')
+    >>> topic_named("Retain graph").name, topic_named("leaf").name, topic_named("what does backward do?").name
+    ('retain-graph', 'leaf-and-intermediate', 'vector-jacobian-product')
     """
-    wanted = "-".join(re.findall(r"\w+", words.lower().replace("_", "-")))
-    return next((t for t in topics().values() if wanted in (t.name, *t.also)), None)
+    given = re.findall(r"\w+", words.lower().replace("_", "-"))
+    asked = ["-".join(given), "-".join(w for w in given if w not in EMPTY)]
+    return next((t for wanted in asked for t in topics().values() if wanted in (t.name, *t.also)), None)

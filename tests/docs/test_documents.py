@@ -118,8 +118,8 @@ def test_commands_that_need_a_cluster_are_written_as_the_programs_read_them():
     lines = [b["body"].replace("\\\n", " ") for b in blocks(GUIDES["several-hosts"], "sh")]
     programs = {words[0]: words[1:] for words in map(shlex.split, lines) if words[0] == "gradcli"}
     name, *arguments = programs["gradcli"]
-    context = click.Context(gradcli.commands[name])
-    values, rest, _ = gradcli.commands[name].make_parser(context).parse_args(arguments)
+    command = gradcli.get_command(click.Context(gradcli), name)  # which is imported when it is asked for
+    values, rest, _ = command.make_parser(click.Context(command)).parse_args(arguments)
     assert not rest
     assert (values["engine"], values["scheduler"]) == ("dask", "tcp://10.0.0.1:8786")
     pytest.importorskip("distributed")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import each
 
-from gradcli.guide.messages import find, nearest
+from gradcli.guide.messages import answered, find, nearest
 from gradcli.guide.topics import topics
 
 LINES = (Path(__file__).parent / "messages.txt").read_text("utf-8").splitlines()
@@ -99,6 +99,26 @@ def test_a_long_text_is_looked_at_quickly():
 )
 def test_the_nearest_topic_shares_rare_words(text, topic):
     assert nearest(text)[0].name == topic
+
+
+@pytest.mark.parametrize(
+    ("question", "title"),
+    [
+        ("What does y.backward do?", "The vector–Jacobian product"),
+        ("why does a vector output need an argument", "Why does a vector output need an argument?"),
+        ("why do [1,0] and [0,1] add up to [1,1]", "Why do [1,0] and [0,1] add up to [1,1]?"),
+        ("Why do gradients accumulate?", "Accumulation"),
+        ("why is the gradient of an intermediate None", "Leaves and intermediates"),
+        ("gradient of cross entropy", "What is the gradient of a cross-entropy?"),
+    ],
+)
+def test_a_question_is_answered(cli, question, title):
+    assert cli.done("explain", question).out.startswith(f"# {title}\n")
+
+
+@pytest.mark.parametrize("question", ["what is that", "gradient", "learning rate of the argument", "v of the files"])
+def test_words_that_are_no_question_of_the_guide_have_no_section(question):
+    assert answered(question) is None
 
 
 @pytest.mark.parametrize("text", ["xyzzy", "hello world", "Broken pipe. Tried to allocate 2", "what is it"])
