@@ -16,7 +16,7 @@ EXAMPLES = """\b
 Examples:
   gradcli explain
   gradcli explain gradient-argument
-  gradcli explain retain graph
+  gradcli explain why do gradients accumulate
   gradcli explain "grad can be implicitly created only for scalar outputs"
 """
 
