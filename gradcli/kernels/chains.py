@@ -31,22 +31,27 @@ def chain(a: Array, b: Array) -> Array:
 def _in_blas(a: Array, b: Array) -> Array:
     """Return NumPy's product of matrices, whose BLAS adds the terms one after the other, each with one rounding.
 
-    It does so inside of a matrix, hence a margin of zeros, and in one thread, hence a part at a time.
+    It does so in one thread, hence a part at a time.
     """
     (rows, inner), columns = a.shape, b.shape[1]
-    found = np.empty((rows, columns), a.dtype)
-    left = np.zeros((-(-rows // _HEIGHT) * _HEIGHT, inner), a.dtype)
-    left[:rows] = a
     width = min(max(_ONE_THREAD // (_HEIGHT * inner) // _EDGE - 2, 1) * _EDGE, _WIDTH)
+    height = max(_ONE_THREAD // (inner * (min(columns, width) + 3 * _EDGE)) // _HEIGHT, 1) * _HEIGHT
+    if rows <= height and columns <= width:
+        return _inside(a, b).copy()
+    found = np.empty((rows, columns), a.dtype)
     for i in range(0, columns, width):
-        part = b[:, i : i + width]
-        right = np.zeros((inner, -(-part.shape[1] // _EDGE) * _EDGE + 2 * _EDGE), b.dtype)
-        right[:, _EDGE : _EDGE + part.shape[1]] = part
-        height = max(_ONE_THREAD // right.size // _HEIGHT, 1) * _HEIGHT
         for j in range(0, rows, height):
-            place = found[j : j + height, i : i + width]
-            place[...] = np.matmul(left[j : j + height], right)[: len(place), _EDGE : _EDGE + part.shape[1]]
+            found[j : j + height, i : i + width] = _inside(a[j : j + height], b[:, i : i + width])
     return found
+
+
+def _inside(a: Array, b: Array) -> Array:
+    """Return a product that is made inside of a larger one: a BLAS adds otherwise where a matrix ends."""
+    (rows, inner), columns = a.shape, b.shape[1]
+    left = np.zeros((-(-rows // _HEIGHT) * _HEIGHT, inner), a.dtype)
+    right = np.zeros((inner, -(-columns // _EDGE) * _EDGE + 2 * _EDGE), b.dtype)
+    left[:rows], right[:, _EDGE : _EDGE + columns] = a, b
+    return np.matmul(left, right)[:rows, _EDGE : _EDGE + columns]  # type: ignore[no-any-return]
 
 
 @cache

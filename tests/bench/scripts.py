@@ -31,7 +31,7 @@ for _ in range({steps}):
 print(time.process_time() - start)
 """
 SCRIPT = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n(x**2).sum().backward()\nprint(x.grad)\n"
-_TURNS = 5
+_TURNS = 9
 
 
 def _ran(path: Path, ours: bool) -> tuple[float, str]:
