@@ -67,19 +67,22 @@ def rows(a: Array, x: Array) -> Array:
     return found  # type: ignore[no-any-return]
 
 
-def columns(a: Array, x: Array, first: Any) -> Array:
+def columns(a: Array, x: Array, first: Array | None) -> Array:
     """Return the products of a vector and columns, added to the first numbers: eight terms at a time of sixteens."""
-    first = np.full(a.shape[1], first, a.dtype)
-    whole = 0 if a.itemsize == 8 else len(first) - len(first) % 16
-    parts = [_from(first[whole:], x, a[:, whole:])] if whole < len(first) else []
+    width = a.shape[1]
+    first = first if first is None else np.full(width, first, a.dtype)
+    whole = 0 if a.itemsize == 8 else width - width % 16
+    parts = [_from(first, slice(whole, width), x, a[:, whole:])] if whole < width else []
     if whole:
-        parts.insert(0, _from(first[:whole], *_of_eights(x, a[:, :whole])))
-    return np.concatenate(parts)
+        parts.insert(0, _from(first, slice(0, whole), *_of_eights(x, a[:, :whole])))
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
-def _from(first: Array, x: Array, a: Array) -> Array:
+def _from(first: Array | None, places: slice, x: Array, a: Array) -> Array:
     """Return the first numbers with the products of a vector and columns, each added with one rounding."""
-    return chain(np.append(x.dtype.type(1), x)[None], np.concatenate([first[None], a]))[0]  # type: ignore[no-any-return]
+    if first is not None:
+        x, a = np.append(x.dtype.type(1), x), np.concatenate([first[None, places], a])
+    return chain(x[None], a)[0]  # type: ignore[no-any-return]
 
 
 def _of_eights(x: Array, a: Array) -> tuple[Array, Array]:

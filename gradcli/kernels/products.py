@@ -141,8 +141,8 @@ def _with_vector(a: Array, b: Array, c: Array | None) -> Array:
     in_rows = turned(b) if is_row else not turned(a)
     if rows == columns:
         in_rows = a.itemsize not in (a.strides[0], b.strides[1])
-    more = 0 if c is None else c.reshape(-1)
-    found = intel.rows(matrix, vector) + more if in_rows else intel.columns(matrix.T, vector, more)
+    own = None if c is None else c.reshape(-1)
+    found = _and(own, intel.rows(matrix, vector)) if in_rows else intel.columns(matrix.T, vector, own)
     return found.reshape(rows, columns)
 
 

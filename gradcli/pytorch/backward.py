@@ -74,8 +74,12 @@ class Call:
         if Recorder.before is not None:
             Recorder.before(self)
         Recorder.swept = self.line = script_line()
-        with np.errstate(all="ignore"), _Switch(grad=self.create):
-            self.sweep(seeds)
+        before, Mode.grad = Mode.grad, self.create
+        try:
+            with np.errstate(all="ignore"):
+                self.sweep(seeds)
+        finally:
+            Mode.grad = before
 
     def sweep(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
         """Visit each edge once all of its gradient is there."""

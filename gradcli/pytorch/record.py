@@ -351,14 +351,17 @@ def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], acti
     reads = step.pull.reads
     needed, step.keeps = saved(recipe.op, name, step.pull)
     if reads or needed:
-        step.checks, step.kept = [], []
-        for i, x in enumerate((*operands, out)):
+        checks: list[Any] = []
+        kept: list[Any] = [None] * (len(operands) + 1)
+        for i in reads.union(needed):
+            x = operands[i] if i < len(operands) else out
             a = x if isinstance(x, np.ndarray) else x._a
+            if i in reads:  # a copy of what PyTorch's own rule does not read: a later change in place does no harm
+                kept[i] = a if i in needed else a.copy("K")
             if i in needed and x is not a:
                 refuse_if(x._inference, "inference tensor saved")
-                step.checks.append((x._memory, x._memory.version, a, None if x is out else x, i))
-            # A copy of what PyTorch's own rule does not read: a later change in place does no harm.
-            step.kept.append(None if i not in reads else a if i in needed else a.copy("K"))
+                checks.append((x._memory, x._memory.version, a, None if x is out else x, i))
+        step.checks, step.kept = checks, kept
     if Recorder.explains or Mode.anomaly:
         step.line = script_line()
         step.operands = tuple(None if e is not None else x for e, x in zip(step.edges, operands, strict=True))
