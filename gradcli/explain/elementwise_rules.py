@@ -117,18 +117,22 @@ def _placed(form: ElementwiseForm, node: Node) -> Formula | None:
     It is the same number at all of them, or at each a formula of the elements that were taken there.
     """
     numbers = {_before_taking(form, form.formulas[a], node) for a in node.args}
-    if len(numbers) > 1 or any(form.shapes(n) - {(), bare(node.shape)} for n in numbers) or node.size > _FEW:
+    if len(numbers) > 1 or None in numbers or node.size > _FEW:
         return None
     ones = replace(node, args=tuple(const(1, a.shape) for a in node.args))
     values = values_of(Graph.of({}, {}), {}, [ones])[ones].reshape(-1)
     return numbers.pop() * form.letter(form.first(Node("const", (), node.shape, (tuple(map(int, values)),))))
 
 
-def _before_taking(form: ElementwiseForm, formula: Formula, put: Node) -> Formula:
-    """Return a formula with the arrays whose elements at the places of a `put` it is of."""
-    taken = {s: m for s in formula.free_symbols if (m := form.meanings[s]).op == "take"}
-    own = {s: m.args[0] for s, m in taken.items() if m.settings == put.settings[:2] and m.args[0].shape == put.shape}
-    return formula.xreplace({s: form.letter(form.first(a)) for s, a in own.items()})
+def _before_taking(form: ElementwiseForm, formula: Formula, put: Node) -> Formula | None:
+    """Return a formula of numbers, and of elements at the places of a `put`, with the arrays that these are of."""
+    arrays = {s: m for s in formula.free_symbols if (m := form.meanings[s]).shape}
+    if not all(m.op == "take" and m.settings == put.settings[:2] for m in arrays.values()):
+        return None
+    whole = {s: m.args[0] for s, m in arrays.items()}
+    if any(a.shape != put.shape for a in whole.values()):
+        return None
+    return formula.xreplace({s: form.letter(form.first(a)) for s, a in whole.items()})
 
 
 def at_places(form: ElementwiseForm, formula: Formula) -> Formula:

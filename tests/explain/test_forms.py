@@ -112,6 +112,7 @@ SAME = [w[:2] for w in WRITTEN + SYSTEMS] + [
         "sum(cumsum(x)*w)": "xw",
         "mean(A, axis=0)@x": "Ax",
         "log_softmax(z)[1]": "z",
+        "sum(exp(x)*x[[2, 0, 1]] - softmax(x[[2, 0, 1]]))": "x",
         "sum(x/w/k - x*k/2)": "xwk",
         "sum(A*k + x)*mean(x/k)": "Axk",
         "sum(layer_norm(A, 3)*B/k)": "ABk",
