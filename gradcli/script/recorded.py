@@ -132,10 +132,7 @@ class _Maker(Operands, Recorded):
             self.output_of(step, self.functions[step.whole], step.number)
             return
         operands = step.operands or (None,) * len(step.edges)
-        own = [
-            self.nodes[e] if isinstance(e, Step) else self.leaf(e) if isinstance(e, Leaf) else self.fixed(x, step.line)
-            for e, x in zip(step.edges, operands, strict=True)
-        ]
+        own = [self.operand(e, x, step) for e, x in zip(step.edges, operands, strict=True)]
         if isinstance(step, FunctionStep):
             self.functions[step] = use = Use(step, own)
             if len(step.outputs) == 1:
@@ -143,7 +140,17 @@ class _Maker(Operands, Recorded):
             return
         if step.name() == "BackwardHookFunctionBackward":  # the same numbers, where a hook looks on
             self.nodes[step] = own[0]
-            return
+        else:
+            self.operation(step, own)
+
+    def operand(self, edge: Edge | None, x: Any, step: Step) -> Node:
+        """Return the node of what a step reads: of another step's result, of a leaf, or of numbers."""
+        if isinstance(edge, Step):
+            return self.nodes[edge]
+        return self.leaf(edge) if isinstance(edge, Leaf) else self.fixed(x, step.line)
+
+    def operation(self, step: Step, own: list[Node]) -> None:
+        """Make the node of an operation, and let it have its name, unless the same was computed already."""
         recipe = step.recipe
         if any(n.shape != i.shape for n, i in zip(own, recipe.inputs, strict=True)):
             raise InputError("the shape of a leaf was changed in place since it was used")

@@ -39,14 +39,26 @@ def gradcheck(
     for i in wanted:
         if given[i]._a.dtype != np.float64:
             warn("gradcheck of another dtype", i)
+    try:
+        _compare(func, given, wanted, eps, {"atol": atol, "rtol": rtol})
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _compare(func: Callable[..., Any], given: list[Any], wanted: list[int], eps: float, near: dict[str, float]) -> None:
+    """Compare a function's Jacobians by the chosen inputs with differences.
+
+    Errors: `GradcheckError` for the first that is another one.
+    """
     with enable_grad():
         results = leaves(func(*given))
         outputs = [y for y in results if y._a.dtype.kind == "f" and y.requires_grad]
     if not outputs:  # whose differences must be none
         whole = [k for k, y in enumerate(results) if y._a.dtype.kind == "f"]
-        if any(not np.allclose(_numeric(func, given, i, k, eps), 0, atol=atol) for i in wanted for k in whole):
-            if not raise_exception:
-                return False
+        if any(not np.allclose(_numeric(func, given, i, k, eps), 0, atol=near["atol"]) for i in wanted for k in whole):
             raise GradcheckError("Numerical gradient for function expected to be zero")
     xs, told = tuple(given[i] for i in wanted), asking("gradcheck")
     for k, y in enumerate(outputs):
@@ -56,15 +68,12 @@ def gradcheck(
                 found = derivatives(y, xs, False)
         for j, numeric in enumerate(numerics):
             analytic = found[j]._a.reshape(y.numel(), -1).T
-            if not np.allclose(numeric, analytic, rtol, atol, equal_nan=True):
-                if not raise_exception:
-                    return False
+            if not np.allclose(numeric, analytic, **near, equal_nan=True):
                 where = f"Jacobian mismatch for output {k} with respect to input {j}"
                 raise GradcheckError(f"{where},\nnumerical:{of_array(numeric)}\nanalytical:{of_array(analytic)}\n")
     for _again in range(2 if len(outputs) == 1 else 2 + len(outputs)):
         with told:
             grad(outputs, xs, list(map(zeros_like, outputs)), retain_graph=True, allow_unused=True)
-    return True
 
 
 def _numeric(func: Callable[..., Any], given: list[Any], i: int, k: int, eps: float) -> Any:

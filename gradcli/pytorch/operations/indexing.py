@@ -36,18 +36,9 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
 
     Its name is empty where there are places.  Beside others, a slice of all makes no view.
     """
-    if isinstance(key, list) and len(key) < 32 and any(isinstance(k, _PARTS) or k is Ellipsis for k in key):
-        warn("sequence of indices")
-        key = tuple(key)
-    keys = list(key) if isinstance(key, tuple) else [key]
-    dots, more = [i for i, k in enumerate(keys) if k is Ellipsis], x.dim() - sum(map(_width, keys))
-    for at in dots[:0:-1]:  # of several, each stands for as many axes: there is none left behind the first
-        del keys[at : at + (not more or at + 1 == len(keys))]
-    for at in dots[:1]:
-        keys[at : at + 1] = [slice(None)] * more
     found: list[Any] = []
     axis, name = 0, "AliasBackward0"
-    for k in keys:
+    for k in _parts(x, key):
         if axis + _width(k) > x.dim():  # an index of more axes than there are
             refuse_if(x.dim() or not isinstance(key, int | slice), "too many indices", x.dim())
             refuse_if(isinstance(key, slice), "slice of a number")
@@ -62,6 +53,20 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
         found += own
         axis += _width(k)
     return tuple(found), name
+
+
+def _parts(x: Tensor, key: Any) -> list[Any]:
+    """Return the parts of an index, with a slice of all for each axis that dots stand for."""
+    if isinstance(key, list) and len(key) < 32 and any(isinstance(k, _PARTS) or k is Ellipsis for k in key):
+        warn("sequence of indices")
+        key = tuple(key)
+    keys = list(key) if isinstance(key, tuple) else [key]
+    dots, more = [i for i, k in enumerate(keys) if k is Ellipsis], x.dim() - sum(map(_width, keys))
+    for at in dots[:0:-1]:  # of several, each stands for as many axes: there is none left behind the first
+        del keys[at : at + (not more or at + 1 == len(keys))]
+    for at in dots[:1]:
+        keys[at : at + 1] = [slice(None)] * more
+    return keys
 
 
 def flag(key: Any) -> bool | None:

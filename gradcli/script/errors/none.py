@@ -65,16 +65,8 @@ def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
         by = f" at {at.where(line)}" if line else ""
         reason += f"{at.code(x._reached)} reached {known}, and it was set to None since{by}."
         return Answer(reason, "look at it before that", updates.moved(text.on(line), at.line) or asked)
-    uncalled = [s.value for s in parts(text.tree, ast.Expr) if getattr(s.value, "attr", "") == "backward"]
-    if swept is None and uncalled:
-        changes = text.on(uncalled[0].lineno).edited(edits.behind(uncalled[0], "()"))
-        return Answer(
-            f"{reason}{at.code(uncalled[0].lineno)} names the method, and does not call it.", "call it", changes
-        )
     if swept is None:
-        below = [c.lineno for c in parts(text.tree, ast.Call) if called(c) == "backward" and c.lineno > at.line]
-        changes = _asked_first(at, name) or updates.moved(text, min(below, default=0))
-        return Answer(reason + "no backward has run yet.", "ask first, or look at it behind the backward", changes)
+        return _before_any(at, name, reason)
     threads = Threads(at.text_at(swept))
     cut = next((c for c in threads.cuts() if c.leads_to(x)), None)
     if cut is not None:
@@ -83,6 +75,19 @@ def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
         return Answer(reason, told.mend, told.changes)
     reason += f"what {at.code(swept)} went back from was computed without {known}."
     return Answer(reason, f"use {name} in the loss, or leave it out here", asked)
+
+
+def _before_any(at: Failure, name: str, reason: str) -> Answer:
+    """Return what is said where no backward has run."""
+    text = at.text
+    uncalled = [s.value for s in parts(text.tree, ast.Expr) if getattr(s.value, "attr", "") == "backward"]
+    if uncalled:
+        changes = text.on(uncalled[0].lineno).edited(edits.behind(uncalled[0], "()"))
+        reason += f"{at.code(uncalled[0].lineno)} names the method, and does not call it."
+        return Answer(reason, "call it", changes)
+    below = [c.lineno for c in parts(text.tree, ast.Call) if called(c) == "backward" and c.lineno > at.line]
+    changes = _asked_first(at, name) or updates.moved(text, min(below, default=0))
+    return Answer(reason + "no backward has run yet.", "ask first, or look at it behind the backward", changes)
 
 
 def _emptied(text: Text) -> int:
