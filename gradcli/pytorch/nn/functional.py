@@ -37,6 +37,11 @@ from gradcli.vocabulary import FUNCTIONS
 
 def _activated(name: str, made: Any, input: Tensor, *, inplace: bool = False, **more: Any) -> Tensor:
     refuse_if(name == "relu" and input._a.dtype == bool, "relu of booleans")
+    crossed = name == "hardtanh" and more.get("min_val", -1) > more.get("max_val", 1)
+    refuse_if(crossed and not inplace, "bounds of hardtanh")
+    if name == "softshrink" and input._a.dtype.kind == "f":
+        most, lambd = float(np.finfo(input._a.dtype).max), more.get("lambd", 0.5)
+        refuse_if(not 0 <= lambd <= most, "reach of softshrink", f"{most:g}", input.dtype.word, f"{lambd:g}")
     return change(input, lambda x: numbered(made(x, **more)), f"{name}_") if inplace else made(input, **more)
 
 

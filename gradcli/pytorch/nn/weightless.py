@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any
 
 from gradcli.graph.node import Node
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn.layers import _Layer
 from gradcli.pytorch.nn.losses import reduction_of
@@ -34,6 +35,12 @@ class _Pad(_Layer):
 
     def forward(self, input: Any) -> Any:
         return F.pad(input, self.padding, self.mode, getattr(self, "value", None))
+
+
+class _Hardtanh(_Layer):
+    def _build(self) -> None:
+        bounds = self.max_val, self.min_val
+        refuse_if(bounds[0] <= bounds[1], "bounds of a Hardtanh", *bounds)
 
 
 class _Loss(_Layer):
@@ -72,6 +79,7 @@ def __getattr__(name: str) -> type:
         raise AttributeError(name)
     known = _settings(row.calls[0]) if row.takes is None else parameters(row.takes)
     base = {"loss": _Loss, "padding": _Pad}.get(row.home, _Pool if "stride" in known else _Layer)
+    base = _Hardtanh if name == "Hardtanh" else base
     made: Any = type(name, (base,), {"__doc__": f"`torch.nn.{name}`."})
     made.takes = known
     made.calls = (row.calls[0], *(k for k in known if k not in ("size_average", "reduce")))

@@ -187,6 +187,25 @@ print(F.mse_loss(torch.ones(3, 1), torch.zeros(3)))
 F.cross_entropy(torch.ones(2, 3), torch.tensor([0.0, 1.0]))
 # --- bce of other shapes
 F.binary_cross_entropy_with_logits(torch.ones(2, 1), torch.ones(2))
+# --- bounds of activations
+def told(make):
+    try:
+        print(make())
+    except (RuntimeError, ValueError, AssertionError) as error:
+        print(type(error).__name__, error)
+
+
+x = torch.tensor([-2.0, 0.1, 1.5])
+for low, high in ((2.0, 1.0), (1.0, 1.0)):
+    told(lambda: F.hardtanh(x, low, high))
+    told(lambda: F.hardtanh_(x.clone(), low, high))
+    told(lambda: nn.Hardtanh(low, high))
+for lambd in (-1.0, 0.0, 1e39, -0.123456789, float("nan")):
+    told(lambda: F.softshrink(x, lambd))
+    told(lambda: F.softshrink(x.double(), lambd))
+    told(lambda: nn.Softshrink(lambd)(x))
+told(lambda: F.hardshrink(x, -1.0))
+told(lambda: F.hardtanh(x, 5.0))
 # --- zero_ of None
 x = torch.ones(2, requires_grad=True)
 x.grad.zero_()
