@@ -232,16 +232,12 @@ def vmap(
         missing_if(not sizes[0], "vmap over an axis of no elements")
         found: list[Any] = []
         random = DEFAULT.get_state()
+        inside: Any = {"maps": Mode.maps + 1, "transforms": Mode.transforms + 1, "randomness": randomness}
         for i in range(sizes[0]):
             own = filled(args, (p if d is None else p[i] for p, d in zip(parts, dims, strict=True)))
             if randomness == "same":
                 DEFAULT.set_state(random)
-            with _Switch(
-                mapped=Mode.mapped or i + 1 < sizes[0],
-                maps=Mode.maps + 1,
-                randomness=randomness,
-                transforms=Mode.transforms + 1,
-            ):
+            with _Switch(mapped=Mode.mapped or i + 1 < sizes[0], **inside):
                 found.append(func(*own, **kwargs))
             for y in leaves(found[-1]):
                 refuse_if(not isinstance(y, Tensor), "no tensor of a map", name, type(y))

@@ -48,7 +48,7 @@ def variable(x: Tensor, name: str = "", outside: bool = True) -> Any:
 def variables(func: Callable[..., Any], inputs: Any, outside: bool = True) -> tuple[Tensor, ...]:
     """Return a function's inputs as tensors to differentiate by, under the names that it has for them."""
     names = chain(parameters_of(func), repeat(""))
-    return tuple(variable(x, name, outside) for x, name in zip(leaves(inputs), names, strict=False))
+    return tuple(map(variable, leaves(inputs), names, repeat(outside)))
 
 
 def _variables(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Tensor, ...]:

@@ -39,8 +39,7 @@ class _Pad(_Layer):
 
 class _Hardtanh(_Layer):
     def _build(self) -> None:
-        bounds = self.max_val, self.min_val
-        refuse_if(bounds[0] <= bounds[1], "bounds of a Hardtanh", *bounds)
+        refuse_if(self.max_val <= self.min_val, "bounds of a Hardtanh", self.max_val, self.min_val)
 
 
 class _Loss(_Layer):
