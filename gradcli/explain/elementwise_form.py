@@ -103,7 +103,7 @@ class ElementwiseForm:
         else:
             same = replace(node, args=tuple(self.plain[a] for a in node.args))
             as_usual = found in self.meanings or node.op in USUAL or node.args[0].op == "sech"
-            self.plain[node] = self.node(found) if as_usual else same
+            self.plain[node] = spread(self.node(found), node.shape) if as_usual else same
         self.formulas[node] = found
 
     def letter(self, node: Node) -> Formula:
@@ -159,7 +159,7 @@ class ElementwiseForm:
         if length(formula) > 2 * READABLE:
             return plain
         found = self.written(formula, like)
-        return found if self._size(found) < self._size(plain) else plain
+        return found if self._size(found) <= self._size(plain) else plain
 
     def written(self, formula: Formula, like: Node) -> Node:
         """Return the shortest form of a formula, in the shape of a node."""

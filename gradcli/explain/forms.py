@@ -12,7 +12,8 @@ import numpy as np
 
 from gradcli.explain.matrix_form import matrix_form
 from gradcli.explain.results import Array, BackwardResult, Named
-from gradcli.explain.sections import Math, quantity
+from gradcli.explain.sections import Computed, Math, quantity
+from gradcli.graph.construct import spread
 from gradcli.graph.graph import scheduled
 from gradcli.graph.names import bar
 from gradcli.graph.node import Exact, Node
@@ -104,7 +105,10 @@ class _Writer:
         others = {n: {k: v for k, v in self.all_names.items() if k is not n} for n in self.bars}
         return Forms(
             {name: quantity(form, self.all_names) for name, form in shown.items()},
-            {self.bars[n]: quantity(form, others[n]) for n, form in self.adjoints(shown.values()).items()},
+            {
+                self.bars[n]: Computed(form, others[n], implicit=True, whole=True)
+                for n, form in self.adjoints(shown.values()).items()
+            },
         )
 
     def picks(self, form: Node) -> bool:
@@ -150,7 +154,7 @@ class _Writer:
         """Return the form of an adjoint that has a name, in terms of others."""
         others = {n: name for n, name in self.all_names.items() if n is not adjoint}
         later = matrix_form(self.elementwise(True).definition(adjoint) if self.algebra else adjoint, others, self.known)
-        return min(self.form(adjoint), later, key=partial(written_size, names=others))
+        return spread(min(self.form(adjoint), later, key=partial(written_size, names=others)), adjoint.shape)
 
     def adjoints(self, wanted: Iterable[Node]) -> dict[Node, Node]:
         """Return the forms of the adjoints that others mention, each in terms of those of later nodes."""
@@ -165,7 +169,7 @@ class _Writer:
                     pending.append(found[node])
                 else:
                     pending += node.args
-        return {n: found[n] for n in reversed(list(self.bars)) if n in found}
+        return {n: found[n] for n in scheduled(found) if n in found}
 
 
 def _is_readable(node: Node, names: Mapping[Node, str]) -> bool:

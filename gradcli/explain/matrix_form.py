@@ -11,14 +11,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 
-from gradcli.graph.construct import spread
+from gradcli.graph.construct import reshape, spread
 from gradcli.graph.graph import scheduled
-from gradcli.graph.node import Exact, Node, const, fold
+from gradcli.graph.node import Exact, Node, const, fold, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import broadcast_shapes
+from gradcli.graph.substitute import substituted
 
 _SPREADING = ("broadcast", "reshape", "transpose", "index", "diagonal")  # of what is the same everywhere
-_LINEAR = ("sum", "transpose", "broadcast", "reshape", "index", "put", "diagonal", "trace", "cumsum")
+_LINEAR = ("sum", "transpose", "broadcast", "reshape", "index", "put", "diagonal", "from_diagonal", "trace", "cumsum")
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,13 @@ def matrix_form(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exac
     6
     """
     known = known or {}
+    letters = {n: leaf(n.shape) for n in named if n.args}  # into which no rule looks
     terms = {n: Term(number) for n, number in known.items()}
     for n in scheduled([node], [*named, *known]):
         if n not in terms:
-            terms[n] = Term(1, body=n) if n in named else _read(n, [terms[a] for a in n.args])
-    return _written(terms[node], node)
+            terms[n] = Term(1, body=letters.get(n, n)) if n in named else _read(n, [terms[a] for a in n.args])
+    (found,) = substituted([_written(terms[node], node)], {letter: n for n, letter in letters.items()})
+    return found
 
 
 def _read(node: Node, args: list[Term]) -> Term:
@@ -80,10 +83,11 @@ def _read(node: Node, args: list[Term]) -> Term:
         first = args[0].scalar()
         if node.op == "sum" and first.body is None and first.scalars + first.divisors and node.size:
             return first.times(Term(node.args[0].size // node.size))
+        if node.op == "from_diagonal" and first.body is None:
+            return replace(first, body=replace(node, args=(const(1, node.args[0].shape),)))
         args = [_whole(a, own) for a, own in zip(args, node.args, strict=True)]
     if node.op in _LINEAR and args[0].body is not None:
-        body = args[0].body
-        return replace(args[0], body=_transposed(body, node) if node.op == "transpose" else replace(node, args=(body,)))
+        return replace(args[0], body=_of_linear(node, args[0].body))
     rule = _RULES.get(node.op)
     found = rule(node, *args) if rule is not None else None
     if found:
@@ -120,9 +124,18 @@ def _written(term: Term, like: Node) -> Node:
     return product if term.number >= 0 else Node("neg", (product,), product.shape)
 
 
+def _of_linear(node: Node, body: Node) -> Node:
+    """Return a linear operation of another argument; what moves elements twice moves them once."""
+    if node.op == "transpose":
+        return _transposed(body, node)
+    if node.op == "reshape":
+        return reshape(body.args[0] if body.op == "reshape" else body, node.shape)
+    return replace(node, args=(body,))
+
+
 def _transposed(body: Node, node: Node) -> Node:
     """Return a matrix's transpose: of a product the product of the transposes, of a transpose what it was."""
-    if len(body.shape) < 2:
+    if len(body.shape) < 2 or _is_identity(body):
         return body
     plain = node.settings == ((1, 0),)
     if plain and body.op == "transpose" and body.settings == node.settings:

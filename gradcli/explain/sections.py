@@ -62,13 +62,14 @@ class Value:
 class Computed:
     """What a node computes in terms of named nodes; `written` is how the user wrote it, if that is to be shown.
 
-    `implicit` leaves out what broadcasting does by itself.
+    `implicit` leaves out what broadcasting does by itself, but at the end where the `whole` array is to be told.
     """
 
     node: Node
     names: Mapping[Node, str]
     written: str = ""
     implicit: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)

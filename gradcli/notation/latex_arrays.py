@@ -238,6 +238,8 @@ def _cross(w: LatexNodeWriter, node: Node) -> Written:
 
 def _from_diagonal(w: LatexNodeWriter, node: Node) -> Written:
     shape = [times(node.shape)] if len(set(node.shape)) > 1 else []
+    if node.args[0].value == 1 and not shape:
+        return Written(f"I_{{{node.shape[0]}}}")
     return applied(r"\operatorname{diag}", w.arguments(node), *shape)
 
 

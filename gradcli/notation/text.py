@@ -286,6 +286,8 @@ def _from_diagonal(w: Writer, node: Node) -> Written:
     x, shape = w.name(node.args[0]), node.shape
     if len(shape) > 2:
         return Written(f"from_diagonal({x}, {shape})")
+    if node.args[0].value == 1:
+        return Written(f"eye({shape[0]})" if shape[0] == shape[1] else f"eye{shape}")
     if shape[0] == shape[1]:
         return Written(f"diag({x})")
     return Written(f"pad(diag({x}), {padding((range(min(shape)),) * 2, shape)})")

@@ -56,9 +56,9 @@ class Writer:
         """Return a node's name, or what stands for it."""
         return self.known(node) or self.expression(node)
 
-    def expression(self, node: Node) -> str:
-        """Return what a node computes, in terms of named nodes."""
-        return self.written(node).text
+    def expression(self, node: Node, whole: bool = False) -> str:
+        """Return what a node computes, in terms of named nodes; `whole` writes how the array at the end is filled."""
+        return self.written(self._spread(node) if whole else node).text
 
     def written(self, node: Node) -> Written:
         """Return what a node computes, and how tightly that binds."""

@@ -100,8 +100,8 @@ class LatexWriter(TextWriter):
             case Partial(of, by, order):
                 power = "" if order == 1 else f"^{{{order}}}"
                 return rf"\frac{{\partial{power} {self._several(of)}}}{{\partial {self._several(by)}{power}}}"
-            case Computed(node, names, implicit=implicit):
-                return LatexNotation(names, implicit=implicit, latex=self.names).expression(node)
+            case Computed(node, names, implicit=implicit, whole=whole):
+                return LatexNotation(names, implicit=implicit, latex=self.names).expression(node, whole)
             case Formula(_, formula):
                 return self.write(formula)
             case Added(to, what):

@@ -61,8 +61,8 @@ class TextWriter:
                 return f"∂{of}/∂{by}" if order == 1 else f"∂{order}{of}/∂{by}{order}"
             case Value(array, given):
                 return self.array(np.asarray(array) if given else unsigned(np.asarray(array)))
-            case Computed(node, names, written, implicit):
-                return written or Notation(names, implicit=implicit).expression(node)
+            case Computed(node, names, written, implicit, whole):
+                return written or Notation(names, implicit=implicit).expression(node, whole)
             case Formula(text):
                 return text
             case Added(to, what):

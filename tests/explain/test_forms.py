@@ -7,6 +7,8 @@ import re
 import numpy as np
 import pytest
 from conftest import each
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse
@@ -35,6 +37,10 @@ WRITTEN = [
     ("x@w", "x", "w"),
     ("trace(A@B)", "A", "B.T"),
     ("trace(A.T@B)", "A", "B"),
+    ("2*k*trace(A)", "A", "2*k*eye(3)"),
+    ("sum(diag(A)**2)", "A", "2*diag(diag(A))"),
+    ("trace(X[:2])", "X", "pad(eye(2, 3), (0, 0, 0, 3))"),
+    ("sum(k*log_softmax(x))", "x", "k - 3*k*softmax(x)"),
     ("log(det(A))", "A", "cofactors(A)/det(A)"),
     ("a@inv(A)@b", "b", "inv(A).T @ a"),
     ("sum(softmax(z)*b)", "z", "softmax(z)*(b - sum(b*softmax(z)))"),
@@ -161,12 +167,57 @@ def test_it_is_written_as_in_a_textbook(text, leaf, expected):
 
 @each(("text", "leaf"), SAME)
 def test_it_is_worth_the_gradient(text, leaf):
-    swept, plain, form = gradient(text, leaf)
+    check_worth(*gradient(text, leaf))
+
+
+def check_worth(swept, plain, form):
     random = np.random.default_rng(1)
     at = {name: random.uniform(0.5, 2, (*n.shape, 1)) for name, n in swept.graph.inputs.items()}
     at["y.v"] = np.ones(1)
     found = evaluate(Graph.of(swept.graph.inputs, {"plain": plain, "form": form}, swept.graph.nodes), at)
     assert_allclose(np.broadcast_to(found["form"], found["plain"].shape), found["plain"], rtol=1e-12, atol=1e-14)
+
+
+def built(form, *parts):
+    return st.builds(form.format, *parts)
+
+
+VECTORS = st.deferred(
+    lambda: (
+        st.sampled_from(["x", "w", "A[1]", "A[:, 0]", "x[[0, 0, 2]]"])
+        | built("({} {} {})", VECTORS, st.sampled_from("+-*/"), VECTORS)
+        | built("({}*{})", SCALARS, VECTORS)
+        | built("{}({})", st.sampled_from(["sin", "tanh", "relu", "softmax", "log_softmax"]), VECTORS)
+        | built("{}({}, axis=0)", st.sampled_from(["sum", "mean"]), MATRICES)
+        | built("({} @ {})", MATRICES, VECTORS)
+        | built("diag({})", MATRICES)
+    )
+)
+MATRICES = st.deferred(
+    lambda: (
+        st.sampled_from(["A", "B", "A.T"])
+        | built("({} {} {})", MATRICES, st.sampled_from("+-*"), MATRICES | VECTORS)
+        | built("({} @ {}.T)", MATRICES, MATRICES)
+        | built("outer({}, {})", VECTORS, VECTORS)
+        | built("softmax({}, axis=1)", MATRICES)
+    )
+)
+SCALARS = st.deferred(
+    lambda: (
+        st.sampled_from(["k", "x[0]", "A[0, 1]"])
+        | built("{}({})", st.sampled_from(["sum", "mean", "norm", "logsumexp"]), VECTORS | MATRICES)
+        | built("({})[1]", VECTORS)
+        | built("({} @ {})", VECTORS, VECTORS)
+        | built("trace({})", MATRICES)
+    )
+)
+
+
+@settings(max_examples=40)
+@given(SCALARS.filter(lambda text: len(text) < 200), st.data())
+def test_that_of_any_system_is_worth_the_gradient(text, data):
+    inputs = sorted(set(re.findall(r"\b[xwkAB]\b", text)))
+    check_worth(*gradient(text, data.draw(st.sampled_from(inputs))))
 
 
 @each(("text", "leaf"), SAME)
@@ -204,6 +255,20 @@ def test_a_network_has_its_adjoints(cli):
         "W2.grad = h.T @ z̄",
         "b2.grad = sum(z̄, axis=0)",
     ]
+
+
+def test_an_adjoint_is_told_in_its_whole_shape(cli):
+    system = ("h = k + B @ A", "y = sum(a[:2] @ (B - mean(h, axis=1, keepdims=True))**2)")
+    out = cli.done("backward", *system, "--shape", "A=3x3,B=2x3,a=3", "--wrt", "k,A", "--only", "grad").out
+    assert "h̄ = expand(-2/3*sum(" in out
+    assert "\nk.grad = sum(h̄)\n" in out
+
+
+def test_an_adjoint_stands_before_those_that_it_is_in(cli):
+    system = ("h = diag(A) + A[:,1]", "z = k**2 + softmax(A[0])", "y = (w @ (h - z))/(softplus(k)/x[0])")
+    at = ("--at", "A=[[1,2,3],[2,3,4],[2,1,1]],k=2,w=[1,2,3],x=[2,1]")
+    lines = cli.done("backward", *system, *at, "--only", "grad").out.splitlines()
+    assert lines[2:4] == ["h̄ = x[0]*w/softplus(k)", "z̄ = -h̄"]
 
 
 @pytest.mark.parametrize(("v", "form"), [("ones", "2*x"), ("3,3,3", "6*x"), ("0.5,0.5,0.5", "x"), ("1,2,3", "2*v*x")])
