@@ -197,7 +197,7 @@ class Call:
         x._reached = self.line
         self.leaves.append((x, kept, g, x._grad))
         for hook in list(leaf._dones or ()):
-            if (found := hook(x)) is not None:
+            if (found := hook(x)) is not None and found is not x:
                 _check_returned(hook, g, found)
                 raise refusal("value of a hook behind the gradient")
         for hook in list(leaf._posts or ()):

@@ -108,7 +108,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     own = filled(primals, iter(xs))
     y, aux = _with_aux(_applied(func, own, {}), has_aux, "vjp(f, *primals)")
 
-    def pull(*v: Any) -> tuple[Any, ...]:
+    def pull(v: Any, *_: Any) -> tuple[Any, ...]:
+        refuse_if(_structure(v) != _structure(y), "structure of v", _structure(v), _structure(y))
         flowing = [(o, w) for o, w in zip(leaves(y), leaves(v), strict=True) if o.requires_grad]
         with enable_grad(), asking("vjp"):
             grads: Iterable[Any] = map(zeros_like, xs)
@@ -120,10 +121,22 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (_cut(y, xs), pull, _cut(aux, xs)) if has_aux else (_cut(y, xs), pull)
 
 
+def _structure(tree: Any) -> str:
+    """Return how lists, tuples and dicts stand in each other, with a star for all else."""
+    return repr(filled(tree, iter(lambda: _STAR, None)))
+
+
+_STAR = type("Star", (), {"__repr__": lambda self: "*"})()
+
+
 def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False) -> Any:
+    what = "jvp(f, primals, tangents)"
+    refuse_if(not isinstance(primals, tuple), "primals that are no tuple", what)
     with enable_grad():
         xs = variables(func, primals)
-        y, aux = _with_aux(_applied(func, filled(tuple(primals), iter(xs)), {}), has_aux, "jvp(f, primals, tangents)")
+        for x, v in zip(xs, leaves(tangents), strict=False):
+            refuse_if(x.shape != v.shape, "size of a tangent", list(x.shape), list(v.shape))
+        y, aux = _with_aux(_applied(func, filled(primals, iter(xs)), {}), has_aux, what)
         own = leaves(y)
         found = filled(y, (o[...] for o in own)), filled(y, (pushed(o, xs, leaves(tangents)) for o in own))
     return _cut((*found, aux) if has_aux else found, xs)

@@ -2,43 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from gradcli.pytorch.calls import Number
 from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.tensor import Tensor, of_array
 
 __all__ = ["assert_close"]
-_PLACE = "\n\nThe failure occurred for item "
 _TOLERANCES = {"float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
 
 
 def assert_close(
-    actual: Any, expected: Any, *, equal_nan: bool = False, check_dtype: bool = True, **tolerances: float | None
-) -> None:
-    """Raise unless two tensors, numbers, or lists of them, are close; `rtol` and `atol` say how close.
+    actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None, atol: float | None = None,
+    equal_nan: bool = False, check_dtype: bool = True, check_stride: bool = False,
+    msg: str | Callable[[str], str] | None = None, **_: bool,
+) -> None:  # fmt: skip
+    """Raise unless two tensors, numbers, or lists and dicts of them, are close; `rtol` and `atol` say how close.
 
-    Errors: `AssertionError` with the number of elements that differ, and the largest differences.
+    Errors: `AssertionError` with the number of elements that differ, and the largest differences, or with `msg`.
     """
-    if isinstance(actual, list | tuple):
-        for i, (a, b) in enumerate(zip(actual, expected, strict=True)):
-            try:
-                assert_close(a, b, equal_nan=equal_nan, check_dtype=check_dtype, **tolerances)
-            except AssertionError as error:
-                text, _, inner = str(error).partition(_PLACE)
-                raise AssertionError(f"{text}{_PLACE}[{i}]{inner}") from None
-        return
-    actual, expected = (x if isinstance(x, Tensor) else of_array(np.asarray(float(x))) for x in (actual, expected))
-    for name in ("shape", "dtype") if check_dtype else ("shape",):
-        a, b = getattr(actual, name), getattr(expected, name)
-        refuse_if(a != b, "attributes that differ", name, a, b)
-    usual = _TOLERANCES.get(actual.dtype.name, (0.0, 0.0))
-    allowed = [u if (t := tolerances.get(n)) is None else t for n, u in zip(("rtol", "atol"), usual, strict=True)]
-    a, b = (x._a[..., 0] if x.is_floating_point() else x._a[..., 0].astype(int) for x in (actual, expected))
-    close = np.isclose(a, b, allowed[0], allowed[1], equal_nan)
+    pairs = list(_pairs(actual, expected, allow_subclasses))
+    same = ("shape", *["dtype"] * check_dtype, *["stride()"] * check_stride)
+    for a, b, place in pairs:
+        is_one = (rtol is None) != (atol is None) and not isinstance(a, bool)
+        refuse_if(is_one, "one tolerance", "rtol" if rtol is None else "atol", place)
+        try:
+            _compare(a, b, same, None if rtol is None else (rtol, atol), equal_nan)
+        except AssertionError as error:
+            text = f"{error}{place}"
+            raise AssertionError((msg(text) if callable(msg) else msg) or text) from None
+
+
+def _pairs(a: Any, b: Any, allow_subclasses: bool, *path: Any) -> Iterator[tuple[Any, Any, str]]:
+    """Find what is to be compared in lists and dicts, and where it stands."""
+    place = f"\n\nThe failure occurred for item {''.join(f'[{key!r}]' for key in path)}" if path else ""
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        refuse_if(len(a) != len(b), "lengths that differ", len(a), len(b), place)
+        a, b = dict(enumerate(a)), dict(enumerate(b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        absent, more = ([k for k in x if k not in y] for x, y in ((b, a), (a, b)))
+        refuse_if(absent or more, "keys that differ", absent, more, place)
+        for key in a:
+            yield from _pairs(a[key], b[key], allow_subclasses, *path, key)
+    elif a is not b or a is not None:
+        kinds = type(a), type(b)
+        related = kinds[0] is kinds[1] or (allow_subclasses and (isinstance(a, kinds[1]) or isinstance(b, kinds[0])))
+        are_numbers = isinstance(a, Number) and isinstance(b, Number)
+        is_pair = are_numbers or (related and isinstance(a, Tensor | np.ndarray))
+        refuse_if(not is_pair, "no such pair", *kinds, place)
+        yield a, b, place
+
+
+def _compare(a: Any, b: Any, same: Sequence[str], near: Any, equal_nan: bool) -> None:
+    """Compare two numbers, or two arrays."""
+    kinds = type(a), type(b)
+    if isinstance(a, Number):
+        refuse_if("dtype" in same and kinds[0] is not kinds[1], "types that differ", *kinds)
+        refuse_if(bool in kinds and a != b, "booleans that differ", a, b)
+        same = ()
+    x, y = (v if isinstance(v, Tensor) else of_array(np.asarray(v)) for v in (a, b))
+    for name in same:
+        own, other = (v.stride() if name == "stride()" else getattr(v, name) for v in (x, y))
+        refuse_if(own != other, "attributes that differ", name, own, other)
+    usual = [_TOLERANCES.get(v.dtype.name, (0.0, 0.0)) for v in (x, y)]
+    rtol, atol = near or map(max, *usual)
+    one, two = (v._a[..., 0] if v.is_floating_point() else v._a[..., 0].astype(int) for v in (x, y))
+    close = np.isclose(one, two, rtol, atol, equal_nan)
     if not close.all():
-        raise AssertionError(_told(a, b, close, *allowed))
+        raise AssertionError(_told(one, two, close, rtol, atol))
 
 
 def _told(a: Any, b: Any, close: Any, *tolerances: float) -> str:

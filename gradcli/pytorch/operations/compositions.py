@@ -102,6 +102,7 @@ def _tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     first, second = dims if not isinstance(dims, int) else (range(-dims, 0), range(dims))
     left, right = list(ascii_letters[: a.dim()]), list(ascii_letters[26 : 26 + b.dim()])
     for i, j in zip(first, second, strict=True):
+        refuse_if(a.shape[i] != b.shape[j], "sizes of a tensordot", a.shape[i], i, b.shape[j], j)
         right[j] = left[i]
     kept = [c for c in left + right if (c in left) != (c in right)]
     return einsum(f"{''.join(left)},{''.join(right)}->{''.join(kept)}", a, b)

@@ -97,9 +97,15 @@ def tensor(
     return found
 
 
-@function("as_tensor", "asarray")
+@function("as_tensor")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return to(data, dtype) if isinstance(data, Tensor) else made(_values(data, dtype), dtype, device=device)
+
+
+@function("asarray")
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
+    found = as_tensor(obj, dtype, device)
+    return found.clone() if copy else found  # type: ignore[attr-defined,no-any-return]
 
 
 @function("from_numpy")

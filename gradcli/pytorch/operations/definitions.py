@@ -47,7 +47,7 @@ ELEMENTWISE: dict[str, Build] = {
     "clip": lambda input, min=None, max=None: _clamped(input, min, max),
     "clamp_min": lambda input, min: where(_lt(input, min), min, input),
     "clamp_max": lambda input, max: where(_gt(input, max), max, input),
-    "copysign": lambda input, other: where(equal(_lt(input, _ZERO), _lt(other, _ZERO)), input, -input),
+    "copysign": lambda input, other: where(_is_negative(other), -call("abs", input), call("abs", input)),
     "deg2rad": lambda input: input / _DEGREES,
     "rad2deg": lambda input: input * _DEGREES,
     "exp2": lambda input: call("pow", _TWO, input),
@@ -84,6 +84,10 @@ ELEMENTWISE: dict[str, Build] = {
     "threshold": lambda input, threshold, value: where(_le(input, threshold), value, input),
     "xlogy": lambda input, other: _xlogy(input, other),
 }
+
+
+def _is_negative(x: Node) -> Node:
+    return compare("or", _lt(x, _ZERO), _lt(_ONE / x, _ZERO))  # as -0 is
 
 
 def _clamped(x: Node, low: Node | None, high: Node | None) -> Node:

@@ -205,3 +205,49 @@ print(pull(torch.tensor(1.)))
 for f in (lambda: grad(torch.sin, has_aux=True)(x), lambda: vjp(torch.sin, x, has_aux=True), lambda: jvp(torch.sin, (x,), (x,), has_aux=True), lambda: jacrev(torch.sin, has_aux=True)(x), lambda: jacfwd(torch.sin, has_aux=True)(x)):
     try: f()
     except RuntimeError as e: print(e)
+# --- what is asserted to be close in lists and dicts, and what cannot be
+import numpy as np
+p = nn.Parameter(torch.ones(2))
+pairs = [
+    (p, p.data), (torch.ones(2), [1., 1.]), (1, 1.0), (1, 2), (True, False), ([p], [p.data]), ([1], [1, 2]), ("a", "a"),
+    ({"a": 1}, {"a": 2.}), ({"a": 1, "b": 2}, {"a": 1, "c": 3}), (None, None), (1, torch.tensor(1)), (1., 2.),
+    (np.ones(2), np.zeros(2)), (np.ones(2), torch.ones(2)), (torch.ones(2, 3).t(), torch.ones(3, 2)),
+    ([torch.ones(2)], [torch.ones(3)]),
+]
+how = [
+    {}, {"allow_subclasses": False}, {"check_dtype": False}, {"check_stride": True}, {"rtol": 0.1},
+    {"rtol": 0., "atol": 1.5}, {"msg": "far"}, {"msg": lambda text: "well: " + text},
+]
+for settings in how:
+    for a, b in pairs:
+        try:
+            torch.testing.assert_close(a, b, **settings)
+            print("close")
+        except Exception as error:
+            print(type(error).__name__, error)
+# --- v and tangents that do not fit in func
+from torch.func import vjp, jvp
+x = torch.tensor([1., 2.])
+calls = [
+    lambda: vjp(lambda x: {"a": x.sin(), "b": x.cos()}, x)[1](x), lambda: vjp(lambda x: (x, x), x)[1](x),
+    lambda: vjp(lambda x: [x, (x, x)], x)[1]((x, x)), lambda: vjp(lambda x: x, x)[1]((x,)),
+    lambda: vjp(lambda x: {"a": [x]}, x)[1]({"b": x}), lambda: vjp(lambda x: {"a": [x]}, x)[1]({"a": [x]}),
+    lambda: jvp(lambda x: x, x, x), lambda: jvp(lambda x: x, (x,), (torch.ones(3),)),
+]
+for call in calls:
+    try:
+        print(call())
+    except Exception as error:
+        print(type(error).__name__, error)
+# --- signs of 0, axes that do not meet, what asarray copies
+x = torch.tensor([1., -2., 0., -0.], requires_grad=True)
+y = torch.copysign(x, torch.tensor([-1., 2., -3., 1.]))
+y.sum().backward()
+print(y, x.grad, torch.copysign(torch.tensor([1, 2]), -0.0), torch.copysign(y.detach(), torch.tensor(float("-inf"))))
+for dims in (1, 2, ([0], [1]), ([0, 1], [1, 0])):
+    try:
+        print(torch.tensordot(torch.ones(3, 4, 5), torch.ones(4, 3, 2), dims).shape)
+    except RuntimeError as error:
+        print(error)
+a = torch.ones(3)
+print(*[torch.asarray(a, copy=copy).data_ptr() == a.data_ptr() for copy in (None, True, False)], torch.asarray([1, 2]))
