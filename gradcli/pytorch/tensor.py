@@ -274,6 +274,11 @@ class Tensor(metaclass=_Methods):
     def __contains__(self, element: Any) -> bool:
         return bool((self == element).any().item())
 
+    def __copy__(self) -> Tensor:
+        found: Tensor = alias(self, type(self))
+        found._requires = self.requires_grad
+        return found
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         refuse_if(self._step is not None, "copy of a result")
         if id(self) in memo:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
@@ -24,9 +24,13 @@ class _Listed(Module):
         return self
 
     def extend(self, values: Any) -> Any:
-        for value in values:
+        is_list = isinstance(values, Iterable)
+        refuse_if(not is_list, "no modules to extend by", type(self).__name__, type(values).__name__)
+        for value in list(values):
             self.append(value)
         return self
+
+    __iadd__ = extend
 
     def insert(self, index: int, value: Any) -> Any:
         own = list(self)
@@ -58,6 +62,15 @@ class _Listed(Module):
     def __setitem__(self, key: int, value: Any) -> None:
         own = self.__dict__[self.kind]
         own[list(own)[key]] = value
+
+    def __delitem__(self, key: Any) -> None:
+        refuse_if(isinstance(key, int) and not -len(self) <= key < len(self), "place in a list", key)
+        own = list(self)
+        del own[key]
+        self._become(own)
+
+    def __add__(self, other: Any) -> Any:
+        return type(self)([*self, *other])
 
 
 class ModuleList(_Listed):

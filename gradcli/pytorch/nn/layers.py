@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import chosen, default_dtype
-from gradcli.pytorch.messages import missing_if, refuse_if
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter
@@ -54,8 +54,13 @@ class _Layer(Module):
 
     def _affine(self, shape: Sequence[int], weight: bool, bias: bool) -> None:
         """Have a factor of 1 for each number, and a summand of 0."""
-        self.register_parameter("weight", init.ones_(self._empty(*shape)) if weight else None)
-        self.register_parameter("bias", self._empty(*shape) if bias else None)
+        self._register("weight", init.ones_(self._empty(*shape)) if weight else None)
+        self._register("bias", self._empty(*shape) if bias else None)
+
+    def _register(self, name: str, param: Tensor | None) -> None:
+        """Have a parameter in the place of the setting that says whether there is one."""
+        self.__dict__.pop(name, None)
+        self.register_parameter(name, param)
 
     def forward(self, *given: Any, **more: Any) -> Any:
         function, *names = self.calls
@@ -110,7 +115,7 @@ class _Linear(_Layer):
 
     def _weights(self, outputs: int, *shape: int) -> None:
         self.weight = self._empty(*shape)
-        self.register_parameter("bias", self._empty(outputs) if self.bias else None)
+        self._register("bias", self._empty(outputs) if self.bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -256,7 +261,7 @@ class Dropout2d(_Dropout):
 class _Recurrent(_Layer):
     """Weights and biases of recurrences `h ← tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh)`."""
 
-    def _register(self, name: str, inputs: int) -> None:
+    def _share(self, name: str, inputs: int) -> None:
         other = self.nonlinearity not in ("tanh", "relu")
         missing_if(other, f"torch.nn.{type(self).__name__}(nonlinearity={self.nonlinearity!r})")
         bound, own = 1.0 / math.sqrt(self.hidden_size), self.hidden_size
@@ -281,12 +286,16 @@ class RNN(_Recurrent):
         self._names = [[f"_l{k}{end}" for end in ends] for k in range(self.num_layers)]
         for k, names in enumerate(self._names):
             for name in names:
-                self._register(name, self.hidden_size * len(ends) if k else self.input_size)
+                self._share(name, self.hidden_size * len(ends) if k else self.input_size)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         if isinstance(input, PackedSequence):
             return self._packed(input, hx)
         batched = input.dim() == 3
+        refuse_if(input.dim() not in (2, 3), "rank for a recurrence", "RNN", 2, 3, input.dim(), " tensor")
+        if hx is not None and hx.dim() != input.dim():
+            what = "batched 3-D input" if batched else "unbatched 2-D input"
+            raise refusal("rank of a state beside its input", what, input.dim(), hx.dim())
         refuse_if(input.shape[-1] != self.input_size, "features of a recurrence", self.input_size, input.shape[-1])
         x = input if batched else input.unsqueeze(int(not self.batch_first))
         x = x.transpose(0, 1) if self.batch_first else x
@@ -341,8 +350,15 @@ class RNNCell(_Recurrent):
     """One step of a recurrence."""
 
     def _build(self) -> None:
-        self._register("", self.input_size)
+        self._share("", self.input_size)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
+        refuse_if(input.dim() not in (1, 2), "rank for a recurrence", "RNNCell", 1, 2, input.dim(), "")
         own = zeros(*input.shape[:-1], self.hidden_size, dtype=input.dtype) if hx is None else hx
+        refuse_if(own.dim() not in (1, 2), "rank of a state", own.dim())
+        features, size = input.shape[-1], own.shape[min(input.dim(), own.dim()) - 1]
+        refuse_if(features != self.input_size, "features of a cell's input", features, self.input_size)
+        counts = input.shape[:-1], own.shape[: input.dim() - 1]
+        refuse_if(counts[0] != counts[1], "batch of a cell's state", *(n[0] for n in counts if n))
+        refuse_if(size != self.hidden_size, "features of a cell's state", size, self.hidden_size)
         return self._step(self._linear(input, "ih", ""), own, "")

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.pytorch.dtypes import float16, float32, float64
 from gradcli.pytorch.messages import missing, missing_if, refuse_if, told, typename
 from gradcli.pytorch.nn.table import rows
+from gradcli.pytorch.operations.creation import zeros
 from gradcli.pytorch.record import Handle
 from gradcli.pytorch.tensor import Tensor, alias, new
 
@@ -70,8 +71,13 @@ def _converting(dtype: Any) -> Callable[[Any], Any]:
     return lambda self: self.to(dtype)
 
 
+def _word(value: Any) -> str:
+    """Return what PyTorch calls the type of what is to be a part of a module."""
+    return value.type() if isinstance(value, Tensor) else typename(value)
+
+
 # What a module has by name: each kind is a dictionary.
-_KINDS = {"_parameters": "parameters", "_buffers": "buffer", "_modules": "module"}
+_KINDS = {"_parameters": "parameter", "_buffers": "buffer", "_modules": "module"}
 
 
 class Module:
@@ -102,15 +108,17 @@ class Module:
     def __setattr__(self, name: str, value: Any) -> None:
         kind = "_parameters" if isinstance(value, Parameter) else "_modules" if isinstance(value, Module) else ""
         if kind:
-            refuse_if(kind not in self.__dict__, "module before its making", _KINDS[kind])
-            self._forget(name)
-            self.__dict__[kind][name] = value
+            refuse_if(kind not in self.__dict__, "module before its making", f"{_KINDS[kind]}{'s' * (kind[1] == 'p')}")
+            own = self.__dict__[kind]
+            if name not in own:
+                self._forget(name)
+            own[name] = value
         elif holder := self._holder(name):
             if value is not None and holder is not self._buffers:
                 is_module = holder is self._modules
                 what, wanted = ("child module", "Module") if is_module else ("parameter", "Parameter")
-                word = value.type() if isinstance(value, Tensor) else typename(value)
-                raise TypeError(f"cannot assign '{word}' as {what} '{name}' (torch.nn.{wanted} or None expected)")
+                text = f"cannot assign '{_word(value)}' as {what} '{name}' (torch.nn.{wanted} or None expected)"
+                raise TypeError(text)
             holder[name] = value
         else:
             super().__setattr__(name, value)
@@ -136,21 +144,35 @@ class Module:
             super().__delattr__(name)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._parameters, *self._buffers, *self._modules]
+        names = (*super().__dir__(), *self._parameters, *self._buffers, *self._modules)
+        return [n for n in names if not n[0].isdigit()]
 
     def register_parameter(self, name: str, param: Tensor | None) -> None:
-        self._forget(name)
+        self._check_name("_parameters", name)
+        wrong = param is not None and not isinstance(param, Parameter)
+        refuse_if(wrong, "no parameter to register", _word(param), "parameter", name, "torch.nn.Parameter")
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        self._check_name("_buffers", name)
+        wrong = tensor is not None and not isinstance(tensor, Tensor)
+        refuse_if(wrong, "no parameter to register", _word(tensor), "buffer", name, "torch Tensor")
         self._buffers[name] = tensor
         if not persistent:
             self.__dict__["_transient"].append(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
         refuse_if(module is not None and not isinstance(module, Module), "no module", typename(module))
-        refuse_if("." in name, "dot in a name", name)
+        self._check_name("_modules", name)
         self._modules[name] = module
+
+    def _check_name(self, kind: str, name: Any) -> None:
+        """Refuse a name that is none, or is taken by something of another kind."""
+        word = _KINDS[kind]
+        refuse_if(not isinstance(name, str), "name that is no text", word, type(name).__name__)
+        refuse_if("." in name, "dot in a name", word, f", got: {name}" * (word == "module"))
+        refuse_if(not name, "empty name", word)
+        refuse_if(name not in self.__dict__[kind] and hasattr(self, name), "name that is taken", name)
 
     add_module = register_module
 
@@ -277,6 +299,8 @@ class Module:
         forget(self.parameters(), set_to_none)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
+        wanted = zeros(0).to(*args, **kwargs).dtype
+        refuse_if(not wanted.is_floating_point, "dtype of a module", wanted)
         for value in (*self.parameters(), *self.buffers()):
             if value.is_floating_point():
                 value._a = value.detach().to(*args, **kwargs)._a

@@ -41,11 +41,14 @@ def _values(data: Any, wanted: Any = None) -> Array:
 
 def _fitting(numbers: Array, kind: np.dtype[Any]) -> Array:
     """Return numbers in a dtype; those too large for a real one are infinite."""
-    limits = np.iinfo(kind) if kind.kind in "iu" else None
-    too_large = limits and np.isfinite(numbers).all() and ((numbers < limits.min) | (numbers > limits.max)).any()
-    refuse_if(too_large, "number too large", kind.name)
+    if kind.kind in "iu":
+        most = np.iinfo(kind).max
+        wraps = kind.kind == "u" and numbers.dtype.kind != "f"  # what is negative counts from the end
+        least = -most if wraps else np.iinfo(kind).min
+        too_large = np.isfinite(numbers).all() and ((numbers < least) | (numbers > most)).any()
+        refuse_if(too_large, "number too large", kind.name)
     with np.errstate(all="ignore"):
-        return numbers.astype(kind)
+        return numbers.astype(np.int64 if kind.kind == "u" else kind).astype(kind)
 
 
 def _plain(data: Any, kinds: set[Any]) -> Any:

@@ -14,7 +14,7 @@ from gradcli.pytorch.calls import called, moved, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.names import function, method
+from gradcli.pytorch.names import function, method, with_out
 from gradcli.pytorch.operations.indexing import part
 from gradcli.pytorch.operations.views import expand, reshape, shape_of, view
 from gradcli.pytorch.recipes import common_shape
@@ -122,7 +122,6 @@ def _joined(op: str, parts: list[Tensor], at: int, make: Any, whole: list[Tensor
     return apply(op, lambda *n: cast(make([cast(p, dtype) for p in n], at), dtype), parts, (at, dtype))
 
 
-@function("cat", "concat", "concatenate")
 def cat(tensors: Any, dim: int = 0) -> Tensor:
     whole = _checked(tensors, "cat")
     for i, p in enumerate(whole):
@@ -136,13 +135,16 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     return _joined("cat", parts, at, construct.concatenate, whole)
 
 
-@function("stack")
 def stack(tensors: Any, dim: int = 0) -> Tensor:
     parts = _checked(tensors, "stack")
     at = axis_of(dim, parts[0].dim() + 1)
     for i, p in enumerate(parts):
         refuse_if(p.shape != parts[0].shape, "sizes of a stack", list(parts[0].shape), list(p.shape), i)
     return _joined("stack", parts, at, construct.stack, parts)
+
+
+function("cat", "concat", "concatenate")(with_out(cat, "cat"))
+function("stack")(with_out(stack, "stack"))
 
 
 def _raised(x: Tensor, rank: int) -> Tensor:

@@ -144,7 +144,9 @@ _FILLED: dict[str, Callable[..., Any]] = {
     "uniform_": lambda x, g, a=0.0, b=1.0: g.between(a, b, x.numel(), x._a.dtype),
     "normal_": lambda x, g, mean=0.0, std=1.0: _normal(x, g, mean, std),
     "random_": lambda x, g, low=0, high=None: _whole(x, g, low, high),
-    "bernoulli_": lambda x, g, p=0.5: g.uniform(x.numel(), np.float64) < p,
+    "bernoulli_": lambda x, g, p=0.5: (
+        bernoulli(p, generator=g)._a if isinstance(p, Tensor) else g.uniform(x.numel(), np.float64) < p
+    ),
     "exponential_": lambda x, g, lambd=1.0: -1 / lambd * np.log1p(-g.uniform(x.numel(), np.float64)),
 }
 

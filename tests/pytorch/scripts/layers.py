@@ -725,3 +725,50 @@ x, t = torch.tensor([[0.5, 1.0, 2.5]], requires_grad=True), torch.arange(3).view
 for loss in (F.mse_loss, F.l1_loss, F.smooth_l1_loss):
     found = loss(x, t)
     print(found, torch.autograd.grad(found, x)[0])
+# --- names in modules, and what may have them
+def told(f):
+    try: print(f())
+    except Exception as e: print(type(e).__name__, e)
+m = nn.Module()
+m.plain = 5
+m.register_buffer("b", torch.ones(1)); m.p = nn.Parameter(torch.ones(2)); m.l = nn.Linear(1, 1)
+for name in ("plain", "b", "p", "l", "x.y", "", 3, "forward"):
+    told(lambda: m.register_buffer(name, torch.ones(1)))
+    told(lambda: m.register_parameter(name, nn.Parameter(torch.ones(1))))
+    told(lambda: m.add_module(name, nn.ReLU()))
+told(lambda: m.register_buffer("n", 5)); told(lambda: m.register_parameter("n", torch.ones(1))); told(lambda: m.add_module("n", 5)); told(lambda: m.add_module("n", nn.ReLU))
+told(lambda: m.register_parameter("n", nn.Parameter(torch.ones(1)) * 2))
+told(lambda: m.register_parameter("n", None)); told(lambda: m.register_buffer("q", None)); told(lambda: m.add_module("r", None))
+print(list(m._parameters), list(m._buffers), list(m._modules), m)
+n = nn.Module()
+n.a = None; n.a = nn.Parameter(torch.ones(1)); n.b = nn.Parameter(torch.zeros(1)); n.a = None; print([k for k, _ in n.named_parameters()])
+n.a = nn.Parameter(torch.ones(3)); print([k for k, _ in n.named_parameters()])
+n.a = nn.Parameter(torch.ones(4)); print([k for k, _ in n.named_parameters()])
+del n.a; n.a = nn.Parameter(torch.ones(4)); print([k for k, _ in n.named_parameters()])
+n.a2 = nn.Linear(1, 1); n.z = nn.ReLU(); n.a2 = nn.Tanh(); print(n)
+n.z = nn.Parameter(torch.ones(1)) if False else None; print(n); n.z = nn.ReLU(); print(n)
+s = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1), nn.Tanh())
+print([k for k in dir(s) if k.isdigit()])
+del s[-1]; print(s); del s[0:2]; print(s)
+l = nn.ModuleList([nn.ReLU(), nn.Tanh()])
+l += [nn.Linear(1, 2)]; print(l); del l[0]; print(l); del l[0:2]; print(len(l))
+l = nn.ModuleList([nn.ReLU(), nn.Tanh()]) + nn.ModuleList([nn.Sigmoid()]); print(l, l[torch.tensor(1)])
+told(lambda: l.extend(nn.ReLU())); told(lambda: l.append(5)); 
+q = nn.ParameterList([nn.Parameter(torch.ones(1))]); q += [nn.Parameter(torch.ones(2))]; print(q)
+s = nn.Sequential(nn.ReLU()); s += nn.Sequential(nn.Tanh()); print(s); s.append(nn.Sigmoid()); print(s)
+def del_(x, i): del x[i]
+told(lambda: del_(s, 7)); told(lambda: del_(s, -1)); print(s)
+told(lambda: s.pop(0)); told(lambda: s.insert(0, nn.Linear(1, 1))); print(s)
+net = nn.Sequential(nn.Linear(3, 3))
+for args in ((torch.long,), ("cpu", torch.long), (torch.tensor(3),), (torch.float64,), ("cpu",), (torch.device("cpu"), torch.float32), (torch.ones(1).double(),)):
+    told(lambda: net.to(*args)[0].weight.dtype)
+# --- states of a recurrence that do not fit
+def told(f):
+    try: print(f())
+    except Exception as e: print(type(e).__name__, e)
+cell = nn.RNNCell(10, 20)
+for shapes in (((3, 10), (1, 20)), ((3, 10), (3, 1)), ((3, 1), (3, 20)), ((3, 10), (3, 20)), ((10,), (20,)), ((10,), (3, 20)), ((2, 3, 10), (3, 20)), ((3, 10), (1, 3, 20)), ((5,), (20,))):
+    told(lambda: cell(*map(torch.zeros, shapes)).shape)
+rnn = nn.RNN(4, 5)
+for shapes in (((7, 3, 4), (1, 3, 5)), ((7, 3, 4), (1, 2, 5)), ((7, 3, 4), (2, 3, 5)), ((7, 3, 2), (1, 3, 5)), ((7, 4), (1, 5)), ((7, 4), (1, 3, 5)), ((7, 3, 4), (1, 5)), ((4,), (1, 5)), ((7, 3, 4, 1), (1, 3, 5))):
+    told(lambda: rnn(*map(torch.zeros, shapes))[0].shape)

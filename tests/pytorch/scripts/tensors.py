@@ -396,3 +396,16 @@ tell(delete)
 tell(lambda: torch.add(torch.ones(2), 1, out=torch.ones(2).long()))
 tell(lambda: torch.div(torch.ones(2).long(), 2, out=torch.ones(2).long()))
 tell(lambda: torch.mul(torch.ones(2), 2, out=torch.ones(2).double()))
+# --- shallow copies, bytes below 0, chances in a tensor, out of joined
+import copy
+def told(f):
+    try: print(f())
+    except Exception as e: print(type(e).__name__, e)
+a = torch.randn(2, 2); b = copy.copy(a); b.fill_(1); print(a, b is a)
+p = nn.Parameter(torch.ones(2)); p.grad = torch.ones(2); c = copy.copy(p); c.data[0] = 5; print(p, c, c.grad, type(c))
+z = (p * 2); told(lambda: copy.copy(z))
+for d in ([-1], [255], [256], [-256], [-300], -1, 300, 3.7, [-1.5]):
+    told(lambda: torch.tensor(d, dtype=torch.uint8))
+told(lambda: torch.full((2,), -1, dtype=torch.uint8)); told(lambda: torch.tensor([1, 2], dtype=torch.int8)); told(lambda: torch.tensor(2**40, dtype=torch.int32))
+x = torch.zeros(4); torch.manual_seed(0); print(x.bernoulli_(torch.tensor([0.1, 0.9, 0.5, 0.5])))
+out = torch.empty(2, 2); told(lambda: torch.stack([torch.ones(2), torch.zeros(2)], out=out)); print(out); told(lambda: torch.cat([torch.ones(1, 2), torch.zeros(1, 2)], out=out)); print(out)
