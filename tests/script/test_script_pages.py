@@ -541,3 +541,12 @@ def test_a_gradient_that_grad_returns_through_an_own_function_is_no_grad_of_its_
     out = run(text + "torch.autograd.grad(Double.apply(x).sum(), x)\n").out
     assert "∂y/∂x = Double.backward(d̄ouble) = [2, 2]" in " ".join(out.split())
     assert "x.grad" not in out
+
+
+def test_the_ones_of_a_sum_are_ones_however_many(run):
+    text = "import torch\ntorch.manual_seed(0)\nmodel = torch.nn.Linear(3, 20)\n"
+    text += "x = torch.randn(20, 3, requires_grad=True)\nloss = model(x).sum()\n"
+    text += "g, = torch.autograd.grad(loss, x, create_graph=True)\ng.pow(2).sum().backward()\n"
+    out = run(text).out
+    assert "= ones(20, 20) @ model.weight = " in out
+    assert "data" not in out
