@@ -55,8 +55,8 @@ class Use:
 class Recorded:
     """A system as it was recorded: its graph, the values of its inputs, its cotangents, and which inputs are leaves."""
 
-    graph: Graph = field(init=False)
-    wrt: list[str] = field(init=False)
+    graph: Graph = field(default_factory=lambda: Graph.of({}, {}))
+    wrt: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)  # intermediates that are asked for, beside what they came from
     at: dict[str, Array] = field(default_factory=dict)
     v: dict[str, Array] = field(default_factory=dict)
@@ -85,10 +85,6 @@ class Recorded:
     def target(self, node: Node) -> str | None:
         """Return what is assigned at the line of a node."""
         return self.targets.get(self.made_by[node].line) if node in self.made_by else None
-
-    def name(self, x: Tensor) -> str:
-        """Return what a tensor whose gradient was taken is called."""
-        return self.steps.get(edge_of(x), "x")
 
 
 class _Maker(Operands, Recorded):

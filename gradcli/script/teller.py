@@ -16,7 +16,7 @@ from gradcli.pytorch.record import Recorder, finite
 from gradcli.script.naming import names_of, script_frames
 from gradcli.script.pages.gradients import not_finite
 from gradcli.script.pages.sums import Sums
-from gradcli.script.recorded import recorded
+from gradcli.script.recorded import Recorded, recorded
 from gradcli.script.scene import Told
 from gradcli.script.shown import Printed, columns
 from gradcli.wrapping import in_words, wrapped
@@ -116,7 +116,7 @@ class Teller:
             with _room():
                 text = self._page(call, told)
         except Exception as error:
-            told.recorded, told.trouble = None, _fault(error)
+            told.recorded, told.trouble = Recorded(), _fault(error)
             text = f"not explained: {told.trouble}"
             with suppress(Exception):
                 text = self._page(call, told)

@@ -550,3 +550,11 @@ def test_the_ones_of_a_sum_are_ones_however_many(run):
     out = run(text).out
     assert "= ones(20, 20) @ model.weight = " in out
     assert "data" not in out
+
+
+def test_what_rounding_leaves_of_a_gradient_is_0_and_a_small_gradient_stays(run):
+    text = "import torch\nw = torch.tensor([0.7], requires_grad=True)\n"
+    out = run(text + "z = w * 0.1 + w * 0.2 - w * 0.3\nz.backward()\n").out
+    assert "w.grad = [0]\n" in out
+    assert "w.grad: None → [-7.45058e-09]\n" in out
+    assert "= [1.92875e-22]" in run(text + "(torch.exp(-w - 49.3)).backward()\n").out.replace("[-", "[")

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 from gradcli.pytorch.record import Line
+from gradcli.script.scene import line_of
 
 Place = tuple[int, int]  # a line, and a column in bytes
 Edit = tuple[Place, Place, str]  # from, to, and what stands there
@@ -27,10 +28,7 @@ class Change:
 
     def places(self) -> list[Line]:
         """Return its lines, which know their file."""
-        found = [Line(number) for number in range(self.first, self.last + 1)]
-        for line in found:
-            line.file = self.file
-        return found
+        return [line_of(self.file, number) for number in range(self.first, self.last + 1)]
 
     def shown(self) -> list[str]:
         """Return the change as lines for a reader; what is taken away is said so."""
