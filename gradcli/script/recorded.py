@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -118,7 +118,7 @@ class _Maker(Operands, Recorded):
             self.enter(edge, known or self.unused("x", "leaf"), x._a)
         return self.nodes[edge]
 
-    def cut(self, step: Step, x: Tensor) -> None:
+    def cut(self, step: Edge, x: Tensor) -> None:
         """Let an intermediate be an input: a gradient is asked for by it, and by nothing that it came from."""
         self.enter(step, self.names.get(id(x)) or x._called or self.names.get(id(step)) or "h", x._a)
 
@@ -207,21 +207,21 @@ class _Maker(Operands, Recorded):
         }
         return _nested(parts, step.shape) if len(parts) == count else None
 
-    def finish(self, call: Call, arguments: Sequence[Node]) -> None:
+    def finish(self, call: Call) -> None:
         """Make the graph of all steps; the arguments of own functions have names in it."""
         outputs = self.outputs(call)
+        arguments = [n for use in self.functions.values() for n in use.arguments.values()]
         for n in arguments:
             if n.args and n not in self.computed.values() and n not in outputs.values():
                 self.computed[self.fresh("t")] = n
         shown = [n for use in self.functions.values() for n in use.written if isinstance(n, Node)]
         read = {*scheduled([*shown, *outputs.values()])}
         inner = read.difference(outputs.values())
-        given = {**{n: node for n, node in self.computed.items() if n not in outputs and node in inner}, **outputs}
+        given = {n: node for n, node in self.computed.items() if n not in outputs and node in inner} | outputs
         place = {name: i for i, name in enumerate(self.names.values())}  # as the script defines them
-        used = ((name, n) for name, n in self.inputs.items() if n in read)
-        inputs = dict(sorted(used, key=lambda own: place.get(own[0], len(place))))
-        self.at = {name: self.at[name] for name in inputs}
-        self.graph = Graph.of(inputs, outputs, arguments, names=given)
+        used = sorted((n for n in self.inputs if self.inputs[n] in read), key=lambda n: place.get(n, len(place)))
+        self.at = {name: self.at[name] for name in used}
+        self.graph = Graph.of({name: self.inputs[name] for name in used}, outputs, arguments, names=given)
         self.graph = replace(self.graph, names=self.with_parts(given))
         self.graph = replace(self.graph, spans=spans_of_calls(self.graph, self.calls))
 
@@ -244,25 +244,26 @@ class _Maker(Operands, Recorded):
             self.v[name] = self.v[name] + own if name in self.v else own
         return outputs
 
-    def with_parts(self, given: Mapping[str, Node]) -> dict[str, Node]:
+    def with_parts(self, given: dict[str, Node]) -> dict[str, Node]:
         """Return the names with more of them, so that no expression is written out twice, and none is too long."""
         readers = Counter(a for n in self.graph.nodes for a in n.args)
         known = {n: name for name, n in given.items()}
-        sizes: dict[Node, int] = {}
+        sizes: dict[Node, int] = {}  # in operations, down to what has a name
         found: dict[str, Node] = {}
-        last = list(self.graph.outputs.values())
-        for node in self.graph.nodes:
-            if not node.args:
-                continue
-            sizes[node] = 1 + sum(0 if a in known else sizes.get(a, 0) for a in node.args)
-            shared = readers[node] > 1 and sizes[node] > 1
-            pooled = node in self.calls and self.calls[node].is_pool
+        for node in [n for n in self.graph.nodes if n.args]:
+            sizes[node] = 1 + sum(sizes[a] for a in node.args if a.args)
+            if node not in known and self.needs_name(node, sizes[node], readers[node]):
+                known[node] = next(fresh_names({*self.graph.inputs, *given, *found}, _stem(self.target(node) or "t")))
             if node in known:
                 found[known[node]] = node
-            elif (shared or pooled or sizes[node] > _LONG) and node.dtype != "bool" and node not in last:
-                name = next(fresh_names({*self.graph.inputs, *given, *found}, _stem(self.target(node) or "t")))
-                known[node], found[name] = name, node
-        return {**found, **{name: node for name, node in given.items() if name not in found}}
+                sizes[node] = 0
+        return found | given
+
+    def needs_name(self, node: Node, size: int, readers: int) -> bool:
+        """Tell whether what is read so often, and has so many operations, is to stand in a line of its own."""
+        if node.dtype == "bool" or node in self.graph.outputs.values():
+            return False
+        return size > _LONG or (readers > 1 and size > 1) or (node in self.calls and self.calls[node].is_pool)
 
 
 def _targets(source: str) -> dict[int, str]:
@@ -275,19 +276,16 @@ def _targets(source: str) -> dict[int, str]:
     return found
 
 
-def reachable(roots: Iterable[Edge], cut: Iterable[Edge] = ()) -> list[Step]:
+def reachable(roots: Iterable[Edge], cut: Collection[Edge] = ()) -> list[Step]:
     """Return the steps that lead to roots, in the order in which they were recorded; none beyond those in `cut`."""
-    ends = set(cut)
-    found: dict[Edge, None] = dict.fromkeys(roots)
-    stack_ = [e for e in found if e not in ends]
-    while stack_:
-        edge = stack_.pop()
-        for other in edge.edges if isinstance(edge, Step) else ():
-            if other is not None and other not in found:
-                found[other] = None
-                if other not in ends:
-                    stack_.append(other)
-    return sorted((e for e in found if isinstance(e, Step) and e not in ends), key=lambda s: s.seq)
+    found: set[Step] = set()
+    waiting: list[Edge | None] = [*roots]
+    while waiting:
+        edge = waiting.pop()
+        if isinstance(edge, Step) and edge not in found and edge not in cut:
+            found.add(edge)
+            waiting += edge.edges
+    return sorted(found, key=lambda s: s.seq)
 
 
 def recorded(call: Call, names: Names, source: str = "") -> Recorded:
@@ -295,25 +293,22 @@ def recorded(call: Call, names: Names, source: str = "") -> Recorded:
 
     Errors: `InputError` for one that is too large to be looked through.
     """
-    maker = _Maker(names, source)
     wanted = {edge_of(x): x for x in call.inputs or ()}
-    ends = {e for e in wanted if isinstance(e, Step) and not _leads_to(wanted, e)}
-    steps = reachable((edge_of(y) for y, _ in call.roots), ends)
+    cut = {e: x for e, x in wanted.items() if isinstance(e, Step) and not _leads_to(wanted, e)}
+    steps = reachable((edge_of(y) for y, _ in call.roots), cut)
     if len(steps) > MAX_STEPS:
         raise InputError(f"{len(steps):,} operations were recorded, too many to show each")
-    for edge in wanted:
-        if isinstance(edge, Step) and edge in ends:
-            maker.cut(edge, wanted[edge])
+    maker = _Maker(names, source)
     maker.later = {_origin(s): names[id(s)] for s in steps if id(s) in names and not isinstance(s, FunctionStep)}
+    for edge, x in cut.items():
+        maker.cut(edge, x)
     for step in steps:
         maker.step(step)
-    maker.asked = [maker.name_of(e) for e in wanted if isinstance(e, Step) and e not in ends and e in maker.nodes]
-    maker.finish(call, [n for use in maker.functions.values() for n in use.arguments.values()])
-    if wanted:  # as the call has them
-        maker.wrt = [n for e in wanted if (n := maker.steps.get(e, "")) in maker.graph.inputs]
-    else:
-        leaves = {n for e, n in maker.steps.items() if isinstance(e, Leaf)}
-        maker.wrt = [n for n in maker.graph.inputs if n in leaves]
+    maker.asked = [maker.name_of(e) for e in wanted if isinstance(e, Step) and e not in cut and e in maker.nodes]
+    maker.finish(call)
+    leaves = {n for e, n in maker.steps.items() if isinstance(e, Leaf)}
+    asked = [maker.steps.get(e, "") for e in wanted]  # as the call has them
+    maker.wrt = [n for n in asked if n in maker.at] if wanted else [n for n in maker.at if n in leaves]
     return maker
 
 
