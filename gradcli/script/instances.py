@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gradcli.graph.construct import matmul, stack
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node, const
@@ -38,13 +40,18 @@ def given_already(node: Node) -> Node | None:
             return first if node.shape == first.shape else _layer(first, node.shape)
         case "scatter", ((int(size),), ((int(k),),)) if size <= _FEW and not first.shape:
             return stack([first if i == k else const(0) for i in range(size)])
-        case "transpose", (order,) if first.op == "transpose":  # there and back
-            return first.args[0] if [first.settings[0][k] for k in order] == sorted(order) else None
+        case "transpose", (order,) if first.op == "transpose" and _are_back(order, *first.settings):
+            return first.args[0]
         case "index", ((int(k),),) if first.op == "stack" and first.settings == (0,):
             return first.args[k]
         case "where", _ if first.op == "const" and not node.shape:
             return node.args[1 if first.settings[0] else 2]
     return None
+
+
+def _are_back(order: Sequence[int], before: Sequence[int]) -> bool:
+    """Tell whether axes are in their order again."""
+    return [before[k] for k in order] == sorted(order)
 
 
 def _beside(node: Node, neutral: int) -> Node | None:

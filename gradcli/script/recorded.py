@@ -122,6 +122,13 @@ class _Maker(Operands, Recorded):
         """Let an intermediate be an input: a gradient is asked for by it, and by nothing that it came from."""
         self.enter(step, self.names.get(id(x)) or x._called or self.names.get(id(step)) or "h", x._a)
 
+    def all_of(self, steps: Sequence[Step]) -> None:
+        """Make the nodes of all steps."""
+        named = [s for s in steps if id(s) in self.names and not isinstance(s, FunctionStep)]
+        self.later = {_origin(s): self.names[id(s)] for s in named}
+        for step in steps:
+            self.step(step)
+
     def step(self, step: Step) -> None:
         """Make the node of a step whose operands have nodes."""
         if isinstance(step, OutputStep):
@@ -207,6 +214,15 @@ class _Maker(Operands, Recorded):
         }
         return _nested(parts, step.shape) if len(parts) == count else None
 
+    def names_of(self, wanted: Iterable[Edge]) -> list[str]:
+        """Return the inputs that a call asks for, as it has them."""
+        return [name for e in wanted if (name := self.steps.get(e, "")) in self.at]
+
+    def names_of_leaves(self) -> list[str]:
+        """Return the inputs that are leaves, as the system has them."""
+        leaves = {n for e, n in self.steps.items() if isinstance(e, Leaf)}
+        return [name for name in self.at if name in leaves]
+
     def finish(self, call: Call) -> None:
         """Make the graph of all steps; the arguments of own functions have names in it."""
         outputs = self.outputs(call)
@@ -215,7 +231,7 @@ class _Maker(Operands, Recorded):
             if n.args and n not in self.computed.values() and n not in outputs.values():
                 self.computed[self.fresh("t")] = n
         shown = [n for use in self.functions.values() for n in use.written if isinstance(n, Node)]
-        read = {*scheduled([*shown, *outputs.values()])}
+        read = set(scheduled([*shown, *outputs.values()]))
         inner = read.difference(outputs.values())
         given = {n: node for n, node in self.computed.items() if n not in outputs and node in inner} | outputs
         place = {name: i for i, name in enumerate(self.names.values())}  # as the script defines them
@@ -299,16 +315,12 @@ def recorded(call: Call, names: Names, source: str = "") -> Recorded:
     if len(steps) > MAX_STEPS:
         raise InputError(f"{len(steps):,} operations were recorded, too many to show each")
     maker = _Maker(names, source)
-    maker.later = {_origin(s): names[id(s)] for s in steps if id(s) in names and not isinstance(s, FunctionStep)}
     for edge, x in cut.items():
         maker.cut(edge, x)
-    for step in steps:
-        maker.step(step)
+    maker.all_of(steps)
     maker.asked = [maker.name_of(e) for e in wanted if isinstance(e, Step) and e not in cut and e in maker.nodes]
     maker.finish(call)
-    leaves = {n for e, n in maker.steps.items() if isinstance(e, Leaf)}
-    asked = [maker.steps.get(e, "") for e in wanted]  # as the call has them
-    maker.wrt = [n for n in asked if n in maker.at] if wanted else [n for n in maker.at if n in leaves]
+    maker.wrt = maker.names_of(wanted) if wanted else maker.names_of_leaves()
     return maker
 
 
