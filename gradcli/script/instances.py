@@ -38,10 +38,16 @@ def given_already(node: Node) -> Node | None:
             return _beside(node, 1)
         case "reshape", _:  # the hooks of modules put such in between
             return first if node.shape == first.shape else _layer(first, node.shape)
-        case "scatter", ((int(size),), ((int(k),),)) if size <= _FEW and not first.shape:
-            return stack([first if i == k else const(0) for i in range(size)])
         case "transpose", (order,) if first.op == "transpose" and _are_back(order, *first.settings):
             return first.args[0]
+    return _chosen(node, first)
+
+
+def _chosen(node: Node, first: Node) -> Node | None:
+    """Return an element of a list, a list with one element in it, or what is chosen once and for all."""
+    match node.op, node.settings:
+        case "scatter", ((int(size),), ((int(k),),)) if size <= _FEW and not first.shape:
+            return stack([first if i == k else const(0) for i in range(size)])
         case "index", ((int(k),),) if first.op == "stack" and first.settings == (0,):
             return first.args[k]
         case "where", _ if first.op == "const" and not node.shape:

@@ -226,10 +226,7 @@ class _Maker(Operands, Recorded):
     def finish(self, call: Call) -> None:
         """Make the graph of all steps; the arguments of own functions have names in it."""
         outputs = self.outputs(call)
-        arguments = [n for use in self.functions.values() for n in use.arguments.values()]
-        for n in arguments:
-            if n.args and n not in self.computed.values() and n not in outputs.values():
-                self.computed[self.fresh("t")] = n
+        arguments = self.named_arguments(outputs)
         shown = [n for use in self.functions.values() for n in use.written if isinstance(n, Node)]
         read = set(scheduled([*shown, *outputs.values()]))
         inner = read.difference(outputs.values())
@@ -240,6 +237,14 @@ class _Maker(Operands, Recorded):
         self.graph = Graph.of({name: self.inputs[name] for name in used}, outputs, arguments, names=given)
         self.graph = replace(self.graph, names=self.with_parts(given))
         self.graph = replace(self.graph, spans=spans_of_calls(self.graph, self.calls))
+
+    def named_arguments(self, outputs: Mapping[str, Node]) -> list[Node]:
+        """Return the arguments of own functions, which have names from now on."""
+        found = [n for use in self.functions.values() for n in use.arguments.values()]
+        for n in found:
+            if n.args and n not in self.computed.values() and n not in outputs.values():
+                self.computed[self.fresh("t")] = n
+        return found
 
     def outputs(self, call: Call) -> dict[str, Node]:
         """Return what a call flowed from, by name; take down its v, and the names in the order of the call."""

@@ -33,6 +33,11 @@ def dot(node: ast.Attribute) -> Place:
     return line, column - len(f".{node.attr}".encode())
 
 
+def method(call: ast.Call, words: str) -> list[Edit]:
+    """Put words in the place of the call of a method: .tolist() for .item()."""
+    return [(dot(call.func), end(call), words)] if isinstance(call.func, ast.Attribute) else []
+
+
 def before_call(call: ast.Call, words: str) -> list[Edit]:
     """Put words behind what a method is called of."""
     return [(dot(call.func), dot(call.func), words)] if isinstance(call.func, ast.Attribute) else []

@@ -5,13 +5,12 @@ A function is called as the kind of its errors.
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 from gradcli.pytorch.record import dependencies
 from gradcli.script.errors import mends, updates
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.source import called, parts
+from gradcli.script.errors.source import calls
 from gradcli.script.errors.threads import Threads, lost
 
 
@@ -150,7 +149,7 @@ def no_grad(at: Failure, x: Any) -> Answer:
     if x._detached is not None:
         return lost(at, name, x._detached, Threads(at.text))
     made = at.text.assigned(name)
-    if made and any(called(c) == "grad" for c in parts(made[1], ast.Call)):
+    if made and calls(made[1], "grad"):
         reason = f"{name} is a gradient, and what computes it is recorded with create_graph=True alone."
         mend = f"record it where it is taken; a second derivative is one of {name}"
         return Answer(reason, mend, Threads(at.text).gradient_recorded())

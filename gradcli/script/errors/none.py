@@ -8,7 +8,7 @@ from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.source import Change, Text, called, parts
+from gradcli.script.errors.source import Change, Text, calls, parts
 from gradcli.script.errors.threads import Threads, lost
 
 
@@ -85,7 +85,7 @@ def _before_any(at: Failure, name: str, reason: str) -> Answer:
         changes = text.on(uncalled[0].lineno).edited(edits.behind(uncalled[0], "()"))
         reason += f"{at.code(uncalled[0].lineno)} names the method, and does not call it."
         return Answer(reason, "call it", changes)
-    below = [c.lineno for c in parts(text.tree, ast.Call) if called(c) == "backward" and c.lineno > at.line]
+    below = [c.lineno for c in calls(text.tree, "backward") if c.lineno > at.line]
     changes = _asked_first(at, name) or updates.moved(text, min(below, default=0))
     return Answer(reason + "no backward has run yet.", "ask first, or look at it behind the backward", changes)
 
@@ -98,7 +98,7 @@ def _emptied(text: Text) -> int:
             case ast.Assign([target, *_]):
                 empties = text.of(target).endswith(".grad")
             case _:
-                empties = isinstance(statement, ast.Expr) and any(called(n) == "zero_grad" for n in ast.walk(statement))
+                empties = isinstance(statement, ast.Expr) and bool(calls(statement, "zero_grad"))
         found = statement.lineno if empties and statement.lineno < text.line else found
     return found
 

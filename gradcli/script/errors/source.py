@@ -102,7 +102,7 @@ class Text:
 
     def calls(self, *names: str) -> list[ast.Call]:
         """Return the calls of functions or methods of these names in the statement at the line."""
-        return [c for c in parts(self.statement, ast.Call) if called(c) in names]
+        return calls(self.statement, *names)
 
     def owners(self, *names: str) -> list[ast.expr]:
         """Return what methods of these names are called of in the statement at the line."""
@@ -185,6 +185,21 @@ def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.exp
 def parts(node: ast.AST, *kinds: type[N]) -> list[N]:
     """Return the nodes of some kinds in a node, itself included."""
     return [n for n in ast.walk(node) if isinstance(n, kinds)]
+
+
+def calls(node: ast.AST, *names: str) -> list[ast.Call]:
+    """Return the calls in a node; only those of functions or methods of some names, where names are given."""
+    return [c for c in parts(node, ast.Call) if not names or called(c) in names]
+
+
+def keyword(call: ast.Call, *names: str) -> ast.keyword | None:
+    """Return the first argument of a call that is given by one of some names."""
+    return next((k for k in call.keywords if k.arg in names), None)
+
+
+def elements(node: ast.expr) -> list[ast.expr]:
+    """Return the elements of a list or a tuple as it is written; anything else alone."""
+    return node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
 
 
 def start(node: Any) -> Place:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import Change, Text, called, end, owner_of, parts, start
+from gradcli.script.errors.source import Change, Text, called, calls, end, keyword, owner_of, parts, start
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@", ast.FloorDiv: "//",
@@ -26,7 +26,7 @@ def out_of_place(text: Text) -> list[Change]:
             own = text.of(value) if edits.is_simple(value) else f"({text.of(value)})"
             return text.replaced(statement, f"{text.of(target)} = {text.of(target)} {_OPERATORS[type(how)]} {own}")
         case ast.Expr() | ast.Assign():
-            for call in parts(statement, ast.Call):
+            for call in calls(statement):
                 if owner_of(call) is not None and called(call).endswith("_") and not called(call).endswith("__"):
                     return _without_underscore(text, call)
     return text.swapped(r"\binplace\s*=\s*True\b", "inplace=False")
@@ -106,11 +106,10 @@ def made_a_leaf(text: Text, name: str) -> list[Change]:
     if not isinstance(own, ast.Call | ast.BinOp):
         return []
     cut = []
-    for call in parts(own, ast.Call):
-        for k, keyword in enumerate(call.keywords):
-            if keyword.arg == "requires_grad":
-                before = [*call.args, *(w.value for w in call.keywords[:k])]
-                cut.append((end(before[-1]) if before else start(keyword), end(keyword.value), ""))
+    for call in calls(own):
+        if said := keyword(call, "requires_grad"):
+            before = [*call.args, *(k.value for k in call.keywords[: call.keywords.index(said)])]
+            cut.append((end(before[-1]) if before else start(said), end(said.value), ""))
     return text.edited([*cut, *edits.behind(own, ".requires_grad_()")]) if cut else []
 
 
@@ -144,8 +143,7 @@ def into_the_loop(text: Text, made: int) -> list[Change]:
     """Compute something at the beginning of each round of a training loop, where a script does so before the loop."""
     own = text.on(made).statement
     for loop in text.around(ast.For, ast.While):
-        trains = any(called(n) == "step" for n in ast.walk(loop))
-        if trains and made < loop.lineno and own in text.block(loop):
+        if calls(loop, "step") and made < loop.lineno and own in text.block(loop):
             first = loop.body[0]
             lines = [" " * first.col_offset + line.strip() for line in text.lines_of(own)]
             place = first.lineno
