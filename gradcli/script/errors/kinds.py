@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.pytorch.record import dependencies
-from gradcli.script.errors import mends, updates
+from gradcli.script.errors import leaves, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.source import calls
 from gradcli.script.errors.threads import Threads, lost
@@ -73,7 +73,7 @@ def left_behind(at: Failure, view: Any) -> Answer:
     what = kinds.get(how, f"one of several parts that {how.lower()} gives at once")
     reason = f"{changed}, and it is {what}: its history cannot follow."
     if how == "own":
-        return Answer(reason, "a tensor of its own, which may be changed", mends.of_its_own(at.text, name))
+        return Answer(reason, "a tensor of its own, which may be changed", leaves.of_its_own(at.text, name))
     if how not in kinds and by != "step" and (changes := updates.out_of_place(at.text_at(line or at.line))):
         return Answer(reason, "the change out of place", changes)
     return Answer(reason, f"take {name} anew behind the change, where gradients are recorded; or detach() it")
@@ -92,13 +92,13 @@ def no_root(at: Failure, y: Any) -> Answer:
         said = f"{name} is computed from a gradient, and what computes that is recorded with create_graph=True alone."
         return Answer(said, "record it where the gradient is taken", changes)
     reason = f"nothing that {name} was computed from requires a gradient"
-    if changes := mends.thawed(at.text):
+    if changes := leaves.thawed(at.text):
         return Answer(f"{reason}: it was told so.", "let some of the parameters require one", changes)
     late = [n for n, x in at.names.tensors.items() if x.is_leaf and x.requires_grad and threads.has(n)]
     reason += ", so that there is no graph to go back through."
     if late:
         reason = f"{late[0]} did not require a gradient yet when {name} was computed from it: nothing was recorded."
-    return mends.required(reason, mends.requiring(at.text, name, y))
+    return leaves.required(reason, leaves.requiring(at.text, name, y))
 
 
 def in_a_map(at: Failure, y: Any) -> Answer:
@@ -155,7 +155,7 @@ def no_grad(at: Failure, x: Any) -> Answer:
         return Answer(reason, mend, Threads(at.text).gradient_recorded())
     reason = f"{name} does not require a gradient, so that nothing was recorded for it."
     mend = f"let {name} require one where it is made, before anything is computed from it"
-    return Answer(reason, mend, mends.requiring(at.text, name, x))
+    return Answer(reason, mend, leaves.requiring(at.text, name, x))
 
 
 def nan(at: Failure, step: Any) -> Answer:

@@ -6,7 +6,7 @@ import ast
 
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import Tensor
-from gradcli.script.errors import edits, mends, updates
+from gradcli.script.errors import edits, leaves, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.source import Change, Text, calls, parts
 from gradcli.script.errors.threads import Threads, lost
@@ -37,7 +37,7 @@ def _requiring(text: Text, name: str, x: Tensor) -> list[Change]:
     if given is not None and any(text.of(n) == name for n in ast.walk(given[1])):  # img = img.clamp(0, 1)
         real = "" if x.is_floating_point() else ".float()"
         return text.edited(edits.behind(given[1], f"{real}.requires_grad_()"))
-    return mends.requiring(text, name, x)
+    return leaves.requiring(text, name, x)
 
 
 def _besides(at: Failure, name: str) -> list[Change]:
@@ -117,7 +117,7 @@ def _renamed(at: Failure, name: str) -> Answer | None:
 def _of_intermediate(at: Failure, name: str) -> Answer:
     text = at.text
     reason = f"{name}.grad is None: {name} is computed, and backward keeps the gradients of leaves only."
-    if changes := updates.made_a_leaf(text, name):
+    if changes := leaves.made_a_leaf(text, name):
         return Answer(reason, f"let {name} require a gradient last, when it is what it is to be", changes)
     made = text.assigned(name)
     changes = text.added(made[0], f"{name}.retain_grad()") if made is not None else []

@@ -9,11 +9,10 @@ from typing import Any
 
 from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.tensor import Tensor
-from gradcli.script.errors import edits, mends, updates
+from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, N, called, calls, elements, end, owner_of, parts, start
-from gradcli.script.errors.threads import Threads, lost
 
 
 def _own(at: Failure, *kinds: type[N]) -> list[N]:
@@ -272,50 +271,3 @@ def _products(at: Failure) -> list[tuple[ast.expr, ast.expr]]:
             case ast.Call(args=[*_, right]) if called(node) in ("matmul", "mm"):
                 found.append((at.text.operand(node) or right, right))
     return found
-
-
-# Tensors that require no gradient, or are no leaves
-
-
-def made_a_leaf(at: Failure) -> list[Change]:
-    """Let what an optimizer is given require a gradient last, behind what makes it."""
-    names = [n for n, x in at.frame.f_locals.items() if getattr(x, "_fn", None) is not None]
-    found = (updates.made_a_leaf(at.text, n) for n in names if n in at.source(at.line))
-    return next(filter(None, found), [])
-
-
-def given_leaves(at: Failure) -> list[Change]:
-    """Give an optimizer the leaf that a tensor was computed from."""
-    flow, tensors = Flow(at.text), at.names.tensors
-    for call in [c for c in calls(at.text.statement) if c.args]:
-        for own in getattr(call.args[0], "elts", ()):
-            names = [at.text.of(n) for e in flow.back(own) for n in parts(e, ast.Name)]
-            for leaf in [n for n in names if n in tensors and tensors[n].is_leaf and tensors[n].requires_grad]:
-                return at.text.edited(edits.instead(own, leaf))
-    return []
-
-
-def needs(at: Failure) -> Answer:
-    """Return what is said of a tensor whose gradient is asked for, and that requires none."""
-    owners = at.text.owners("retain_grad", "register_hook")
-    for x in map(at.value, owners):
-        if getattr(x, "_detached", None) is not None:
-            return lost(at, at.name(x, "it"), x._detached, Threads(at.text))
-    reason = "gradients flow only through what requires one, or is computed from what does."
-    found = (c for own in owners if (c := mends.requiring(at.text, at.text.of(own))))
-    return mends.required(reason, next(found, []))
-
-
-def summed(at: Failure) -> list[Change]:
-    """Go back from the sum of a list."""
-    own = at.text.owners("backward")[0]
-    return at.text.edited(edits.instead(own, f"sum({at.text.of(own)})"))
-
-
-def number(at: Failure) -> Answer | None:
-    """Return what is said of a number in the place of a tensor to go back from."""
-    threads = Threads(at.text)
-    for cut in threads.cuts():
-        reason = f"{at.code(cut.line)} makes numbers of a tensor by {cut.how}, and they have no history."
-        return Answer(reason, "backward first, and numbers for what is printed or added up", threads.kept())
-    return None

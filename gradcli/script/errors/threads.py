@@ -173,6 +173,15 @@ def lost(at: Failure, name: str, cut: Cut, threads: Threads, to: str = "what req
     return Answer(f"{reason}: numbers have no history.", mend, changes)
 
 
+def number(at: Failure) -> Answer | None:
+    """Return what is said of a number in the place of a tensor to go back from."""
+    threads = Threads(at.text)
+    for cut in threads.cuts():
+        reason = f"{at.code(cut.line)} makes numbers of a tensor by {cut.how}, and they have no history."
+        return Answer(reason, "backward first, and numbers for what is printed or added up", threads.kept())
+    return None
+
+
 def _unrecorded(text: Text, name: str, reason: str) -> Answer:
     """Return what is said of what was computed where nothing is recorded."""
     decorators = [text.of(d) for f in text.around(ast.FunctionDef) for d in f.decorator_list]

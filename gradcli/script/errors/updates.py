@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure
-from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import Change, Text, called, calls, end, keyword, owner_of, parts, start
+from gradcli.script.errors.source import Change, Text, called, calls, end, owner_of, parts, start
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@", ast.FloorDiv: "//",
@@ -94,23 +93,6 @@ def _updated(text: Text, statement: ast.stmt) -> str:
             if text.of(left) == name and f"{name}.grad" in text.of(right):
                 return f"{name} {_OPERATORS[type(how)]}= {text.of(right)}"
     return ""
-
-
-def made_a_leaf(text: Text, name: str) -> list[Change]:
-    """Let a tensor require a gradient last, behind what is done with it where it is made."""
-    flow = Flow(text)
-    own: ast.AST | None = next((n for n in ast.walk(text.statement) if text.of(n) == name), None)
-    while isinstance(own, ast.Name | ast.Attribute):  # another name for the same
-        own = next(iter(flow.of_name(own)), None)
-    own = own.elt if isinstance(own, ast.ListComp) else own
-    if not isinstance(own, ast.Call | ast.BinOp):
-        return []
-    cut = []
-    for call in calls(own):
-        if said := keyword(call, "requires_grad"):
-            before = [*call.args, *(k.value for k in call.keywords[: call.keywords.index(said)])]
-            cut.append((end(before[-1]) if before else start(said), end(said.value), ""))
-    return text.edited([*cut, *edits.behind(own, ".requires_grad_()")]) if cut else []
 
 
 def detached_at_the_end(at: Failure) -> tuple[str, list[Change]]:
