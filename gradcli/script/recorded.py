@@ -4,87 +4,30 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import product
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gradcli.errors import InputError
-from gradcli.graph.construct import broadcast, index, stack
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node
-from gradcli.graph.shapes import size_of
 from gradcli.pytorch.autograd.function import FunctionStep, OutputStep
 from gradcli.pytorch.record import Edge, Leaf, Step, edge_of
 from gradcli.pytorch.tensor import Tensor
+from gradcli.script.assembled import Assembly
 from gradcli.script.instances import given_already, instance
 from gradcli.script.naming import Names
-from gradcli.script.operands import Operands, literal
+from gradcli.script.operands import Operands
+from gradcli.script.system import Array, Recorded, Use, reachable
 from gradcli.script.written import CallOf, decimal, spans_of_calls
 
 if TYPE_CHECKING:
     from gradcli.pytorch.backward import Call
 
-Array = np.ndarray[Any, Any]
-
 MAX_STEPS = 20_000  # of a system that is looked through
 _OUTPUTS = ("y", "z", "out", "loss", "result", "\u2113")  # names for one to which the script gives none
 _LONG = 12  # operations of an expression that is not taken apart
-_SMALL = 16  # elements of an array that is written as what it was and what was assigned
-_MANY = 1000  # of one that is assembled
-
-
-@dataclass
-class Use:
-    """A call of a script's own function: its arguments, and the names of its outputs, by their places."""
-
-    step: FunctionStep
-    written: list[Any]
-    outputs: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def arguments(self) -> dict[int, Node]:
-        """The arguments that gradients flow to, by their places."""
-        return {i: self.written[i] for i, edge in enumerate(self.step.edges) if edge is not None}
-
-
-@dataclass
-class Recorded:
-    """A system as it was recorded: its graph, the values of its inputs, its cotangents, and which inputs are leaves."""
-
-    graph: Graph = field(default_factory=lambda: Graph.of({}, {}))
-    wrt: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)  # intermediates that are asked for, beside what they came from
-    at: dict[str, Array] = field(default_factory=dict)
-    v: dict[str, Array] = field(default_factory=dict)
-    roots: list[str] = field(default_factory=list)  # what the call flowed from, one by one
-    steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
-    functions: dict[Step, Use] = field(default_factory=dict)  # of the script's own
-    made_by: dict[Node, Step] = field(default_factory=dict)
-    targets: dict[int, str] = field(default_factory=dict)  # what is assigned at each line
-
-    @property
-    def retained(self) -> tuple[str, ...]:
-        """The names of the intermediates that keep their gradients, or whose gradients are asked for."""
-        own = [n for n, x in self._retaining() if n not in self.graph.inputs and n not in self.graph.outputs]
-        return (*own, *(n for n in self.asked if n not in own))
-
-    def kept_gradients(self) -> dict[str, Tensor]:
-        """Return the gradients that intermediates keep, by name."""
-        return {n: x._grad for n, x in self._retaining() if x._grad is not None}
-
-    def _retaining(self) -> Iterator[tuple[str, Tensor]]:
-        for e, n in self.steps.items():
-            x = e.retained() if isinstance(e, Step) and e.retained is not None else None
-            if x is not None:
-                yield n, x
-
-    def target(self, node: Node) -> str | None:
-        """Return what is assigned at the line of a node."""
-        return self.targets.get(self.made_by[node].line) if node in self.made_by else None
 
 
 class _Maker(Operands, Recorded):
@@ -95,7 +38,7 @@ class _Maker(Operands, Recorded):
         Operands.__init__(self, names, source)
         self.calls: dict[Node, CallOf] = {}  # what each step is recorded of
         self.later: dict[Any, str] = {}  # the names that results have, by where they come from
-        self.parts: dict[Any, dict[int, Node]] = {}  # of vectors that are being assembled: their elements so far
+        self.assembly = Assembly()
 
     def name_of(self, edge: Edge) -> str:
         """Return the name of a result, which has one from now on."""
@@ -159,7 +102,7 @@ class _Maker(Operands, Recorded):
             raise InputError("the shape of a leaf was changed in place since it was used")
         name = self.names.get(id(step)) or self.again(step)
         new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
-        node = self.assembled(step, own) or instance(recipe.output, new)
+        node = self.assembly.whole(step, own) or instance(recipe.output, new)
         known = given_already(node)
         if known is not None and (name is None or (known.args and known not in self.computed.values())):
             node = known
@@ -196,23 +139,6 @@ class _Maker(Operands, Recorded):
         self.inputs = {new if name == old else name: n for name, n in self.inputs.items()}
         self.at[new] = self.at.pop(old)
         use.outputs = {i: new if name == old else name for i, name in use.outputs.items()}
-
-    def assembled(self, step: Step, own: Sequence[Node]) -> Node | None:
-        """Return an array whose elements were assigned part by part as a list, once the last of them is there."""
-        if step.recipe.op != "assign" or not 0 < (count := size_of(step.shape)) <= _MANY:
-            return None
-        places, shape = step.recipe.settings
-        value = own[1] if own[1].shape == shape else broadcast(own[1], shape)
-        before = self.parts.get(step.edges[0], {}) if step.edges[0] is not None else {}
-        if not before and count <= _SMALL:
-            first: Any = step.operands and step.operands[0]
-            start = own[0] if own[0].args or first is None else literal(first)
-            before = dict(enumerate(_elements(start)))
-        self.parts[step] = parts = {
-            **before,
-            **dict(zip(places.numbers.reshape(-1).tolist(), _elements(value), strict=True)),
-        }
-        return _nested(parts, step.shape) if len(parts) == count else None
 
     def names_of(self, wanted: Iterable[Edge]) -> list[str]:
         """Return the inputs that a call asks for, as it has them."""
@@ -297,18 +223,6 @@ def _targets(source: str) -> dict[int, str]:
     return found
 
 
-def reachable(roots: Iterable[Edge], cut: Collection[Edge] = ()) -> list[Step]:
-    """Return the steps that lead to roots, in the order in which they were recorded; none beyond those in `cut`."""
-    found: set[Step] = set()
-    waiting: list[Edge | None] = [*roots]
-    while waiting:
-        edge = waiting.pop()
-        if isinstance(edge, Step) and edge not in found and edge not in cut:
-            found.add(edge)
-            waiting += edge.edges
-    return sorted(found, key=lambda s: s.seq)
-
-
 def recorded(call: Call, names: Names, source: str = "") -> Recorded:
     """Return the system behind a call of `backward` or `grad`, before it runs.
 
@@ -333,20 +247,6 @@ def _leads_to(wanted: Iterable[Edge], step: Step) -> bool:
     """Tell whether a step came from another edge whose gradient is asked for."""
     before = {e for s in reachable([step]) for e in (s, *s.edges)} - {step}
     return any(e in before for e in wanted)
-
-
-def _elements(node: Node) -> list[Node]:
-    return [index(node, key) for key in product(*map(range, node.shape))] if node.shape else [node]
-
-
-def _nested(parts: Mapping[int, Node], shape: tuple[int, ...], first: int = 0) -> Node:
-    """Return elements as a list of lists, with a vector whose elements they are as it is."""
-    if not shape:
-        return parts[first]
-    rows = [_nested(parts, shape[1:], first + k * size_of(shape[1:])) for k in range(shape[0])]
-    whole = rows[0].args[0] if rows[0].op == "index" else rows[0]
-    is_whole = whole.shape == shape and all(r.args == (whole,) and r.settings == ((k,),) for k, r in enumerate(rows))
-    return whole if is_whole else stack(rows)
 
 
 def _stem(name: str) -> str:

@@ -19,7 +19,8 @@ from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import Tensor, new
 from gradcli.script.naming import Names
-from gradcli.script.recorded import Recorded, recorded
+from gradcli.script.recorded import recorded
+from gradcli.script.system import Recorded
 from gradcli.script.written import decimal
 
 Array = np.ndarray[Any, Any]

@@ -13,7 +13,7 @@ from gradcli.errors import Notes
 from gradcli.pytorch.record import Line, edge_of
 from gradcli.pytorch.session import Script, source_line
 from gradcli.script.naming import Names
-from gradcli.script.recorded import Recorded
+from gradcli.script.system import Recorded
 from gradcli.wrapping import in_words
 
 

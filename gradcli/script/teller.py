@@ -16,9 +16,10 @@ from gradcli.pytorch.record import Recorder, finite
 from gradcli.script.naming import names_of, script_frames
 from gradcli.script.pages.gradients import not_finite
 from gradcli.script.pages.sums import Sums
-from gradcli.script.recorded import Recorded, recorded
+from gradcli.script.recorded import recorded
 from gradcli.script.scene import Told
 from gradcli.script.shown import Printed, columns
+from gradcli.script.system import Recorded
 from gradcli.wrapping import in_words, wrapped
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from gradcli.pytorch.record import Line, Step, edge_of, finite
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors.source import Text
 from gradcli.script.errors.threads import Threads
-from gradcli.script.recorded import reachable
 from gradcli.script.scene import Told, line_of
+from gradcli.script.system import reachable
 from gradcli.wrapping import in_words
 
 Array = np.ndarray[Any, Any]

@@ -31,8 +31,8 @@ from gradcli.script.pages.gradients import (
     without_noise,
 )
 from gradcli.script.pages.slips import changed, slips
-from gradcli.script.recorded import Recorded, reachable
 from gradcli.script.scene import Told
+from gradcli.script.system import Recorded, reachable
 
 MOST = 150  # operations that are looked at one by one
 

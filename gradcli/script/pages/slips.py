@@ -11,8 +11,8 @@ from gradcli.graph.node import is_const
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import Edge, Leaf, Step, edge_of
 from gradcli.script.pages.gradients import array_words
-from gradcli.script.recorded import Array, Recorded
 from gradcli.script.scene import Told
+from gradcli.script.system import Array, Recorded
 from gradcli.wrapping import in_words
 
 # By a step, and by the step before it: what the loss does itself, and what it takes.
