@@ -82,13 +82,8 @@ def accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator
 def _is_first_of_many(call: Call, told: Told) -> bool:
     """Tell whether the page shows many numbers that each `.grad` holds now, and held none before."""
     many = len(call.leaves) > _MANY or sum(x.numel() for x, *_ in call.leaves) > _LONG
-    return (
-        many
-        and not call.changes
-        and all(
-            before is None and after is not None and told.name(x) in told.shown for x, before, _, after in call.leaves
-        )
-    )
+    none_before = all(before is None and after is not None for _, before, _, after in call.leaves)
+    return many and none_before and not call.changes and all(told.name(x) in told.shown for x, *_ in call.leaves)
 
 
 def _of_leaves(call: Call, told: Told, explained: bool) -> Iterator[str]:
@@ -118,13 +113,17 @@ def _of_intermediates(call: Call, told: Told) -> Iterator[str]:
             yield f"{name}.grad: None → {array_words(g._a)}, kept by {name}.retain_grad()"
 
 
+def own_gradients(call: Call, told: Told) -> dict[str, Array]:
+    """Return the script's own gradients by name, in float64."""
+    return {told.name(x): g._a[..., 0].astype(float) for x, _, g, _ in call.leaves}
+
+
 def distance(call: Call, told: Told) -> float:
     """Return how far the gradients of a page, in float64, are from the script's, as a share of the largest of these.
 
     It is 0 where nobody sees it, and infinite where they are not finite at the same places.
     """
-    own = {told.name(x): g._a[..., 0].astype(float) for x, _, g, _ in call.leaves}
-    found = [(told.shown[name], g) for name, g in own.items() if name in told.shown]
+    found = [(told.shown[name], g) for name, g in own_gradients(call, told).items() if name in told.shown]
     largest = [np.abs(b[np.isfinite(b)]).max(initial=0) for _, b in found]
     if all(np.allclose(a, b, 0, 1e-5 * m, equal_nan=True) for (a, b), m in zip(found, largest, strict=True)):
         return 0.0 if found else np.inf

@@ -27,6 +27,7 @@ from gradcli.script.pages.gradients import (
     hooks,
     not_finite,
     not_kept,
+    own_gradients,
     unreached,
     without_noise,
 )
@@ -77,7 +78,7 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
     """Return the page of `gradcli backward`, or of what is asked for by name, with the loops folded."""
     if not any(recorded.at[name].size for name in recorded.wrt):
         raise InputError("no input has an element")
-    own = {told.name(x): g._a[..., 0].astype(float) for x, _, g, _ in call.leaves}
+    own = own_gradients(call, told)
     if recorded.functions:
         from gradcli.script.pages.functions import functions_page
 
