@@ -20,12 +20,9 @@ def second(at: Failure, step: Any) -> Answer:
         f"the backward at {at.code(step.freed)} freed what the graph keeps for a backward: {step.name()} of "
         f"{at.code(step.line)} kept numbers, and they are gone."
     )
-    if int(step.freed) == int(at.line):
-        if carried := _carried(at, reason):
-            return carried
-        if changes := updates.into_the_loop(at.text, step.line):
-            made = f"{reason} It is computed once, and each round goes back through it."
-            return Answer(made, "compute it in each round, from the weights as they are then", changes)
+    again = int(step.freed) == int(at.line)
+    if again and (told := _in_a_loop(at, step, reason, " It is computed once, and each round goes back through it.")):
+        return told
     recorded = Threads(at.text).gradient_recorded()
     if any(change.first == int(step.freed) for change in recorded):
         said = f"{reason} What it computes is recorded, and the graph kept, with create_graph=True alone."
@@ -34,12 +31,15 @@ def second(at: Failure, step: Any) -> Answer:
     return Answer(reason, mend, mends.with_argument(at.text_at(step.freed), "retain_graph=True", "backward", "grad"))
 
 
-def _carried(at: Failure, reason: str, how: str = "") -> Answer | None:
-    """Return what is said of a loop that carries a history from round to round."""
+def _in_a_loop(at: Failure, step: Any, reason: str, once: str = "", weights: str = "") -> Answer | None:
+    """Return what is said of a loop that carries a history from round to round, or goes back to what it never makes."""
     name, changes = updates.detached_at_the_end(at)
-    said = f"{reason} {name} carries the graph of one round into the next one{how}."
-    mend = f"cut it off where the next round begins anew, {name}.detach()"
-    return Answer(said, mend, changes) if changes else None
+    if changes:
+        said = f"{reason} {name} carries the graph of one round into the next one{weights}."
+        return Answer(said, f"cut it off where the next round begins anew, {name}.detach()", changes)
+    if changes := updates.into_the_loop(at.text, step.line):
+        return Answer(reason + once, "compute it in each round, from the weights as they are then", changes)
+    return None
 
 
 def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
@@ -54,11 +54,9 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
     text = at.text_at(line)
     if how != "step" and not updates.is_unrecorded(text) and ".data" not in text.of(text.statement):
         return Answer(reason, "the change out of place, so that the old numbers stay", updates.out_of_place(text))
-    if carried := _carried(at, reason, ", with the weights of before"):
-        return carried
+    if told := _in_a_loop(at, step, reason, weights=", with the weights of before"):
+        return told
     what = "the optimizer's step" if how == "step" else "the change"
-    if changes := updates.into_the_loop(at.text, step.line):
-        return Answer(reason, "compute it in each round, from the weights as they are then", changes)
     mend = f"{what} behind the backward; or compute the loss again after it, with the new numbers"
     return Answer(reason, mend, updates.moved(text, at.line))
 
