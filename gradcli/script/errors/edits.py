@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from gradcli.script.errors.source import Edit, Place, Text, end, start
+from gradcli.script.errors.source import Edit, Text
+from gradcli.script.errors.syntax import Place, end, start
 
 
 def is_simple(node: ast.AST) -> bool:

@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from gradcli.pytorch.session import Script
-from gradcli.script.errors.source import Change, Place, Text
+from gradcli.script.errors.source import Change, Text
+from gradcli.script.errors.syntax import Place
 from gradcli.script.naming import names_of
 from gradcli.script.scene import Scene, line_of
 

@@ -6,7 +6,8 @@ import ast
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from gradcli.script.errors.source import Text, called, calls, owner_of, pairs, parts
+from gradcli.script.errors.source import Text
+from gradcli.script.errors.syntax import called, calls, owner_of, pairs, parts
 
 _MOST = 2000  # expressions that are looked at
 

@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.pytorch.record import dependencies
 from gradcli.script.errors import leaves, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.source import calls
+from gradcli.script.errors.syntax import calls
 from gradcli.script.errors.threads import Threads, lost
 
 

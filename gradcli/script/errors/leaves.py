@@ -9,7 +9,8 @@ from typing import Any
 from gradcli.script.errors import edits, mends
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import Change, Text, called, calls, end, keyword, parts, start
+from gradcli.script.errors.source import Change, Text
+from gradcli.script.errors.syntax import called, calls, end, keyword, parts, start
 from gradcli.script.errors.threads import Threads, lost
 
 # Functions that make tensors, and take requires_grad.

@@ -10,19 +10,8 @@ from typing import Any
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import (
-    Change,
-    Edit,
-    Text,
-    called,
-    calls,
-    elements,
-    end,
-    keyword,
-    owner_of,
-    parts,
-    start,
-)
+from gradcli.script.errors.source import Change, Edit, Text
+from gradcli.script.errors.syntax import called, calls, elements, end, keyword, owner_of, parts, start
 
 _OFF = re.compile("no_grad|inference_mode")  # where nothing is recorded
 _LIKE = ("zeros", "ones", "rand", "randn")  # makers that have a form for another tensor's shape

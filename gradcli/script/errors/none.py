@@ -8,7 +8,8 @@ from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits, leaves, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.source import Change, Text, calls, parts
+from gradcli.script.errors.source import Change, Text
+from gradcli.script.errors.syntax import calls, parts
 from gradcli.script.errors.threads import Threads, lost
 
 

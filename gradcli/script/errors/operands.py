@@ -12,7 +12,8 @@ from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import Change, N, called, calls, elements, end, owner_of, parts, start
+from gradcli.script.errors.source import Change
+from gradcli.script.errors.syntax import N, called, calls, elements, end, owner_of, parts, start
 
 
 def _own(at: Failure, *kinds: type[N]) -> list[N]:

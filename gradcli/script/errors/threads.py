@@ -11,19 +11,8 @@ from gradcli.pytorch.cuts import CUTS, Cut
 from gradcli.script.errors import edits, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import (
-    Change,
-    Edit,
-    Text,
-    called,
-    calls,
-    changed,
-    end,
-    keyword,
-    owner_of,
-    parts,
-    start,
-)
+from gradcli.script.errors.source import Change, Edit, Text, changed
+from gradcli.script.errors.syntax import called, calls, end, keyword, owner_of, parts, start
 
 # Methods that give numbers away, or change them on NumPy's side, and what stands for them in a graph.
 _AWAY = {**dict.fromkeys(("detach", "item", "numpy", "tolist", "astype", "int", "long"), ""), "copy": ".clone()"}

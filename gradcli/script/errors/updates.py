@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure
-from gradcli.script.errors.source import Change, Text, called, calls, end, owner_of, parts, start
+from gradcli.script.errors.source import Change, Text
+from gradcli.script.errors.syntax import called, calls, end, owner_of, parts, start
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@", ast.FloorDiv: "//",

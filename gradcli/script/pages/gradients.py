@@ -42,7 +42,17 @@ RETURNED = {
 SHOWN = 36  # elements of an array that is written out
 
 
-def hooks(call: Call, told: Told) -> Iterator[str]:
+def done(call: Call, told: Told, explained: bool, far: float) -> list[str]:
+    """Return what a call did; `far` is the `distance` of its gradients from what is explained."""
+    lines = [*_hooks(call, told), *_accumulated(call, told, explained, far)]
+    lines += [*_not_kept(call, told), *_unused(call, told), *_unreached(call, told)]
+    if call.freed:
+        another = "call" if call.returns else "backward"
+        lines.append(f"The graph is freed now; retain_graph=True would keep it for another {another}.")
+    return lines
+
+
+def _hooks(call: Call, told: Told) -> Iterator[str]:
     """Yield what hooks changed, in their order."""
     for k, change in enumerate(call.changes):
         if not k:
@@ -65,8 +75,8 @@ def _hook(change: Any, told: Told) -> str:
     return f"{owner}'s hook{own}"
 
 
-def accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator[str]:
-    """Yield what each `.grad` was, and what it is; `far` is its `distance` from what is explained."""
+def _accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator[str]:
+    """Yield what each `.grad` was, and what it is."""
     if explained and _is_first_of_many(call, told) and far < ROUNDING:
         whose = "Each .grad" if len(call.leaves) > 1 else f"{told.name(call.leaves[0][0])}.grad"
         yield f"{whose} was None before, and holds the above now{', as far as float32 has digits' * (far > 0)}."
@@ -145,7 +155,7 @@ def without_noise(shown: Array, own: Array) -> Array:
     return np.where(small & ((own == 0) | (np.abs(shown) < _DIGITS * np.abs(own))), 0.0, shown)
 
 
-def not_kept(call: Call, told: Told) -> Iterator[str]:
+def _not_kept(call: Call, told: Told) -> Iterator[str]:
     """Yield which intermediates keep no gradient that the script asks for elsewhere."""
     asked = set(re.findall(r"([A-Za-z_][\w.]*)\.grad\b(?!_)", told.script.source))
     for edge, name in told.recorded.steps.items() if not call.returns else ():
@@ -161,9 +171,8 @@ def _unused(call: Call, told: Told) -> Iterator[str]:
         yield f"No path leads back to {who}: {its} None, or zeros where these are asked for."
 
 
-def unreached(call: Call, told: Told) -> Iterator[str]:
+def _unreached(call: Call, told: Told) -> Iterator[str]:
     """Yield which leaves of the script the call did not reach, because numbers went on alone on the way to them."""
-    yield from _unused(call, told)
     left = _left(call, told)
     if not left or not CUTS:
         return

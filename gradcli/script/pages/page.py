@@ -20,17 +20,7 @@ from gradcli.explain.weights import loss_name
 from gradcli.graph.graph import Graph
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import edge_of
-from gradcli.script.pages.gradients import (
-    ROUNDING,
-    accumulated,
-    distance,
-    hooks,
-    not_finite,
-    not_kept,
-    own_gradients,
-    unreached,
-    without_noise,
-)
+from gradcli.script.pages.gradients import ROUNDING, distance, done, not_finite, own_gradients, without_noise
 from gradcli.script.pages.slips import changed, slips
 from gradcli.script.scene import Told
 from gradcli.script.system import Recorded, reachable
@@ -50,11 +40,7 @@ def page(call: Call, told: Told) -> Page:
     others = bool(told.shown and call.leaves) and far >= ROUNDING  # than those of the script
     notes = _notes(call, told, others)
     sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
-    lines = [*hooks(call, told), *accumulated(call, told, bool(sections) and not (told.trouble or others), far)]
-    lines += [*not_kept(call, told), *unreached(call, told)]
-    if call.freed:
-        another = "call" if call.returns else "backward"
-        lines.append(f"The graph is freed now; retain_graph=True would keep it for another {another}.")
+    lines = done(call, told, bool(sections) and not (told.trouble or others), far)
     return replace(explained, sections=(*sections, _text("script", lines)))
 
 
