@@ -558,3 +558,8 @@ def test_what_rounding_leaves_of_a_gradient_is_0_and_a_small_gradient_stays(run)
     assert "w.grad = [0]\n" in out
     assert "w.grad: None → [-7.45058e-09]\n" in out
     assert "= [1.92875e-22]" in run(text + "(torch.exp(-w - 49.3)).backward()\n").out.replace("[-", "[")
+
+
+def test_a_v_of_another_shape_is_reshaped_to_the_brackets_that_backward_is_called_of(run):
+    text = X + "v = torch.ones(2, 1)\n(x * 2).backward(v)\n"
+    assert "(x * 2).backward(v.reshape((x * 2).shape))" in run(text, status=1).err

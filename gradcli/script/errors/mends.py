@@ -88,7 +88,7 @@ def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
 
 def _weighted(text: Text, call: ast.Call) -> tuple[str, ast.expr | None]:
     """Return what backward, or grad, is called of, and the v that it is given."""
-    whole, is_grad = text.of(owner_of(call)), called(call) == "grad"
+    whole, is_grad = text.of(call.func).rpartition(".")[0], called(call) == "grad"  # with its brackets
     apart = is_grad or whole.rpartition(".")[2] == "autograd"  # y is an argument
     named = keyword(call, "gradient", "grad_outputs")
     given = next(iter(call.args[2 if is_grad else int(apart) :]), named.value if named else None)
