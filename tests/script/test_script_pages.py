@@ -563,3 +563,10 @@ def test_what_rounding_leaves_of_a_gradient_is_0_and_a_small_gradient_stays(run)
 def test_a_v_of_another_shape_is_reshaped_to_the_brackets_that_backward_is_called_of(run):
     text = X + "v = torch.ones(2, 1)\n(x * 2).backward(v)\n"
     assert "(x * 2).backward(v.reshape((x * 2).shape))" in run(text, status=1).err
+
+
+def test_the_page_of_grad_says_nothing_of_what_grad_keeps_out_of(run):
+    text = "import torch\nx = torch.tensor(1., requires_grad=True)\ny = x * 2\nz = y * 3\n"
+    out = run(text + "torch.autograd.grad(z, [x, y])\n").out
+    assert "∂z/∂y = 3" in out
+    assert "retain_grad()" not in out
