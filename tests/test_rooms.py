@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "explain": {"graph", "engine", "algebra", "notation", "export"},
     "guide": set(),
     "report": {"graph", "engine", "algebra", "notation", "explain"},
-    "script": {"graph", "vocabulary", "engine", "notation", "explain", "guide", "report", "pytorch", "kernels"},
+    "script": {"graph", "vocabulary", "lang", "engine", "notation", "explain", "guide", "report", "pytorch", "kernels"},
     "batch": {"graph", "engine", "data"},
 }
 MAY_IMPORT["cli"] = {*MAY_IMPORT} - {"vocabulary"}

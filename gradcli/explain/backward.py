@@ -16,14 +16,13 @@ from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, 
 from gradcli.explain.shared import (
     check_entries,
     cotangents,
-    dimensions,
     formulas_of,
     style_of,
     summed,
     sweep_inputs,
     symbolic,
 )
-from gradcli.graph.graph import Graph
+from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import Sweep, sweep
 

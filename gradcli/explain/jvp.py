@@ -14,9 +14,9 @@ from gradcli.explain.origin import warn_of_values
 from gradcli.explain.results import Array, Named, Row, Shown, Wanted
 from gradcli.explain.rules import standing_in
 from gradcli.explain.sections import Formula, Math, Name, Product, Sum, Value, quantity
-from gradcli.explain.shared import dimensions, formulas_of, style_of, summed, symbolic
+from gradcli.explain.shared import formulas_of, style_of, summed, symbolic
 from gradcli.explain.steps import ForwardStep, forward_steps
-from gradcli.graph.graph import Graph
+from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.jvp import Push, push, structural
 from gradcli.graph.names import dot
 from gradcli.graph.node import Node, is_const, leaf

@@ -18,12 +18,12 @@ from gradcli.explain.product import heading, is_long, jacobian_sections, zeros
 from gradcli.explain.pytorch import pytorch_section
 from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult
 from gradcli.explain.sections import Code, Page, Section, Text, chosen
-from gradcli.explain.shared import dimensions
 from gradcli.explain.sweeps import sweeps_told
 from gradcli.explain.system import system_section
 from gradcli.explain.tables import steps_sections
 from gradcli.explain.trace import Trace
 from gradcli.explain.weights import flat, weights_section
+from gradcli.graph.graph import dimensions
 
 
 @dataclass(frozen=True)

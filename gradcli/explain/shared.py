@@ -14,8 +14,7 @@ from gradcli.errors import InputError
 from gradcli.explain.results import Array, Named, Style
 from gradcli.graph.array import objects
 from gradcli.graph.einsum import products
-from gradcli.graph.graph import Graph
-from gradcli.graph.graph import dimensions as dimensions
+from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 

@@ -27,7 +27,7 @@ from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import new
 from gradcli.report.data_lines import json_lines
 from gradcli.report.render import Look, render_pages
-from gradcli.script.replay import Applied, Replay, as_double, backward, drawn, forward, numbers, replayed
+from gradcli.script.replay import Applied, Replay, as_double, drawn, replayed
 from gradcli.script.shown import Printed
 from gradcli.script.written import decimal
 
@@ -164,12 +164,11 @@ def _same(cases: Sequence[Case], others: Sequence[Case], at: Point) -> bool:
 
 def _in_numbers(call: Applied) -> Iterator[Verdict]:
     arrays = {i: decimal(a._a) for i, a in enumerate(call.arguments) if call.needed[i]}
-    given = [new(arrays[i].copy()) if i in arrays else a for i, a in enumerate(call.arguments)]
-    weights = [drawn(y.shape, k) for k, y in enumerate(numbers(call, arrays))]
-    context, _ = forward(call.cls, given, call.needed)
-    found = backward(call.cls, context, [new(w) for w in weights])
+    ran = call.forward({i: new(a.copy()) for i, a in arrays.items()})
+    weights = [drawn(y._a.shape, k) for k, y in enumerate(ran.real)]
+    found = ran.backward([new(w) for w in weights])
     for i, array in arrays.items():
-        yours = getattr(found[i] if i < len(found) else None, "_a", np.zeros_like(array))
+        yours = getattr(found[i], "_a", np.zeros_like(array))
         if yours.shape == array.shape:
             yield _compared(call, i, array, weights, yours.astype(float).reshape(-1))
 
@@ -178,7 +177,7 @@ def _compared(call: Applied, place: int, array: Any, weights: Sequence[Any], you
     """Return the verdict on the gradient of one argument, by finite differences alone."""
 
     def totals(moved: Any) -> Any:
-        found = [numbers(call, {place: own.reshape(array.shape)}) for own in moved.T]
+        found = [call.numbers({place: own.reshape(array.shape)}) for own in moved.T]
         return np.array([sum((y * w).sum() for y, w in zip(ys, weights, strict=True)) for ys in found])
 
     size, shape = array.size, array.shape[:-1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gradcli.graph.construct import matmul, stack
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node, const
@@ -30,18 +32,22 @@ def given_already(node: Node) -> Node | None:
     """Return what an operation gives that is there already: an operand, an element of a list, or what is chosen."""
     first = node.args[0] if node.args else node
     match node.op, node.settings:
-        case "reshape", _ if node.shape == first.shape:  # the hooks of modules put such in between
-            return first
-        case "reshape", _ if first.op == "add":
-            return _layer(first, node.shape)
+        case "add", _:  # where sum begins
+            return _beside(node, 0)
+        case "mul", _:  # the seed of a gradient
+            return _beside(node, 1)
+        case "reshape", _:  # the hooks of modules put such in between
+            return first if node.shape == first.shape else _layer(first, node.shape)
+        case "transpose", (order,) if first.op == "transpose" and _are_back(order, *first.settings):
+            return first.args[0]
+    return _chosen(node, first)
+
+
+def _chosen(node: Node, first: Node) -> Node | None:
+    """Return an element of a list, a list with one element in it, or what is chosen once and for all."""
+    match node.op, node.settings:
         case "scatter", ((int(size),), ((int(k),),)) if size <= _FEW and not first.shape:
             return stack([first if i == k else const(0) for i in range(size)])
-        case "add", _ if any(a.value == 0 for a in node.args):  # where sum begins
-            return next((a for a in node.args if a.value != 0 and a.shape == node.shape), None)
-        case "mul", _ if other := next((a for a in node.args if a.value == 1), None):  # the seed of a gradient
-            return next((a for a in node.args if a is not other and a.shape == node.shape), None)
-        case "transpose", (order,) if first.op == "transpose":  # there and back
-            return first.args[0] if [first.settings[0][k] for k in order] == sorted(order) else None
         case "index", ((int(k),),) if first.op == "stack" and first.settings == (0,):
             return first.args[k]
         case "where", _ if first.op == "const" and not node.shape:
@@ -49,8 +55,21 @@ def given_already(node: Node) -> Node | None:
     return None
 
 
+def _are_back(order: Sequence[int], before: Sequence[int]) -> bool:
+    """Tell whether axes are in their order again."""
+    return [before[k] for k in order] == sorted(order)
+
+
+def _beside(node: Node, neutral: int) -> Node | None:
+    """Return the operand of the same shape beside a number that changes nothing."""
+    number = next((a for a in node.args if a.value == neutral), None)
+    return number and next((a for a in node.args if a is not number and a.shape == node.shape), None)
+
+
 def _layer(added: Node, shape: Shape) -> Node | None:
     """Return a layer of a vector, or of batches of rows, which PyTorch reshapes to rows and back: x @ W.T + b."""
+    if added.op != "add":
+        return None
     product, bias = added.args
     own = bias.args[0] if bias.op == "broadcast" else bias
     if product.op != "matmul" or not product.shape[1:] == own.shape == shape[-1:]:

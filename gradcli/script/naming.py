@@ -54,22 +54,25 @@ def _collect(scope: Mapping[str, Any], found: Names) -> None:
     for name, value in list(scope.items()):
         if name.startswith("__"):
             continue
-        if isinstance(value, Tensor):
-            _name(value, name, found)
-        elif isinstance(value, list | tuple) and len(value) <= _FEW:
-            for i, inner in enumerate(value):
-                if isinstance(inner, Tensor):
-                    _name(inner, f"{name}[{i}]", found)
-        elif isinstance(value, dict) and len(value) <= _FEW:
-            for key, inner in value.items():
-                if isinstance(inner, Tensor) and str(key).isidentifier():
-                    _name(inner, str(key), found)
-        elif hasattr(type(value), "named_parameters"):
+        if hasattr(type(value), "named_parameters"):
             _of_module(name, value, found)
-        elif isinstance(getattr(value, "__dict__", None), dict) and not isinstance(value, type):
-            for key, inner in list(vars(value).items())[:_FEW]:
-                if isinstance(inner, Tensor):
-                    _name(inner, key if name == "self" else f"{name}.{key}", found)
+        for inner, x in _parts(name, value):
+            if isinstance(x, Tensor):
+                _name(x, inner, found)
+
+
+def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
+    """Return what may be tensors with names: a value itself, or the parts of a list, a dictionary or an object."""
+    match value:
+        case Tensor():
+            return [(name, value)]
+        case list() | tuple() if len(value) <= _FEW:
+            return [(f"{name}[{i}]", x) for i, x in enumerate(value)]
+        case dict() if len(value) <= _FEW:
+            return [(key, x) for key, x in value.items() if isinstance(key, str) and key.isidentifier()]
+    inner = getattr(value, "__dict__", None)
+    own = [*inner.items()][:_FEW] if isinstance(inner, dict) and not isinstance(value, type) else []
+    return own if name == "self" else [(f"{name}.{key}", x) for key, x in own]
 
 
 def _of_module(name: str, module: Any, found: Names) -> None:

@@ -27,11 +27,17 @@ def _place(a: Array) -> tuple[Any, ...]:
     return a.__array_interface__["data"][0], a.strides
 
 
+def _is_one_number(a: Array) -> bool:
+    return bool((a == a.reshape(-1)[:1]).all())
+
+
 def literal(x: Tensor) -> Node:
     """Return a tensor's numbers as a constant."""
-    values = tuple(exact(shortest(v)) for v in x._a.reshape(-1))
-    same = values[0] if len({*values}) == 1 else values
-    return const(same, x._a.shape[:-1], "bool" if x._a.dtype == bool else "float64")
+    numbers = x._a.reshape(-1)
+    values = tuple(exact(shortest(v)) for v in (numbers[:1] if _is_one_number(numbers) else numbers))
+    return const(
+        values[0] if len(values) == 1 else values, x._a.shape[:-1], "bool" if x._a.dtype == bool else "float64"
+    )
 
 
 class Operands:
@@ -79,8 +85,9 @@ class Operands:
     def constant(self, x: Tensor, name: str | None) -> Node:
         """Return the node of a tensor to which nothing flows: few numbers without a name stand where they are read."""
         labels = x._a.dtype.kind == "i" and x._a.ndim > 1  # nothing flows to whole numbers: they are constants
-        node = literal(x) if x._a.size and (labels or x._a.size <= _SMALL) else None
-        if node is None or not (labels or (name is None and sum(len(str(v)) for v in node.values) <= _BRIEF)):
+        stands = labels or (name is None and _is_one_number(x._a))  # such as the ones of a sum
+        node = literal(x) if x._a.size and (stands or (name is None and x._a.size <= _SMALL)) else None
+        if node is None or not (stands or sum(len(str(v)) for v in node.values) <= _BRIEF):
             return self.input(name or self.unused("data", "constant"), x._a)
         if name is not None:
             self.computed[self.fresh(name)] = node

@@ -4,91 +4,30 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import product
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gradcli.errors import InputError
-from gradcli.graph.construct import broadcast, index, stack
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node
-from gradcli.graph.shapes import size_of
 from gradcli.pytorch.autograd.function import FunctionStep, OutputStep
 from gradcli.pytorch.record import Edge, Leaf, Step, edge_of
 from gradcli.pytorch.tensor import Tensor
+from gradcli.script.assembled import Assembly
 from gradcli.script.instances import given_already, instance
 from gradcli.script.naming import Names
-from gradcli.script.operands import Operands, literal
+from gradcli.script.operands import Operands
+from gradcli.script.system import Array, Recorded, Use, reachable
 from gradcli.script.written import CallOf, decimal, spans_of_calls
 
 if TYPE_CHECKING:
     from gradcli.pytorch.backward import Call
 
-Array = np.ndarray[Any, Any]
-
 MAX_STEPS = 20_000  # of a system that is looked through
 _OUTPUTS = ("y", "z", "out", "loss", "result", "\u2113")  # names for one to which the script gives none
 _LONG = 12  # operations of an expression that is not taken apart
-_SMALL = 16  # elements of an array that is written as what it was and what was assigned
-_MANY = 1000  # of one that is assembled
-
-
-@dataclass
-class Use:
-    """A call of a script's own function: its arguments, and the names of its outputs, by their places."""
-
-    step: FunctionStep
-    written: list[Any]
-    outputs: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def arguments(self) -> dict[int, Node]:
-        """The arguments that gradients flow to, by their places."""
-        return {i: self.written[i] for i, edge in enumerate(self.step.edges) if edge is not None}
-
-
-@dataclass
-class Recorded:
-    """A system as it was recorded: its graph, the values of its inputs, its cotangents, and which inputs are leaves."""
-
-    graph: Graph = field(init=False)
-    wrt: list[str] = field(init=False)
-    asked: list[str] = field(default_factory=list)  # intermediates that are asked for, beside what they came from
-    at: dict[str, Array] = field(default_factory=dict)
-    v: dict[str, Array] = field(default_factory=dict)
-    roots: list[str] = field(default_factory=list)  # what the call flowed from, one by one
-    steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
-    functions: dict[Step, Use] = field(default_factory=dict)  # of the script's own
-    made_by: dict[Node, Step] = field(default_factory=dict)
-    targets: dict[int, str] = field(default_factory=dict)  # what is assigned at each line
-
-    @property
-    def retained(self) -> tuple[str, ...]:
-        """The names of the intermediates that keep their gradients, or whose gradients are asked for."""
-        own = [n for n, x in self._retaining() if n not in self.graph.inputs and n not in self.graph.outputs]
-        return (*own, *(n for n in self.asked if n not in own))
-
-    def kept_gradients(self) -> dict[str, Tensor]:
-        """Return the gradients that intermediates keep, by name."""
-        return {n: x._grad for n, x in self._retaining() if x._grad is not None}
-
-    def _retaining(self) -> Iterator[tuple[str, Tensor]]:
-        for e, n in self.steps.items():
-            x = e.retained() if isinstance(e, Step) and e.retained is not None else None
-            if x is not None:
-                yield n, x
-
-    def target(self, node: Node) -> str | None:
-        """Return what is assigned at the line of a node."""
-        return self.targets.get(self.made_by[node].line) if node in self.made_by else None
-
-    def name(self, x: Tensor) -> str:
-        """Return what a tensor whose gradient was taken is called."""
-        return self.steps.get(edge_of(x), "x")
 
 
 class _Maker(Operands, Recorded):
@@ -99,7 +38,7 @@ class _Maker(Operands, Recorded):
         Operands.__init__(self, names, source)
         self.calls: dict[Node, CallOf] = {}  # what each step is recorded of
         self.later: dict[Any, str] = {}  # the names that results have, by where they come from
-        self.parts: dict[Any, dict[int, Node]] = {}  # of vectors that are being assembled: their elements so far
+        self.assembly = Assembly()
 
     def name_of(self, edge: Edge) -> str:
         """Return the name of a result, which has one from now on."""
@@ -122,9 +61,16 @@ class _Maker(Operands, Recorded):
             self.enter(edge, known or self.unused("x", "leaf"), x._a)
         return self.nodes[edge]
 
-    def cut(self, step: Step, x: Tensor) -> None:
+    def cut(self, step: Edge, x: Tensor) -> None:
         """Let an intermediate be an input: a gradient is asked for by it, and by nothing that it came from."""
         self.enter(step, self.names.get(id(x)) or x._called or self.names.get(id(step)) or "h", x._a)
+
+    def all_of(self, steps: Sequence[Step]) -> None:
+        """Make the nodes of all steps."""
+        named = [s for s in steps if id(s) in self.names and not isinstance(s, FunctionStep)]
+        self.later = {_origin(s): self.names[id(s)] for s in named}
+        for step in steps:
+            self.step(step)
 
     def step(self, step: Step) -> None:
         """Make the node of a step whose operands have nodes."""
@@ -156,7 +102,7 @@ class _Maker(Operands, Recorded):
             raise InputError("the shape of a leaf was changed in place since it was used")
         name = self.names.get(id(step)) or self.again(step)
         new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
-        node = self.assembled(step, own) or instance(recipe.output, new)
+        node = self.assembly.whole(step, own) or instance(recipe.output, new)
         known = given_already(node)
         if known is not None and (name is None or (known.args and known not in self.computed.values())):
             node = known
@@ -194,40 +140,37 @@ class _Maker(Operands, Recorded):
         self.at[new] = self.at.pop(old)
         use.outputs = {i: new if name == old else name for i, name in use.outputs.items()}
 
-    def assembled(self, step: Step, own: Sequence[Node]) -> Node | None:
-        """Return an array whose elements were assigned part by part as a list, once the last of them is there."""
-        if step.recipe.op != "assign" or not 0 < (count := size_of(step.shape)) <= _MANY:
-            return None
-        places, shape = step.recipe.settings
-        value = own[1] if own[1].shape == shape else broadcast(own[1], shape)
-        before = self.parts.get(step.edges[0], {}) if step.edges[0] is not None else {}
-        if not before and count <= _SMALL:
-            first: Any = step.operands and step.operands[0]
-            start = own[0] if own[0].args or first is None else literal(first)
-            before = dict(enumerate(_elements(start)))
-        self.parts[step] = parts = {
-            **before,
-            **dict(zip(places.numbers.reshape(-1).tolist(), _elements(value), strict=True)),
-        }
-        return _nested(parts, step.shape) if len(parts) == count else None
+    def names_of(self, wanted: Iterable[Edge]) -> list[str]:
+        """Return the inputs that a call asks for, as it has them."""
+        return [name for e in wanted if (name := self.steps.get(e, "")) in self.at]
 
-    def finish(self, call: Call, arguments: Sequence[Node]) -> None:
+    def names_of_leaves(self) -> list[str]:
+        """Return the inputs that are leaves, as the system has them."""
+        leaves = {n for e, n in self.steps.items() if isinstance(e, Leaf)}
+        return [name for name in self.at if name in leaves]
+
+    def finish(self, call: Call) -> None:
         """Make the graph of all steps; the arguments of own functions have names in it."""
         outputs = self.outputs(call)
-        for n in arguments:
-            if n.args and n not in self.computed.values() and n not in outputs.values():
-                self.computed[self.fresh("t")] = n
+        arguments = self.named_arguments(outputs)
         shown = [n for use in self.functions.values() for n in use.written if isinstance(n, Node)]
-        read = {*scheduled([*shown, *outputs.values()])}
+        read = set(scheduled([*shown, *outputs.values()]))
         inner = read.difference(outputs.values())
-        given = {**{n: node for n, node in self.computed.items() if n not in outputs and node in inner}, **outputs}
+        given = {n: node for n, node in self.computed.items() if n not in outputs and node in inner} | outputs
         place = {name: i for i, name in enumerate(self.names.values())}  # as the script defines them
-        used = ((name, n) for name, n in self.inputs.items() if n in read)
-        inputs = dict(sorted(used, key=lambda own: place.get(own[0], len(place))))
-        self.at = {name: self.at[name] for name in inputs}
-        self.graph = Graph.of(inputs, outputs, arguments, names=given)
+        used = sorted((n for n in self.inputs if self.inputs[n] in read), key=lambda n: place.get(n, len(place)))
+        self.at = {name: self.at[name] for name in used}
+        self.graph = Graph.of({name: self.inputs[name] for name in used}, outputs, arguments, names=given)
         self.graph = replace(self.graph, names=self.with_parts(given))
         self.graph = replace(self.graph, spans=spans_of_calls(self.graph, self.calls))
+
+    def named_arguments(self, outputs: Mapping[str, Node]) -> list[Node]:
+        """Return the arguments of own functions, which have names from now on."""
+        found = [n for use in self.functions.values() for n in use.arguments.values()]
+        for n in found:
+            if n.args and n not in self.computed.values() and n not in outputs.values():
+                self.computed[self.fresh("t")] = n
+        return found
 
     def outputs(self, call: Call) -> dict[str, Node]:
         """Return what a call flowed from, by name; take down its v, and the names in the order of the call."""
@@ -248,25 +191,26 @@ class _Maker(Operands, Recorded):
             self.v[name] = self.v[name] + own if name in self.v else own
         return outputs
 
-    def with_parts(self, given: Mapping[str, Node]) -> dict[str, Node]:
+    def with_parts(self, given: dict[str, Node]) -> dict[str, Node]:
         """Return the names with more of them, so that no expression is written out twice, and none is too long."""
         readers = Counter(a for n in self.graph.nodes for a in n.args)
         known = {n: name for name, n in given.items()}
-        sizes: dict[Node, int] = {}
+        sizes: dict[Node, int] = {}  # in operations, down to what has a name
         found: dict[str, Node] = {}
-        last = list(self.graph.outputs.values())
-        for node in self.graph.nodes:
-            if not node.args:
-                continue
-            sizes[node] = 1 + sum(0 if a in known else sizes.get(a, 0) for a in node.args)
-            shared = readers[node] > 1 and sizes[node] > 1
-            pooled = node in self.calls and self.calls[node].is_pool
+        for node in [n for n in self.graph.nodes if n.args]:
+            sizes[node] = 1 + sum(sizes[a] for a in node.args if a.args)
+            if node not in known and self.needs_name(node, sizes[node], readers[node]):
+                known[node] = next(fresh_names({*self.graph.inputs, *given, *found}, _stem(self.target(node) or "t")))
             if node in known:
                 found[known[node]] = node
-            elif (shared or pooled or sizes[node] > _LONG) and node.dtype != "bool" and node not in last:
-                name = next(fresh_names({*self.graph.inputs, *given, *found}, _stem(self.target(node) or "t")))
-                known[node], found[name] = name, node
-        return {**found, **{name: node for name, node in given.items() if name not in found}}
+                sizes[node] = 0
+        return found | given
+
+    def needs_name(self, node: Node, size: int, readers: int) -> bool:
+        """Tell whether what is read so often, and has so many operations, is to stand in a line of its own."""
+        if node.dtype == "bool" or node in self.graph.outputs.values():
+            return False
+        return size > _LONG or (readers > 1 and size > 1) or (node in self.calls and self.calls[node].is_pool)
 
 
 def _targets(source: str) -> dict[int, str]:
@@ -279,45 +223,23 @@ def _targets(source: str) -> dict[int, str]:
     return found
 
 
-def reachable(roots: Iterable[Edge], cut: Iterable[Edge] = ()) -> list[Step]:
-    """Return the steps that lead to roots, in the order in which they were recorded; none beyond those in `cut`."""
-    ends = set(cut)
-    found: dict[Edge, None] = dict.fromkeys(roots)
-    stack_ = [e for e in found if e not in ends]
-    while stack_:
-        edge = stack_.pop()
-        for other in edge.edges if isinstance(edge, Step) else ():
-            if other is not None and other not in found:
-                found[other] = None
-                if other not in ends:
-                    stack_.append(other)
-    return sorted((e for e in found if isinstance(e, Step) and e not in ends), key=lambda s: s.seq)
-
-
 def recorded(call: Call, names: Names, source: str = "") -> Recorded:
     """Return the system behind a call of `backward` or `grad`, before it runs.
 
     Errors: `InputError` for one that is too large to be looked through.
     """
-    maker = _Maker(names, source)
     wanted = {edge_of(x): x for x in call.inputs or ()}
-    ends = {e for e in wanted if isinstance(e, Step) and not _leads_to(wanted, e)}
-    steps = reachable((edge_of(y) for y, _ in call.roots), ends)
+    cut = {e: x for e, x in wanted.items() if isinstance(e, Step) and not _leads_to(wanted, e)}
+    steps = reachable((edge_of(y) for y, _ in call.roots), cut)
     if len(steps) > MAX_STEPS:
         raise InputError(f"{len(steps):,} operations were recorded, too many to show each")
-    for edge in wanted:
-        if isinstance(edge, Step) and edge in ends:
-            maker.cut(edge, wanted[edge])
-    maker.later = {_origin(s): names[id(s)] for s in steps if id(s) in names and not isinstance(s, FunctionStep)}
-    for step in steps:
-        maker.step(step)
-    maker.asked = [maker.name_of(e) for e in wanted if isinstance(e, Step) and e not in ends and e in maker.nodes]
-    maker.finish(call, [n for use in maker.functions.values() for n in use.arguments.values()])
-    if wanted:  # as the call has them
-        maker.wrt = [n for e in wanted if (n := maker.steps.get(e, "")) in maker.graph.inputs]
-    else:
-        leaves = {n for e, n in maker.steps.items() if isinstance(e, Leaf)}
-        maker.wrt = [n for n in maker.graph.inputs if n in leaves]
+    maker = _Maker(names, source)
+    for edge, x in cut.items():
+        maker.cut(edge, x)
+    maker.all_of(steps)
+    maker.asked = [maker.name_of(e) for e in wanted if isinstance(e, Step) and e not in cut and e in maker.nodes]
+    maker.finish(call)
+    maker.wrt = maker.names_of(wanted) if wanted else maker.names_of_leaves()
     return maker
 
 
@@ -325,20 +247,6 @@ def _leads_to(wanted: Iterable[Edge], step: Step) -> bool:
     """Tell whether a step came from another edge whose gradient is asked for."""
     before = {e for s in reachable([step]) for e in (s, *s.edges)} - {step}
     return any(e in before for e in wanted)
-
-
-def _elements(node: Node) -> list[Node]:
-    return [index(node, key) for key in product(*map(range, node.shape))] if node.shape else [node]
-
-
-def _nested(parts: Mapping[int, Node], shape: tuple[int, ...], first: int = 0) -> Node:
-    """Return elements as a list of lists, with a vector whose elements they are as it is."""
-    if not shape:
-        return parts[first]
-    rows = [_nested(parts, shape[1:], first + k * size_of(shape[1:])) for k in range(shape[0])]
-    whole = rows[0].args[0] if rows[0].op == "index" else rows[0]
-    is_whole = whole.shape == shape and all(r.args == (whole,) and r.settings == ((k,),) for k, r in enumerate(rows))
-    return whole if is_whole else stack(rows)
 
 
 def _stem(name: str) -> str:

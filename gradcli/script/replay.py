@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import Tensor, new
 from gradcli.script.naming import Names
-from gradcli.script.recorded import Recorded, recorded
+from gradcli.script.recorded import recorded
+from gradcli.script.system import Recorded
 from gradcli.script.written import decimal
 
 Array = np.ndarray[Any, Any]
@@ -48,6 +49,36 @@ class Applied:
         found = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         return [found[i] if i < len(found) else f"x{i}" for i in range(len(self.arguments))]
 
+    def forward(self, own: Mapping[int, Tensor]) -> Ran:
+        """Run the forward in float64, in the mode that holds, with other tensors for some of its arguments."""
+        given = [own.get(i, a.double() if _is_real(a) else a) for i, a in enumerate(self.arguments)]
+        context, found = functions.forward(self.cls, given, {}, self.needed)
+        outputs = list(found) if isinstance(found, tuple) else [found]
+        return Ran(self, context, outputs, [y for y in outputs if _is_real(y) and id(y) not in context._whole])
+
+    def numbers(self, moved: Mapping[int, Array]) -> list[Array]:
+        """Return the real outputs of the forward in numbers, with other numbers for some of its arguments."""
+        with no_grad():
+            return [y._a.astype(float) for y in self.forward({i: new(a.copy()) for i, a in moved.items()}).real]
+
+
+class Ran(NamedTuple):
+    """A forward that has run: what it kept, what it returned, and what gradients flow from of that."""
+
+    call: Applied
+    context: Context
+    outputs: list[Any]
+    real: list[Tensor]
+
+    def backward(self, v: Sequence[Tensor]) -> list[Any]:
+        """Return what the backward returns for each argument; what once_differentiable hides is looked into."""
+        own = {id(y): w for y, w in zip(self.real, v, strict=True)}
+        given = [own.get(id(y), y) for y in self.outputs if isinstance(y, Tensor)]
+        cls: Any = self.call.cls
+        found = getattr(cls.backward, "__wrapped__", cls.backward)(self.context, *given)
+        found = list(found) if isinstance(found, tuple | list) else [found]
+        return found + [None] * (len(self.call.arguments) - len(found))
+
 
 @dataclass
 class Replay:
@@ -74,21 +105,18 @@ def as_double() -> Iterator[None]:
 
 def replayed(applied: Applied, seed: int) -> Replay | None:
     """Run a call again, in float64; None where its forward leaves no history, as NumPy's functions do."""
-    names = applied.names
-    leaves = {i: _leaf(a) for i, (a, n) in enumerate(zip(applied.arguments, applied.needed, strict=True)) if n}
-    given = [a.double() if _is_real(a) else a for a in applied.arguments]
+    leaves = {i: _leaf(a) for i, a in enumerate(applied.arguments) if applied.needed[i]}
     with enable_grad():
-        given = [leaves[i].clone() if i in leaves else a for i, a in enumerate(given)]
-        context, outputs = forward(applied.cls, given, applied.needed)
-        whole = [y for y in outputs if _is_real(y) and id(y) not in context._whole]
-        if not whole or not all(y.requires_grad for y in whole):
+        ran = applied.forward({i: x.clone() for i, x in leaves.items()})
+        if not ran.real or not all(y.requires_grad for y in ran.real):
             return None
-        v = {id(y): _leaf(new(drawn(y._a.shape, seed + k))) for k, y in enumerate(whole)}
-        found = backward(applied.cls, context, [v.get(id(y), y) for y in outputs if isinstance(y, Tensor)])
-    weights = ["v"] if len(whole) == 1 else [f"v{k}" for k in range(len(whole))]
-    called = {id(x): names[i] for i, x in leaves.items()}
-    called |= {id(x): w for x, w in zip(v.values(), weights, strict=True)}
-    return _as_graph(whole, weights, called, {names[i]: found[i] if i < len(found) else None for i in leaves})
+        v = [_leaf(new(drawn(y._a.shape, seed + k))) for k, y in enumerate(ran.real)]
+        found = ran.backward(v)
+    weights = ["v"] if len(v) == 1 else [f"v{k}" for k in range(len(v))]
+    called = {id(x): applied.names[i] for i, x in leaves.items()} | {
+        id(x): name for x, name in zip(v, weights, strict=True)
+    }
+    return _as_graph(ran.real, weights, called, {applied.names[i]: found[i] for i in leaves})
 
 
 def _as_graph(kept: list[Tensor], weights: list[str], called: dict[int, str], found: dict[str, Any]) -> Replay | None:
@@ -107,18 +135,6 @@ def _as_graph(kept: list[Tensor], weights: list[str], called: dict[int, str], fo
     return Replay(system, nodes[: len(kept)], weights, gradients)
 
 
-def forward(cls: Any, given: list[Any], needed: tuple[bool, ...]) -> tuple[Context, list[Any]]:
-    """Run a forward, in the mode that holds."""
-    context, found = functions.forward(cls, given, {}, needed)
-    return context, list(found) if isinstance(found, tuple) else [found]
-
-
-def backward(cls: Any, context: Context, v: list[Any]) -> list[Any]:
-    """Run a backward, in the mode that holds; what was marked with once_differentiable is looked into."""
-    found = getattr(cls.backward, "__wrapped__", cls.backward)(context, *v)
-    return list(found) if isinstance(found, tuple | list) else [found]
-
-
 def _is_real(a: Any) -> bool:
     return isinstance(a, Tensor) and a._a.dtype.kind == "f"
 
@@ -133,12 +149,3 @@ def _leaf(a: Tensor) -> Tensor:
 def drawn(shape: tuple[int, ...], seed: int) -> Array:
     """Return random numbers of two digits."""
     return np.round(np.random.default_rng(seed).normal(size=shape) * 2, 1) + 0.05
-
-
-def numbers(applied: Applied, moved: dict[int, Array]) -> list[Array]:
-    """Return the real outputs of a forward in float64, with other numbers for some of its arguments."""
-    given = [a.double() if _is_real(a) else a for a in applied.arguments]
-    given = [new(moved[i].copy()) if i in moved else a for i, a in enumerate(given)]
-    with no_grad():
-        context, outputs = forward(applied.cls, given, applied.needed)
-    return [y._a.astype(float) for y in outputs if _is_real(y) and id(y) not in context._whole]

@@ -7,17 +7,21 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.errors import Notes
-from gradcli.pytorch.session import source_line
+from gradcli.pytorch.record import Line, edge_of
+from gradcli.pytorch.session import Script, source_line
+from gradcli.script.naming import Names
+from gradcli.script.system import Recorded
 from gradcli.wrapping import in_words
 
-if TYPE_CHECKING:
-    from gradcli.pytorch.record import Line
-    from gradcli.pytorch.session import Script
-    from gradcli.script.naming import Names
-    from gradcli.script.recorded import Recorded
+
+def line_of(file: str, number: int) -> Line:
+    """Return a line that knows its file."""
+    line = Line(number)
+    line.file = file
+    return line
 
 
 @dataclass
@@ -69,9 +73,9 @@ class Scene:
 
 @dataclass
 class Told(Scene):
-    """The line of a call that is explained, and the system that was recorded before it ran; or why there is none."""
+    """The line of a call that is explained, and the system that was recorded before it ran, or why that is empty."""
 
-    recorded: Recorded | None = None
+    recorded: Recorded = field(default_factory=Recorded)
     trouble: str = ""
     steps: bool = False  # whether the tables of steps are asked for
     reached: dict[int, Line] = field(default_factory=dict)  # the backward that reached a leaf before, by its identity
@@ -81,4 +85,4 @@ class Told(Scene):
 
     def name(self, x: Any, otherwise: str = "x") -> str:
         """Return what the system calls a tensor, or the script."""
-        return super().name(x, otherwise) if self.recorded is None else self.recorded.name(x)
+        return self.recorded.steps.get(edge_of(x)) or super().name(x, otherwise)

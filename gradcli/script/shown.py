@@ -106,8 +106,7 @@ class Document(Printed):
 
     def text(self, text: str) -> None:
         """Add a text, behind what the script has printed until now."""
-        if printed := self.printed.taken():
-            self.parts.append(self._fenced("text", printed))
+        self._take_printed()
         self.parts.append(text.rstrip("\n") + "\n")
 
     def failed(self, text: str) -> None:
@@ -116,14 +115,17 @@ class Document(Printed):
 
     def whole(self) -> str:
         """Return the document."""
-        if printed := self.printed.taken():
-            self.parts.append(self._fenced("text", printed))
+        self._take_printed()
         text = "\n".join(self.parts)
         if self.style == "markdown":
             return text
         from gradcli.report.latex import document
 
         return document(text)
+
+    def _take_printed(self) -> None:
+        if printed := self.printed.taken():
+            self.parts.append(self._fenced("text", printed))
 
     def _heading(self, title: str) -> str:
         if self.style == "markdown":

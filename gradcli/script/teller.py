@@ -19,6 +19,7 @@ from gradcli.script.pages.sums import Sums
 from gradcli.script.recorded import recorded
 from gradcli.script.scene import Told
 from gradcli.script.shown import Printed, columns
+from gradcli.script.system import Recorded
 from gradcli.wrapping import in_words, wrapped
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Teller:
             with _room():
                 text = self._page(call, told)
         except Exception as error:
-            told.recorded, told.trouble = None, _fault(error)
+            told.recorded, told.trouble = Recorded(), _fault(error)
             text = f"not explained: {told.trouble}"
             with suppress(Exception):
                 text = self._page(call, told)

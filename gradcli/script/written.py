@@ -5,20 +5,20 @@ from __future__ import annotations
 import ast
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from inspect import signature
 from itertools import islice
-from operator import add, ge, gt, le, lt, mul, sub, truediv
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError, Source, Span
-from gradcli.graph.construct import matmul
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import Node, const
+from gradcli.graph.node import Node
 from gradcli.kernels.operations import Given
+from gradcli.lang.builder import build
+from gradcli.lang.statements import read_expression
 from gradcli.notation.nodes import Notation, readable_names, written_size
 from gradcli.pytorch.calls import exact
 from gradcli.pytorch.record import Line
@@ -27,10 +27,6 @@ from gradcli.vocabulary import FUNCTIONS
 Array = np.ndarray[Any, Any]
 Meaning = Callable[..., Node | None]  # the node of a name, and of a computed one where it is compared
 
-_OPERATORS: Mapping[type[ast.operator | ast.cmpop], Callable[[Node, Node], Node]] = {
-    ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv, ast.Pow: pow, ast.MatMult: matmul,
-    ast.Lt: lt, ast.LtE: le, ast.Gt: gt, ast.GtE: ge,
-}  # fmt: skip
 _MANY = 4  # operations of what is rather written as its call
 _WHOLE = 2**53  # below, a float that is a whole number is exact
 _CLOSE = 1e-5  # of float32 numbers that were computed in another order
@@ -79,35 +75,14 @@ def _operations(source: str) -> dict[Any, ast.BinOp | ast.Call]:
 
 
 def node_of(expression: ast.expr, meaning: Meaning) -> Node | None:
-    """Return the node of an expression of the script's names, numbers, operators and functions of the vocabulary."""
-    match expression:
-        case ast.Name(name):
-            return meaning(name)
-        case ast.Constant(int() | float() as number):
-            return const(number)
-        case ast.UnaryOp(ast.USub(), inner):
-            own = node_of(inner, meaning)
-            return None if own is None else -own
-        case ast.BinOp(left, how, right) if type(how) in _OPERATORS:
-            return _made(_OPERATORS[type(how)], (left, right), meaning)
-        case ast.Compare(left, [how], [right]) if type(how) in _OPERATORS:
-            return _made(_OPERATORS[type(how)], (left, right), partial(meaning, compared=True))
-        case ast.Call(ast.Attribute(ast.Name("torch"), name), args, []) if name in FUNCTIONS:
-            return _made(FUNCTIONS[name], args, meaning)
-        case ast.Call(ast.Attribute(inner, name), args, []) if name in FUNCTIONS:
-            return _made(FUNCTIONS[name], (inner, *args), meaning)
-    return None
-
-
-def _made(make: Callable[..., Any], args: Any, meaning: Meaning) -> Node | None:
-    own = [node_of(a, meaning) for a in args]
-    if any(a is None for a in own):
-        return None
+    """Return the node of an expression that is a formula of the script's names; None where it is none."""
+    inside = [n for c in ast.walk(expression) if isinstance(c, ast.Compare) for n in ast.walk(c)]
+    names = {n.id: n in inside for n in ast.walk(expression) if isinstance(n, ast.Name) and n.id != "torch"}
+    scope = {name: node for name, compared in names.items() if (node := meaning(name, compared)) is not None}
     try:
-        found = make(*own)
-    except (InputError, TypeError):
+        return build(read_expression(Source(ast.unparse(expression).replace("torch.", ""))), scope)
+    except InputError:
         return None
-    return found if isinstance(found, Node) else None
 
 
 def gives(node: Node, inputs: Mapping[str, Node], at: Mapping[str, Array], wanted: Array) -> bool:

@@ -541,3 +541,32 @@ def test_a_gradient_that_grad_returns_through_an_own_function_is_no_grad_of_its_
     out = run(text + "torch.autograd.grad(Double.apply(x).sum(), x)\n").out
     assert "∂y/∂x = Double.backward(d̄ouble) = [2, 2]" in " ".join(out.split())
     assert "x.grad" not in out
+
+
+def test_the_ones_of_a_sum_are_ones_however_many(run):
+    text = "import torch\ntorch.manual_seed(0)\nmodel = torch.nn.Linear(3, 20)\n"
+    text += "x = torch.randn(20, 3, requires_grad=True)\nloss = model(x).sum()\n"
+    text += "g, = torch.autograd.grad(loss, x, create_graph=True)\ng.pow(2).sum().backward()\n"
+    out = run(text).out
+    assert "= ones(20, 20) @ model.weight = " in out
+    assert "data" not in out
+
+
+def test_what_rounding_leaves_of_a_gradient_is_0_and_a_small_gradient_stays(run):
+    text = "import torch\nw = torch.tensor([0.7], requires_grad=True)\n"
+    out = run(text + "z = w * 0.1 + w * 0.2 - w * 0.3\nz.backward()\n").out
+    assert "w.grad = [0]\n" in out
+    assert "w.grad: None → [-7.45058e-09]\n" in out
+    assert "= [1.92875e-22]" in run(text + "(torch.exp(-w - 49.3)).backward()\n").out.replace("[-", "[")
+
+
+def test_a_v_of_another_shape_is_reshaped_to_the_brackets_that_backward_is_called_of(run):
+    text = X + "v = torch.ones(2, 1)\n(x * 2).backward(v)\n"
+    assert "(x * 2).backward(v.reshape((x * 2).shape))" in run(text, status=1).err
+
+
+def test_the_page_of_grad_says_nothing_of_what_grad_keeps_out_of(run):
+    text = "import torch\nx = torch.tensor(1., requires_grad=True)\ny = x * 2\nz = y * 3\n"
+    out = run(text + "torch.autograd.grad(z, [x, y])\n").out
+    assert "∂z/∂y = 3" in out
+    assert "retain_grad()" not in out

@@ -2,5 +2,5 @@
 
 `why` finds who answers: `kinds` has the errors that know what they are about, `answers.txt` and `operands` those that
 are known by their text, `none` a `.grad` that is None, `threads` a history that was lost.  `failure` is where it
-happened, `source` and `flow` read the script; `mends`, `updates` and `edits` change it.
+happened, `source`, `syntax` and `flow` read the script; `mends`, `leaves`, `updates` and `edits` change it.
 """

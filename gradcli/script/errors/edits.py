@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from gradcli.script.errors.source import Edit, Place, Text, end, start
+from gradcli.script.errors.source import Edit, Text
+from gradcli.script.errors.syntax import Place, end, start
 
 
 def is_simple(node: ast.AST) -> bool:
@@ -31,6 +32,11 @@ def dot(node: ast.Attribute) -> Place:
     """Return where the last part of an expression begins: that of .item in (x ** 2).item."""
     line, column = end(node)
     return line, column - len(f".{node.attr}".encode())
+
+
+def method(call: ast.Call, words: str) -> list[Edit]:
+    """Put words in the place of the call of a method: .tolist() for .item()."""
+    return [(dot(call.func), end(call), words)] if isinstance(call.func, ast.Attribute) else []
 
 
 def before_call(call: ast.Call, words: str) -> list[Edit]:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from gradcli.pytorch.record import Line
 from gradcli.pytorch.session import Script
-from gradcli.script.errors.source import Change, Place, Text
+from gradcli.script.errors.source import Change, Text
+from gradcli.script.errors.syntax import Place
 from gradcli.script.naming import names_of
-from gradcli.script.scene import Scene
+from gradcli.script.scene import Scene, line_of
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,7 @@ class Failure(Scene):
             module = frame.f_globals.get("__name__", "")
             beside = script.folder is not None and file.startswith(script.folder) and "site-packages" not in file
             if file == script.name or (beside and not module.startswith("gradcli.")):
-                found, line, span = frame, Line(number), place
-                line.file = file
+                found, line, span = frame, line_of(file, number), place
         if found is None:
             return None
         begin, end = (span.lineno or 0, span.colno or 0), (span.end_lineno or line, span.end_colno or sys.maxsize)

@@ -6,7 +6,8 @@ import ast
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from gradcli.script.errors.source import Text, called, owner_of, pairs, parts
+from gradcli.script.errors.source import Text
+from gradcli.script.errors.syntax import called, calls, owner_of, pairs, parts
 
 _MOST = 2000  # expressions that are looked at
 
@@ -72,11 +73,10 @@ class Flow:
         """Yield what a function is called with for a parameter."""
         place = names.index(name) - (names[0] == "self")
         forward = names[0] == "self" and function.name in ("forward", "__call__")
-        for call in parts(self.text.tree, ast.Call):
-            if called(call) == function.name or forward:
-                yield from (k.value for k in call.keywords if k.arg == name)
-                if 0 <= place < len(call.args):
-                    yield call.args[place]
+        for call in calls(self.text.tree, *([] if forward else [function.name])):
+            yield from (k.value for k in call.keywords if k.arg == name)
+            if 0 <= place < len(call.args):
+                yield call.args[place]
 
 
 def _near(found: Iterable[ast.expr], node: ast.expr) -> list[ast.expr]:

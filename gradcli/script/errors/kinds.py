@@ -5,13 +5,12 @@ A function is called as the kind of its errors.
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 from gradcli.pytorch.record import dependencies
-from gradcli.script.errors import mends, updates
+from gradcli.script.errors import leaves, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.source import called, parts
+from gradcli.script.errors.syntax import calls
 from gradcli.script.errors.threads import Threads, lost
 
 
@@ -21,12 +20,9 @@ def second(at: Failure, step: Any) -> Answer:
         f"the backward at {at.code(step.freed)} freed what the graph keeps for a backward: {step.name()} of "
         f"{at.code(step.line)} kept numbers, and they are gone."
     )
-    if int(step.freed) == int(at.line):
-        if carried := _carried(at, reason):
-            return carried
-        if changes := updates.into_the_loop(at.text, step.line):
-            made = f"{reason} It is computed once, and each round goes back through it."
-            return Answer(made, "compute it in each round, from the weights as they are then", changes)
+    again = int(step.freed) == int(at.line)
+    if again and (told := _in_a_loop(at, step, reason, " It is computed once, and each round goes back through it.")):
+        return told
     recorded = Threads(at.text).gradient_recorded()
     if any(change.first == int(step.freed) for change in recorded):
         said = f"{reason} What it computes is recorded, and the graph kept, with create_graph=True alone."
@@ -35,12 +31,15 @@ def second(at: Failure, step: Any) -> Answer:
     return Answer(reason, mend, mends.with_argument(at.text_at(step.freed), "retain_graph=True", "backward", "grad"))
 
 
-def _carried(at: Failure, reason: str, how: str = "") -> Answer | None:
-    """Return what is said of a loop that carries a history from round to round."""
+def _in_a_loop(at: Failure, step: Any, reason: str, once: str = "", weights: str = "") -> Answer | None:
+    """Return what is said of a loop that carries a history from round to round, or goes back to what it never makes."""
     name, changes = updates.detached_at_the_end(at)
-    said = f"{reason} {name} carries the graph of one round into the next one{how}."
-    mend = f"cut it off where the next round begins anew, {name}.detach()"
-    return Answer(said, mend, changes) if changes else None
+    if changes:
+        said = f"{reason} {name} carries the graph of one round into the next one{weights}."
+        return Answer(said, f"cut it off where the next round begins anew, {name}.detach()", changes)
+    if changes := updates.into_the_loop(at.text, step.line):
+        return Answer(reason + once, "compute it in each round, from the weights as they are then", changes)
+    return None
 
 
 def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
@@ -55,11 +54,9 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
     text = at.text_at(line)
     if how != "step" and not updates.is_unrecorded(text) and ".data" not in text.of(text.statement):
         return Answer(reason, "the change out of place, so that the old numbers stay", updates.out_of_place(text))
-    if carried := _carried(at, reason, ", with the weights of before"):
-        return carried
+    if told := _in_a_loop(at, step, reason, weights=", with the weights of before"):
+        return told
     what = "the optimizer's step" if how == "step" else "the change"
-    if changes := updates.into_the_loop(at.text, step.line):
-        return Answer(reason, "compute it in each round, from the weights as they are then", changes)
     mend = f"{what} behind the backward; or compute the loss again after it, with the new numbers"
     return Answer(reason, mend, updates.moved(text, at.line))
 
@@ -74,7 +71,7 @@ def left_behind(at: Failure, view: Any) -> Answer:
     what = kinds.get(how, f"one of several parts that {how.lower()} gives at once")
     reason = f"{changed}, and it is {what}: its history cannot follow."
     if how == "own":
-        return Answer(reason, "a tensor of its own, which may be changed", mends.of_its_own(at.text, name))
+        return Answer(reason, "a tensor of its own, which may be changed", leaves.of_its_own(at.text, name))
     if how not in kinds and by != "step" and (changes := updates.out_of_place(at.text_at(line or at.line))):
         return Answer(reason, "the change out of place", changes)
     return Answer(reason, f"take {name} anew behind the change, where gradients are recorded; or detach() it")
@@ -93,13 +90,13 @@ def no_root(at: Failure, y: Any) -> Answer:
         said = f"{name} is computed from a gradient, and what computes that is recorded with create_graph=True alone."
         return Answer(said, "record it where the gradient is taken", changes)
     reason = f"nothing that {name} was computed from requires a gradient"
-    if changes := mends.thawed(at.text):
+    if changes := leaves.thawed(at.text):
         return Answer(f"{reason}: it was told so.", "let some of the parameters require one", changes)
     late = [n for n, x in at.names.tensors.items() if x.is_leaf and x.requires_grad and threads.has(n)]
     reason += ", so that there is no graph to go back through."
     if late:
         reason = f"{late[0]} did not require a gradient yet when {name} was computed from it: nothing was recorded."
-    return mends.required(reason, mends.requiring(at.text, name, y))
+    return leaves.required(reason, leaves.requiring(at.text, name, y))
 
 
 def in_a_map(at: Failure, y: Any) -> Answer:
@@ -150,13 +147,13 @@ def no_grad(at: Failure, x: Any) -> Answer:
     if x._detached is not None:
         return lost(at, name, x._detached, Threads(at.text))
     made = at.text.assigned(name)
-    if made and any(called(c) == "grad" for c in parts(made[1], ast.Call)):
+    if made and calls(made[1], "grad"):
         reason = f"{name} is a gradient, and what computes it is recorded with create_graph=True alone."
         mend = f"record it where it is taken; a second derivative is one of {name}"
         return Answer(reason, mend, Threads(at.text).gradient_recorded())
     reason = f"{name} does not require a gradient, so that nothing was recorded for it."
     mend = f"let {name} require one where it is made, before anything is computed from it"
-    return Answer(reason, mend, mends.requiring(at.text, name, x))
+    return Answer(reason, mend, leaves.requiring(at.text, name, x))
 
 
 def nan(at: Failure, step: Any) -> Answer:

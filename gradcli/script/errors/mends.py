@@ -1,4 +1,4 @@
-"""The smallest changes to a script that mend an error: to what it calls, and to the tensors that it makes."""
+"""The smallest changes to a script that mend an error: to what it calls, and with what."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradcli.script.errors import edits
-from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.failure import Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import Change, Text, called, end, owner_of, parts
+from gradcli.script.errors.source import Change, Edit, Text
+from gradcli.script.errors.syntax import called, calls, elements, end, keyword, owner_of, parts, start
 
-# Functions that make tensors, and take requires_grad.
-_MAKERS = {
-    *("tensor", "ones", "zeros", "rand", "randn", "full", "empty", "eye", "arange", "linspace", "logspace", "Variable"),
-    *("ones_like", "zeros_like", "rand_like", "randn_like", "full_like"),
-}
-_OTHER_MAKERS = {
-    *("FloatTensor", "DoubleTensor", "LongTensor", "Tensor", "from_numpy", "as_tensor", "randint", "normal"),
-}
+_OFF = re.compile("no_grad|inference_mode")  # where nothing is recorded
 _LIKE = ("zeros", "ones", "rand", "randn")  # makers that have a form for another tensor's shape
 
 
@@ -30,23 +24,21 @@ def with_argument(text: Text, argument: str, *names: str) -> list[Change]:
     """Give a call at a line one more argument: y.backward(retain_graph=True)."""
     for call in sorted(text.calls(*names), key=lambda c: names.index(called(c))):
         name, _, value = argument.partition("=")
-        given = [k for k in call.keywords if k.arg == name]
-        return text.edited(edits.instead(given[0].value, value) if given else edits.appended(call, argument, text))
+        given = keyword(call, name)
+        return text.edited(edits.instead(given.value, value) if given else edits.appended(call, argument, text))
     return []
 
 
 def with_randomness(at: Failure) -> list[Change]:
     """Let the elements that vmap maps have random numbers of their own."""
-    calls = [c for c in parts(at.text.tree, ast.Call) if called(c) == "vmap"][:1]
-    return at.text.edited([e for c in calls for e in edits.appended(c, 'randomness="different"', at.text)])
+    maps = calls(at.text.tree, "vmap")
+    return at.text.edited(edits.appended(maps[0], 'randomness="different"', at.text)) if maps else []
 
 
 def second(at: Failure, *_: str) -> list[Change]:
     """Take the Jacobian of a gradient, in the place of its gradient: jacrev(grad(f)) for grad(grad(f))."""
-    for call in parts(at.text.tree, ast.Call):
-        if called(call) == "grad" and any(isinstance(a, ast.Call) and called(a) == "grad" for a in call.args[:1]):
-            return at.text.edited(edits.instead(call.func, "torch.func.jacrev"))
-    return []
+    outer = [c for c in calls(at.text.tree, "grad") if any(called(a) == "grad" for a in c.args[:1])]
+    return at.text.edited(edits.instead(outer[0].func, "torch.func.jacrev")) if outer else []
 
 
 def summed(text: Text, name: str) -> list[Change]:
@@ -54,7 +46,7 @@ def summed(text: Text, name: str) -> list[Change]:
     for call in text.calls("backward"):
         if text.of(owner_of(call)).rpartition(".")[2] not in ("", "autograd"):
             return text.edited(edits.before_call(call, ".sum()"))
-        roots = call.args[0].elts if call.args and isinstance(call.args[0], ast.List | ast.Tuple) else call.args[:1]
+        roots = elements(call.args[0]) if call.args else []
         own = [root for root in roots if text.of(root) == name or len(roots) < 2]
         return text.edited([e for root in own for e in edits.behind(root, ".sum()")])
     for call in text.calls("grad"):
@@ -62,6 +54,12 @@ def summed(text: Text, name: str) -> list[Change]:
             weight = f"grad_outputs=torch.ones_like({text.of(call.args[0])})"
             return text.edited(edits.appended(call, weight, text))
     return []
+
+
+def of_a_list(at: Failure) -> list[Change]:
+    """Go back from the sum of a list: sum(losses).backward()."""
+    own = at.text.owners("backward")[0]
+    return at.text.edited(edits.instead(own, f"sum({at.text.of(own)})"))
 
 
 def of_the_whole(text: Text, tensors: Mapping[str, Any]) -> tuple[str, list[Change]] | None:
@@ -80,32 +78,30 @@ def of_the_whole(text: Text, tensors: Mapping[str, Any]) -> tuple[str, list[Chan
 def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
     """Give backward, or grad, a v of the right shape: the same numbers where there are as many, or ones."""
     for call in text.calls("backward", "grad"):
-        whole = text.of(call.func).rpartition(".")[0]
-        apart = called(call) == "grad" or whole.rpartition(".")[2] == "autograd"  # y is an argument
-        receiver = text.of(call.args[0]) if apart and call.args else whole
-        place = 2 if called(call) == "grad" else int(apart)
-        given = [*call.args[place:], *(k.value for k in call.keywords if k.arg in ("gradient", "grad_outputs"))]
-        if not given:
-            return []
-        if isinstance(given[0], ast.List | ast.Tuple):  # a v for each of several
-            pairs = zip(given[0].elts, getattr(call.args[0], "elts", ()), strict=False)
-            return text.edited(
-                [e for own, root in pairs for e in edits.behind(own, f".reshape({text.of(root)}.shape)")]
-            )
-        if v.numel() == y.numel():
-            return text.edited(edits.behind(given[0], f".reshape({receiver}.shape)"))
-        made = next(iter(Flow(text).of_name(given[0])), None)
-        if isinstance(made, ast.Call) and called(made) in _LIKE and y.dim():
-            return text.edited(edits.instead(made, f"torch.{called(made)}_like({receiver})"))
-        return text.edited(edits.instead(given[0], f"torch.ones_like({receiver})" if y.dim() else "torch.tensor(1.0)"))
+        receiver, given = _weighted(text, call)
+        if isinstance(given, ast.List | ast.Tuple):  # a v for each of several
+            pairs = zip(given.elts, getattr(call.args[0], "elts", ()), strict=False)
+            return text.edited([e for v, y in pairs for e in edits.behind(v, f".reshape({text.of(y)}.shape)")])
+        return text.edited(_other(text, given, receiver, y, v)) if given is not None else []
     return []
 
 
-def of_its_own(text: Text, name: str) -> list[Change]:
-    """Copy what a Function returns, from which a name was computed: F.apply(x).clone()."""
-    named = [n for n in ast.walk(text.statement) if text.of(n) == name]
-    calls = [c for n in named for value in Flow(text).back(n) for c in parts(value, ast.Call)]
-    return next((text.edited(edits.behind(c, ".clone()")) for c in calls if called(c) == "apply"), [])
+def _weighted(text: Text, call: ast.Call) -> tuple[str, ast.expr | None]:
+    """Return what backward, or grad, is called of, and the v that it is given."""
+    whole, is_grad = text.of(call.func).rpartition(".")[0], called(call) == "grad"  # with its brackets
+    apart = is_grad or whole.rpartition(".")[2] == "autograd"  # y is an argument
+    named = keyword(call, "gradient", "grad_outputs")
+    given = next(iter(call.args[2 if is_grad else int(apart) :]), named.value if named else None)
+    return text.of(call.args[0]) if apart and call.args else whole, given
+
+
+def _other(text: Text, given: ast.expr, receiver: str, y: Any, v: Any) -> list[Edit]:
+    if v.numel() == y.numel():
+        return edits.behind(given, f".reshape({receiver}.shape)")
+    made = next(iter(Flow(text).of_name(given)), None)
+    if isinstance(made, ast.Call) and called(made) in _LIKE and y.dim():
+        return edits.instead(made, f"torch.{called(made)}_like({receiver})")
+    return edits.instead(given, f"torch.ones_like({receiver})" if y.dim() else "torch.tensor(1.0)")
 
 
 def solved(at: Failure) -> list[Change]:
@@ -125,11 +121,10 @@ def solved(at: Failure) -> list[Change]:
 
 def without_out(at: Failure) -> list[Change]:
     """Give a result its name by an assignment, in the place of out=."""
-    for call in [c for c in parts(at.text.statement, ast.Call) if getattr(at.text.statement, "value", None) is c]:
-        code = at.text.of(call)
-        if found := re.search(r",\s*out=([\w.\[\]]+)", code):
-            return at.text.edited(edits.instead(call, f"{found[1]} = {code.replace(found[0], '')}"))
-    return []
+    call = getattr(at.text.statement, "value", at.text.statement)
+    code = at.text.of(call)
+    found = re.search(r",\s*out=([\w.\[\]]+)", code) if isinstance(call, ast.Call) else None
+    return at.text.edited(edits.instead(call, f"{found[1]} = {code.replace(found[0], '')}")) if found else []
 
 
 def kept_away(text: Text) -> list[Change]:
@@ -141,112 +136,20 @@ def kept_away(text: Text) -> list[Change]:
     return []
 
 
-# Tensors that require a gradient, or are real
-
-
-def required(reason: str, changes: list[Change]) -> Answer:
-    """Return what is said where an input does not require a gradient."""
-    before = "" if changes else ": requires_grad=True, or x.requires_grad_() before it is used"
-    return Answer(reason, f"let the input require one, where it is made{before}", changes)
-
-
-def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
-    """Let the tensor from which a name was computed require a gradient, where the script makes it.
-
-    `x` is the tensor of that name: its numbers may be whole ones, which cannot.
-    """
-    if of_a_part := text.swapped(rf"^(\s*{re.escape(name)})\[.*\](?=\.requires_grad)", r"\1"):
-        return of_a_part[:1]
-    whole = x is not None and not x.is_floating_point()
-    real = ".float()" * whole
-    for call in _made(text, name):
-        if _is_of_self(text, call):
-            return text.edited(edits.wrapped(call, "torch.nn.Parameter(", f"{real})"))
-        if called(call) not in _MAKERS:
-            return text.edited(edits.behind(call, f"{real}.requires_grad_()"))
-        dtype = ["dtype=torch.float32"] if whole and called(call) != "Variable" else []
-        for keyword in call.keywords:
-            if keyword.arg == "requires_grad":
-                return text.edited(edits.instead(keyword.value, ", ".join(["True", *dtype])))
-        return text.edited(edits.appended(call, ", ".join([*dtype, "requires_grad=True"]), text))
-    return []
-
-
-def _made(text: Text, name: str) -> list[ast.Call]:
-    """Return where the script makes the tensor from which a name was computed; a module's comes first."""
-    flow = Flow(text)
-    named = [n for n in ast.walk(text.statement) if text.of(n) == name]
-    calls = [c for n in named for value in flow.back(n) for c in parts(value, ast.Call)]
-    made = [c for c in calls if called(c) in _MAKERS | _OTHER_MAKERS]
-    return sorted(made, key=lambda c: not _is_of_self(text, c))
-
-
-def _is_of_self(text: Text, call: ast.Call) -> bool:
-    statement = text.on(call.lineno).statement
-    return isinstance(statement, ast.Assign) and text.of(statement.targets[0]).startswith("self.")
-
-
-def thawed(text: Text) -> list[Change]:
-    """Let parameters require gradients again, where a script says that they do not."""
-    return text.swapped(r"(\.requires_grad\s*=\s*|\brequires_grad_\()False\b", r"\1True")[:1]
-
-
-def real(at: Failure) -> list[Change]:
-    """Make a tensor of real numbers, where a script makes one of whole ones."""
-    text = at.text
-    if owner := _told_to_require(text):
-        return text.replaced(text.statement, f"{owner} = {owner}.float().requires_grad_()")
-    for call in text.calls("requires_grad_"):
-        return text.edited(edits.before_call(call, ".float()"))
-    for call in text.calls("Variable", "Parameter"):
-        if call.args:
-            return text.edited(edits.behind(call.args[0], ".float()"))
-    for call in text.calls(*_MAKERS):
-        below = [text.on(s.lineno) for s in text.block(text.statement) if s.lineno > text.line]
-        return [
-            change
-            for own in (text, *(t for t in below if any(_is_whole(c) for c in t.calls("tensor"))))
-            for change in with_argument(own, "dtype=torch.float32", called(call) if own is text else "tensor")
-        ]
-    return []
-
-
-def _is_whole(call: ast.Call) -> bool:
-    """Tell whether a call makes a tensor of whole numbers that is to require a gradient."""
-    named = {k.arg for k in call.keywords}
-    numbers = [n.value for a in call.args[:1] for n in parts(a, ast.Constant)]
-    return "requires_grad" in named and "dtype" not in named and all(isinstance(n, int) for n in numbers)
-
-
-def cut_off(at: Failure) -> list[Change]:
-    """Detach a computed tensor, where a script says that it needs no gradient."""
-    owner = _told_to_require(at.text)
-    return at.text.replaced(at.text.statement, f"{owner} = {owner}.detach()") if owner else []
-
-
-def _told_to_require(text: Text) -> str:
-    """Return what a statement tells to require a gradient, or not to: x.requires_grad = True, x.requires_grad_()."""
-    found = re.match(r"([\w.\[\]]+)\.requires_grad(_\(|\s*=)", text.of(text.statement))
-    return found[1] if found else ""
-
-
 # Recorded, or not
 
 
 def recorded(text: Text) -> list[Change]:
     """Take a `with torch.no_grad()` away from around a line, or such a decorator."""
     for block in text.around(ast.With):
-        if any(called(item.context_expr) in ("no_grad", "inference_mode") for item in block.items):
+        if any(_OFF.fullmatch(called(item.context_expr)) for item in block.items):
             return _dedented(text, block) if len(block.items) == 1 else []
-    for function in text.around(ast.FunctionDef):
-        for decorator in function.decorator_list:
-            if any(word in text.of(decorator) for word in ("no_grad", "inference_mode")):
-                return [text.instead_of(decorator)]
-    above = [s for s in text.statements() if isinstance(s, ast.Expr) and s.lineno < text.line]
-    for call in [c for s in reversed(above) for c in parts(s, ast.Call) if called(c) == "set_grad_enabled"]:
-        if call.args:
-            return text.edited(edits.instead(call.args[0], "True"))
-    return []
+    decorators = [d for f in text.around(ast.FunctionDef) for d in f.decorator_list if _OFF.search(text.of(d))]
+    if decorators:
+        return [text.instead_of(decorators[0])]
+    told = [c for s in parts(text.tree, ast.Expr) for c in calls(s, "set_grad_enabled")]
+    above = [c for c in told if c.args and c.lineno < text.line]
+    return text.edited(edits.instead(max(above, key=start).args[0], "True")) if above else []
 
 
 def _dedented(text: Text, block: ast.With) -> list[Change]:
@@ -273,8 +176,7 @@ def detached(at: Failure) -> list[Change]:
     text = at.text
     for call in text.calls("numpy"):
         return text.edited(edits.before_call(call, ".detach()"))
-    calls = [c for c in parts(text.statement, ast.Call) if text.of(c.func).partition(".")[0] in ("np", "numpy")]
-    given = [c.args[0] for c in calls if c.args]
+    given = [c.args[0] for c in calls(text.statement) if c.args and text.of(c.func).startswith(("np.", "numpy."))]
     found = [own for own in given if getattr(at.value(own), "requires_grad", False) or isinstance(at.value(own), list)]
     for own in found or given:
         listed = isinstance(at.value(own), list)

@@ -6,9 +6,10 @@ import ast
 
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import Tensor
-from gradcli.script.errors import edits, mends, updates
+from gradcli.script.errors import edits, leaves, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
-from gradcli.script.errors.source import Change, Text, called, parts
+from gradcli.script.errors.source import Change, Text
+from gradcli.script.errors.syntax import calls, parts
 from gradcli.script.errors.threads import Threads, lost
 
 
@@ -37,7 +38,7 @@ def _requiring(text: Text, name: str, x: Tensor) -> list[Change]:
     if given is not None and any(text.of(n) == name for n in ast.walk(given[1])):  # img = img.clamp(0, 1)
         real = "" if x.is_floating_point() else ".float()"
         return text.edited(edits.behind(given[1], f"{real}.requires_grad_()"))
-    return mends.requiring(text, name, x)
+    return leaves.requiring(text, name, x)
 
 
 def _besides(at: Failure, name: str) -> list[Change]:
@@ -85,7 +86,7 @@ def _before_any(at: Failure, name: str, reason: str) -> Answer:
         changes = text.on(uncalled[0].lineno).edited(edits.behind(uncalled[0], "()"))
         reason += f"{at.code(uncalled[0].lineno)} names the method, and does not call it."
         return Answer(reason, "call it", changes)
-    below = [c.lineno for c in parts(text.tree, ast.Call) if called(c) == "backward" and c.lineno > at.line]
+    below = [c.lineno for c in calls(text.tree, "backward") if c.lineno > at.line]
     changes = _asked_first(at, name) or updates.moved(text, min(below, default=0))
     return Answer(reason + "no backward has run yet.", "ask first, or look at it behind the backward", changes)
 
@@ -98,7 +99,7 @@ def _emptied(text: Text) -> int:
             case ast.Assign([target, *_]):
                 empties = text.of(target).endswith(".grad")
             case _:
-                empties = isinstance(statement, ast.Expr) and any(called(n) == "zero_grad" for n in ast.walk(statement))
+                empties = isinstance(statement, ast.Expr) and bool(calls(statement, "zero_grad"))
         found = statement.lineno if empties and statement.lineno < text.line else found
     return found
 
@@ -117,7 +118,7 @@ def _renamed(at: Failure, name: str) -> Answer | None:
 def _of_intermediate(at: Failure, name: str) -> Answer:
     text = at.text
     reason = f"{name}.grad is None: {name} is computed, and backward keeps the gradients of leaves only."
-    if changes := updates.made_a_leaf(text, name):
+    if changes := leaves.made_a_leaf(text, name):
         return Answer(reason, f"let {name} require a gradient last, when it is what it is to be", changes)
     made = text.assigned(name)
     changes = text.added(made[0], f"{name}.retain_grad()") if made is not None else []

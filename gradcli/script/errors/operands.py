@@ -9,17 +9,27 @@ from typing import Any
 
 from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.tensor import Tensor
-from gradcli.script.errors import edits, mends, updates
+from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import Change, N, called, end, owner_of, parts, start
-from gradcli.script.errors.threads import Threads, lost
+from gradcli.script.errors.source import Change
+from gradcli.script.errors.syntax import N, called, calls, elements, end, owner_of, parts, start
 
 
 def _own(at: Failure, *kinds: type[N]) -> list[N]:
     """Return the parts of some kinds of the expression that failed, in the statement at the line."""
     found = parts(at.text.statement, *kinds)
     return [n for n in found if at.begin <= start(n) and end(n) <= at.end]
+
+
+def _calls(at: Failure, *names: str, given: int = 0) -> list[ast.Call]:
+    """Return the calls in the expression that failed that have so many arguments, and one of some names, if any."""
+    found = [c for c in _own(at, ast.Call) if len(c.args) >= given]
+    return [c for c in found if not names or called(c) in names]
+
+
+def _is_tensor(x: Any) -> bool:
+    return hasattr(x, "grad_fn")
 
 
 _MADE = {"double": "float64", "long": "int64", "int": "int32", "byte": "uint8"}  # by the methods of these names
@@ -29,35 +39,35 @@ def dtypes(at: Failure) -> Answer:
     """Return what is said of operands of two dtypes: the one that is not float32 is made so."""
     reason = "a product needs operands of one dtype, and nothing is converted without a word."
     said = "{} is {}, and the rest is float32: " + reason
-    made = [c for c in _own(at, ast.Call) if isinstance(c.func, ast.Attribute) and called(c) in _MADE]
-    owners = {id(owner_of(call)) for call in made}
-    for node in _own(at, ast.Name, ast.Attribute):
-        dtype = str(getattr(at.value(node), "dtype", "")).removeprefix("torch.")
-        if id(node) not in owners and hasattr(at.value(node), "grad_fn") and dtype in _MADE.values():
+    made = [c for c in _calls(at, *_MADE) if owner_of(c) is not None]
+    owners = [owner_of(call) for call in made]
+    for node in [n for n in _own(at, ast.Name, ast.Attribute) if n not in owners and _is_tensor(at.value(n))]:
+        dtype = str(at.value(node).dtype).removeprefix("torch.")
+        if dtype in _MADE.values():
             changes = at.text.edited(edits.behind(node, ".float()"))
             return Answer(said.format(at.text.of(node), dtype), "float32 as well", changes)
     for call in made:
-        changes = at.text.edited([(edits.dot(call.func), end(call), ".float()")])  # type: ignore[arg-type]
+        changes = at.text.edited(edits.method(call, ".float()"))
         return Answer(said.format(at.text.of(call), _MADE[called(call)]), "float32 as well", changes)
     return Answer(reason, "the same dtype for both: .float(), or .double()")
 
 
 def numbers(at: Failure) -> list[Change]:
     """Return all numbers, in the place of one: x.tolist() for x.item()."""
-    calls = [c for c in _own(at, ast.Call) if called(c) == "item" and isinstance(c.func, ast.Attribute)]
-    return at.text.edited([(edits.dot(c.func), end(c), ".tolist()") for c in calls[:1]])  # type: ignore[arg-type]
+    return at.text.edited([e for c in _calls(at, "item")[:1] for e in edits.method(c, ".tolist()")])
 
 
 def mean(at: Failure) -> list[Change]:
     """Return the mean of several numbers: float(x.mean())."""
-    calls = [c for c in _own(at, ast.Call) if called(c) in ("float", "int") and c.args]
-    return at.text.edited([e for c in calls[:1] for e in edits.behind(c.args[0], ".mean()")])
+    return at.text.edited(
+        [e for c in _calls(at, "float", "int", given=1)[:1] for e in edits.behind(c.args[0], ".mean()")]
+    )
 
 
 def elementwise(at: Failure) -> list[Change]:
     """Choose of two tensors element by element: torch.maximum for max."""
-    calls = [c for c in _own(at, ast.Call) if owner_of(c) is None and called(c) in ("max", "min")]
-    return at.text.edited([e for c in calls[:1] for e in edits.instead(c.func, f"torch.{called(c)}imum")])
+    made = [c for c in _calls(at, "max", "min") if owner_of(c) is None]
+    return at.text.edited(edits.instead(made[0].func, f"torch.{called(made[0])}imum")) if made else []
 
 
 def all_of(at: Failure) -> list[Change]:
@@ -65,20 +75,20 @@ def all_of(at: Failure) -> list[Change]:
     compared = _own(at, ast.Compare)
     direct = [node for node in compared if any(_is_long(at.value(n)) for n in (node.left, *node.comparators))]
     long = direct or [node for node in compared if any(_is_long(at.value(n)) for n in ast.walk(node))]
-    return at.text.edited([e for node in long[:1] for e in edits.behind(node, ".all()")])
+    return at.text.edited(edits.behind(long[0], ".all()")) if long else []
 
 
 def _is_long(x: Any) -> bool:
-    return hasattr(x, "grad_fn") and x.numel() > 1
+    return _is_tensor(x) and x.numel() > 1
 
 
 def _is_whole(x: Any) -> bool:
-    return hasattr(x, "grad_fn") and not x.is_floating_point()
+    return _is_tensor(x) and not x.is_floating_point()
 
 
 def _loss(mend: str, which: int, words: str, at: Failure) -> Answer | None:
     """Return what is said of a loss whose input or target does not fit; `words` make it fit."""
-    for call in [c for c in _own(at, ast.Call) if len(c.args) > 1]:
+    for call in _calls(at, given=2):
         given, own = call.args[which], at.text.of(call.args[0])
         reason = f"{at.text.of(given)} is the {('input', 'target')[which]}, and is not what this loss takes."
         own = own if edits.is_simple(call.args[0]) else f"({own})"
@@ -96,10 +106,14 @@ real_target = partial(_loss, "real numbers", 1, ".float()")
 
 def from_0(at: Failure, *_: str) -> list[Change]:
     """Count the classes of a target from 0, where a script counts them from 1."""
-    for call in [c for c in _own(at, ast.Call) if len(c.args) > 1]:
+    for call in _calls(at, given=2):
         scores, target = map(at.value, call.args[:2])
-        are = hasattr(scores, "grad_fn") and hasattr(target, "grad_fn")
-        if are and int(target.min()) == 1 and int(target.max()) == scores.shape[min(1, scores.dim() - 1)]:
+        if (
+            _is_tensor(scores)
+            and _is_tensor(target)
+            and int(target.min()) == 1
+            and int(target.max()) == scores.shape[min(1, scores.dim() - 1)]
+        ):
             return at.text.edited(edits.behind(call.args[1], " - 1"))
     return []
 
@@ -115,18 +129,12 @@ def elsewhere(at: Failure, module: str, name: str) -> Answer | None:
 
 def overcalled(at: Failure) -> Answer | None:
     """Return what is said of a value that a script calls: x.shape()."""
-    for call in _own(at, ast.Call):
-        value, code = at.value(call.func), at.text.of(call.func)
-        if (
-            isinstance(call.func, ast.Attribute)
-            and not callable(value)
-            and hasattr(at.value(call.func.value), "grad_fn")
-        ):
+    for call in _calls(at):
+        if _is_tensor(at.value(owner_of(call))) and not callable(at.value(call.func)):
             new = f"[{at.text.of(call.args[0])}]" if call.args else ""
-            change = at.text.edited([(end(call.func), end(call), new)])
-            return Answer(
-                f"{code} is a value, not a method.", f"read it, without {'()' if not new else 'a call'}", change
-            )
+            changes = at.text.edited([(end(call.func), end(call), new)])
+            reason = f"{at.text.of(call.func)} is a value, not a method."
+            return Answer(reason, f"read it, without {'()' if not new else 'a call'}", changes)
     return None
 
 
@@ -143,8 +151,8 @@ def uncalled(at: Failure) -> Answer | None:
 
 def whole(at: Failure) -> list[Change]:
     """Make whole numbers of the targets of a loss."""
-    calls = [c for c in parts(at.text.statement, ast.Call) if len(c.args) > 1]
-    return at.text.edited(edits.behind(calls[0].args[1], ".long()")) if calls else []
+    losses = [c for c in calls(at.text.statement) if len(c.args) > 1]
+    return at.text.edited(edits.behind(losses[0].args[1], ".long()")) if losses else []
 
 
 def parameter(at: Failure) -> list[Change]:
@@ -157,7 +165,7 @@ def parameter(at: Failure) -> list[Change]:
 
 def listed(at: Failure) -> list[Change]:
     """Give an optimizer a list, in the place of one tensor."""
-    given = [c.args[0] for c in _own(at, ast.Call) if c.args and hasattr(at.value(c.args[0]), "grad_fn")]
+    given = [c.args[0] for c in _calls(at, given=1) if _is_tensor(at.value(c.args[0]))]
     return at.text.edited(edits.wrapped(given[0], "[", "]")) if given else []
 
 
@@ -166,16 +174,15 @@ def list_of_modules(at: Failure) -> list[Change]:
     for statement in at.text.statements():
         match statement:
             case ast.Assign([ast.Attribute(), *_], ast.List() | ast.ListComp() as value):
-                kind = "Parameter" if any(called(n) == "Parameter" for n in ast.walk(value)) else "Module"
+                kind = "Parameter" if calls(value, "Parameter") else "Module"
                 return at.text.edited(edits.wrapped(value, f"torch.nn.{kind}List("))
     return []
 
 
 def jacobian(at: Failure) -> list[Change]:
     """Take the Jacobian, in the place of torch.func.grad, and of a gradient in it: either may have several numbers."""
-    for expression in (*_own(at, ast.Call), *Flow(at.text).back(at.text.statement)):
-        calls = [c for c in parts(expression, ast.Call) if called(c) == "grad"]
-        if own := [c for c in calls if at.text.of(c.func) != "torch.autograd.grad"]:
+    for expression in (*_calls(at), *Flow(at.text).back(at.text.statement)):
+        if own := [c for c in calls(expression, "grad") if at.text.of(c.func) != "torch.autograd.grad"]:
             return at.text.edited([e for c in own for e in edits.instead(c.func, "torch.func.jacrev")])
     return []
 
@@ -236,22 +243,21 @@ def channels(at: Failure, wanted: str, given: str) -> Answer:
 
 def _layer(at: Failure, kind: str, given: int, *sizes: int) -> list[Change]:
     """Let the one layer of some sizes take as many numbers as it is given."""
-    calls = [c for c in parts(at.main.tree, ast.Call) if called(c).startswith(kind)]
-    found = [c for c in calls if [getattr(a, "value", None) for a in c.args[: len(sizes)]] == [*sizes]]
+    made = [c for c in calls(at.main.tree) if called(c).startswith(kind)]
+    found = [c for c in made if [getattr(a, "value", None) for a in c.args[: len(sizes)]] == [*sizes]]
     return at.main.edited(edits.instead(found[0].args[0], str(given))) if found else []
 
 
 def reshaped(at: Failure) -> list[Change]:
     """Let numbers be copied where they have to be, for the shape that is wanted."""
-    views = [c.func for c in _own(at, ast.Call) if called(c) == "view"]
+    views = [c.func for c in _calls(at, "view")]
     return at.text.edited([(edits.dot(f), end(f), ".reshape") for f in views if isinstance(f, ast.Attribute)])
 
 
 def doubled(at: Failure) -> list[Change]:
     """Let gradcheck have its inputs in float64."""
-    for call in [c for c in _own(at, ast.Call) if called(c) == "gradcheck" and len(c.args) > 1]:
-        given = call.args[1].elts if isinstance(call.args[1], ast.Tuple | ast.List) else call.args[1:2]
-        tensors = [x for x in given if hasattr(at.value(x), "grad_fn")]
+    for call in _calls(at, "gradcheck", given=2):
+        tensors = [x for x in elements(call.args[1]) if _is_tensor(at.value(x))]
         return at.text.edited([e for x in tensors for e in edits.behind(x, ".double()")])
     return []
 
@@ -266,50 +272,3 @@ def _products(at: Failure) -> list[tuple[ast.expr, ast.expr]]:
             case ast.Call(args=[*_, right]) if called(node) in ("matmul", "mm"):
                 found.append((at.text.operand(node) or right, right))
     return found
-
-
-# Tensors that require no gradient, or are no leaves
-
-
-def made_a_leaf(at: Failure) -> list[Change]:
-    """Let what an optimizer is given require a gradient last, behind what makes it."""
-    names = [n for n, x in at.frame.f_locals.items() if getattr(x, "_fn", None) is not None]
-    found = (updates.made_a_leaf(at.text, n) for n in names if n in at.source(at.line))
-    return next(filter(None, found), [])
-
-
-def given_leaves(at: Failure) -> list[Change]:
-    """Give an optimizer the leaf that a tensor was computed from."""
-    flow, tensors = Flow(at.text), at.names.tensors
-    for call in [c for c in parts(at.text.statement, ast.Call) if c.args]:
-        for own in call.args[0].elts if isinstance(call.args[0], ast.List | ast.Tuple) else ():
-            names = [at.text.of(n) for e in flow.back(own) for n in parts(e, ast.Name)]
-            for leaf in [n for n in names if n in tensors and tensors[n].is_leaf and tensors[n].requires_grad]:
-                return at.text.edited(edits.instead(own, leaf))
-    return []
-
-
-def needs(at: Failure) -> Answer:
-    """Return what is said of a tensor whose gradient is asked for, and that requires none."""
-    owners = at.text.owners("retain_grad", "register_hook")
-    for x in map(at.value, owners):
-        if getattr(x, "_detached", None) is not None:
-            return lost(at, at.name(x, "it"), x._detached, Threads(at.text))
-    reason = "gradients flow only through what requires one, or is computed from what does."
-    found = (c for own in owners if (c := mends.requiring(at.text, at.text.of(own))))
-    return mends.required(reason, next(found, []))
-
-
-def summed(at: Failure) -> list[Change]:
-    """Go back from the sum of a list."""
-    own = at.text.owners("backward")[0]
-    return at.text.edited(edits.instead(own, f"sum({at.text.of(own)})"))
-
-
-def number(at: Failure) -> Answer | None:
-    """Return what is said of a number in the place of a tensor to go back from."""
-    threads = Threads(at.text)
-    for cut in threads.cuts():
-        reason = f"{at.code(cut.line)} makes numbers of a tensor by {cut.how}, and they have no history."
-        return Answer(reason, "backward first, and numbers for what is printed or added up", threads.kept())
-    return None

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from gradcli.pytorch.record import Line
+from gradcli.script.errors.syntax import Place, calls, end, owner_of, pairs, parts, start
+from gradcli.script.scene import line_of
 
-Place = tuple[int, int]  # a line, and a column in bytes
 Edit = tuple[Place, Place, str]  # from, to, and what stands there
-N = TypeVar("N", bound=ast.AST)
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,7 @@ class Change:
 
     def places(self) -> list[Line]:
         """Return its lines, which know their file."""
-        found = [Line(number) for number in range(self.first, self.last + 1)]
-        for line in found:
-            line.file = self.file
-        return found
+        return [line_of(self.file, number) for number in range(self.first, self.last + 1)]
 
     def shown(self) -> list[str]:
         """Return the change as lines for a reader; what is taken away is said so."""
@@ -104,7 +101,7 @@ class Text:
 
     def calls(self, *names: str) -> list[ast.Call]:
         """Return the calls of functions or methods of these names in the statement at the line."""
-        return [c for c in parts(self.statement, ast.Call) if called(c) in names]
+        return calls(self.statement, *names)
 
     def owners(self, *names: str) -> list[ast.expr]:
         """Return what methods of these names are called of in the statement at the line."""
@@ -173,38 +170,3 @@ class Text:
         if [*most, last][0][: statement.col_offset].strip():  # behind a colon or a semicolon
             return [self.instead_of(statement, *most, f"{last}; {line}")]
         return [self.instead_of(statement, *most, last, " " * statement.col_offset + line)]
-
-
-def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield what is assigned to what: x, z = 1, 2."""
-    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        for own, part in zip(target.elts, value.elts, strict=True):
-            yield from pairs(own, part)
-    else:
-        yield from ((own, value) for own in (target.elts if isinstance(target, ast.Tuple) else [target]))
-
-
-def parts(node: ast.AST, *kinds: type[N]) -> list[N]:
-    """Return the nodes of some kinds in a node, itself included."""
-    return [n for n in ast.walk(node) if isinstance(n, kinds)]
-
-
-def start(node: Any) -> Place:
-    """Return where a node begins."""
-    return node.lineno, node.col_offset
-
-
-def end(node: Any) -> Place:
-    """Return where a node ends."""
-    return node.end_lineno, node.end_col_offset
-
-
-def called(call: ast.AST) -> str:
-    """Return the name of what is called, without what it belongs to; nothing for what is no call."""
-    function = getattr(call, "func", None)
-    return str(getattr(function, "attr", getattr(function, "id", "")))
-
-
-def owner_of(call: ast.Call) -> ast.expr | None:
-    """Return what a method belongs to: x in x.log(), torch in torch.log(x)."""
-    return call.func.value if isinstance(call.func, ast.Attribute) else None

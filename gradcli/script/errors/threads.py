@@ -11,7 +11,8 @@ from gradcli.pytorch.cuts import CUTS, Cut
 from gradcli.script.errors import edits, mends, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import Change, Edit, Text, called, changed, end, owner_of, parts, start
+from gradcli.script.errors.source import Change, Edit, Text, changed
+from gradcli.script.errors.syntax import called, calls, end, keyword, owner_of, parts, start
 
 # Methods that give numbers away, or change them on NumPy's side, and what stands for them in a graph.
 _AWAY = {**dict.fromkeys(("detach", "item", "numpy", "tolist", "astype", "int", "long"), ""), "copy": ".clone()"}
@@ -31,8 +32,8 @@ class Threads:
         self.text = text
         self.flow = Flow(text)
         self.lacks = False  # whether NumPy computes on the way what torch has no function for
-        calls = [c for c in text.calls("backward", "grad") if owner_of(c) is not None]
-        self.root = _root(text, calls[0]) if calls else ""  # what backward is called of
+        back = [c for c in text.calls("backward", "grad") if owner_of(c) is not None]
+        self.root = _root(text, back[0]) if back else ""  # what backward is called of
         # What the statement computes itself, without the statements in it.
         own = [] if hasattr(text.statement, "body") else [*ast.iter_child_nodes(text.statement)]
         self.way = [n for n in own if isinstance(n, ast.expr)]
@@ -54,24 +55,26 @@ class Threads:
 
     def is_of_constant_gradient(self, at: Failure) -> bool:
         """Tell whether a gradient on the way was taken with create_graph=True, and has no history all the same."""
-        names = [
-            n for e in self.way for n in parts(e, ast.Name) if getattr(at.value(n), "requires_grad", None) is False
-        ]
-        made = [g for n in names if (given := self.text.assigned(n.id)) for g in parts(given[1], ast.Call)]
-        recorded = [g for g in made if called(g) == "grad" and any(k.arg == "create_graph" for k in g.keywords)]
-        return bool(recorded) and not self.gradient_recorded()
+        names = [n for e in self.way for n in parts(e, ast.Name) if getattr(at.value(n), "requires_grad", 0) is False]
+        made = [g for n in names if (given := self.text.assigned(n.id)) for g in calls(given[1], "grad")]
+        return any(keyword(g, "create_graph") for g in made) and not self.gradient_recorded()
 
     def gradient_recorded(self) -> list[Change]:
         """Return the change that records a gradient on the way: grad(…, create_graph=True), or backward."""
-        calls = parts(self.text.tree, ast.Call)
-        backwards, functions = [c for c in calls if called(c) == "backward"][:1], [c.func for c in calls]
-        for node in [n for e in self.way if e.lineno != self.text.line for n in ast.walk(e)]:
-            taken = called(node) == "grad" and self.text.of(node.func) != "torch.grad"  # type: ignore[attr-defined]
-            read = isinstance(node, ast.Attribute) and node.attr == "grad" and node not in functions
-            for call in [node] if taken else backwards if read else []:
-                if isinstance(call, ast.Call) and not any(k.arg == "create_graph" for k in call.keywords):
-                    return mends.with_argument(self.text.on(call.lineno), "create_graph=True", called(call))
+        nodes = (n for e in self.way if e.lineno != self.text.line for n in ast.walk(e))
+        for call in filter(None, map(self._gradient, nodes)):
+            if keyword(call, "create_graph") is None:
+                return mends.with_argument(self.text.on(call.lineno), "create_graph=True", called(call))
         return []
+
+    def _gradient(self, node: ast.AST) -> ast.Call | None:
+        """Return the call that computes a gradient, where a node is grad(…), or x.grad, which is backward's."""
+        match node:
+            case ast.Call(function) if called(node) == "grad" and self.text.of(function) != "torch.grad":
+                return node
+            case ast.Attribute(attr="grad") if node not in [c.func for c in calls(self.text.tree)]:
+                return next(iter(calls(self.text.tree, "backward")), None)
+        return None
 
     def kept(self) -> list[Change]:
         """Return the changes that keep the thread: tensors where the script has numbers, and PyTorch where NumPy."""
@@ -92,14 +95,16 @@ class Threads:
         if isinstance(node, ast.Attribute) and node.attr == "data" and self._is_lost(node):
             yield edits.dot(node), end(node), ""
         # Of two tensors neither may go to NumPy, though only the one lost its thread.
-        if not isinstance(node, ast.Call) or not (called(node) == "numpy" or self._is_lost(node)):
-            return
-        name, inner = called(node), node.args[0] if node.args else None
-        owner = self.text.of(owner_of(node))
-        if isinstance(node.func, ast.Attribute) and name in _AWAY and owner not in ("torch", *_MODULES):
-            yield edits.dot(node.func), end(node), _AWAY[name]
+        if isinstance(node, ast.Call) and (called(node) == "numpy" or self._is_lost(node)):
+            yield from self._of_call(node, getattr(statement, "value", None) is node)
+
+    def _of_call(self, node: ast.Call, alone: bool) -> Iterator[Edit]:
+        """Yield what is to be changed of a call; `alone` says that a statement has nothing else."""
+        name, owner, inner = called(node), self.text.of(owner_of(node)), next(iter(node.args), None)
+        if owner and name in _AWAY and owner not in ("torch", *_MODULES):
+            yield from edits.method(node, _AWAY[name])
         elif inner is not None and (name in _BACK or (not owner and name in ("float", "int"))):
-            yield from self._unwrapped(node, inner, getattr(statement, "value", None) is node)
+            yield from self._unwrapped(node, inner, alone)
         elif isinstance(node.func, ast.Attribute) and owner in _MODULES:
             self.lacks |= not _torch_has(name)
             yield from edits.instead(node.func.value, "torch")
@@ -140,28 +145,42 @@ def _root(text: Text, call: ast.Call) -> str:
 def lost(at: Failure, name: str, cut: Cut, threads: Threads, to: str = "what requires a gradient") -> Answer:
     """Return what is said of a thread that was lost, and what keeps it."""
     text = at.text_at(cut.line)
-    calls = text.calls(*_BACK)
+    made = text.calls(*_BACK)
     how = cut.how.replace("cast,", "a conversion to whole numbers,")
-    how = how.replace("torch.tensor(", f"torch.{called(calls[0])}(") if calls else how
+    how = how.replace("torch.tensor(", f"torch.{called(made[0])}(") if made else how
     reason = f"the thread from {name} back to {to} was lost at {at.code(cut.line)} by {how}"
     is_cut = any(h in (".detach()", ".data") for h in cut.hows)
     if not is_cut and any(h.endswith("no gradient") and "cast" not in h for h in cut.hows):
         mend = f"a loss of {_jumping(text, cut)}: what jumps from number to number has no slope to follow"
         return Answer(reason + ".", mend, _smooth(at, text, cut, threads))
     if "no_grad()" in cut.hows:
-        functions = text.around(ast.FunctionDef)
-        is_once = any("once_differentiable" in text.of(d) for f in functions for d in f.decorator_list)
-        if is_once and (once := mends.twice_differentiable(text)):
-            return Answer(f"{reason}: once_differentiable has it.", "a backward that can be recorded", once)
-        if changes := updates.kept_leaves(text):
-            return Answer(f"{reason}: a new tensor has the name since.", "change what is there, in place", changes)
-        mend = f"compute {name} without no_grad(); such a block is for what needs no gradient"
-        return Answer(reason + ".", mend, mends.recorded(text))
+        return _unrecorded(text, name, reason)
     changes = threads.kept()
     if len(cut.hows) == 1 and (how in (".detach()", ".data") or how.startswith("torch.")):
         return Answer(reason + ".", f"compute {name} without {how}" + "; NumPy knows no graph" * threads.lacks, changes)
     mend = f"compute {name} of tensors, with PyTorch's operations alone"
     return Answer(f"{reason}: numbers have no history.", mend, changes)
+
+
+def number(at: Failure) -> Answer | None:
+    """Return what is said of a number in the place of a tensor to go back from."""
+    threads = Threads(at.text)
+    for cut in threads.cuts():
+        reason = f"{at.code(cut.line)} makes numbers of a tensor by {cut.how}, and they have no history."
+        return Answer(reason, "backward first, and numbers for what is printed or added up", threads.kept())
+    return None
+
+
+def _unrecorded(text: Text, name: str, reason: str) -> Answer:
+    """Return what is said of what was computed where nothing is recorded."""
+    decorators = [text.of(d) for f in text.around(ast.FunctionDef) for d in f.decorator_list]
+    is_once = any("once_differentiable" in d for d in decorators)
+    if is_once and (once := mends.twice_differentiable(text)):
+        return Answer(f"{reason}: once_differentiable has it.", "a backward that can be recorded", once)
+    if changes := updates.kept_leaves(text):
+        return Answer(f"{reason}: a new tensor has the name since.", "change what is there, in place", changes)
+    mend = f"compute {name} without no_grad(); such a block is for what needs no gradient"
+    return Answer(reason + ".", mend, mends.recorded(text))
 
 
 def _jumping(text: Text, cut: Cut) -> str:

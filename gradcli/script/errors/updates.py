@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure
-from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import Change, Text, called, end, owner_of, parts, start
+from gradcli.script.errors.source import Change, Text
+from gradcli.script.errors.syntax import called, calls, end, owner_of, parts, start
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@", ast.FloorDiv: "//",
@@ -26,7 +26,7 @@ def out_of_place(text: Text) -> list[Change]:
             own = text.of(value) if edits.is_simple(value) else f"({text.of(value)})"
             return text.replaced(statement, f"{text.of(target)} = {text.of(target)} {_OPERATORS[type(how)]} {own}")
         case ast.Expr() | ast.Assign():
-            for call in parts(statement, ast.Call):
+            for call in calls(statement):
                 if owner_of(call) is not None and called(call).endswith("_") and not called(call).endswith("__"):
                     return _without_underscore(text, call)
     return text.swapped(r"\binplace\s*=\s*True\b", "inplace=False")
@@ -96,24 +96,6 @@ def _updated(text: Text, statement: ast.stmt) -> str:
     return ""
 
 
-def made_a_leaf(text: Text, name: str) -> list[Change]:
-    """Let a tensor require a gradient last, behind what is done with it where it is made."""
-    flow = Flow(text)
-    own: ast.AST | None = next((n for n in ast.walk(text.statement) if text.of(n) == name), None)
-    while isinstance(own, ast.Name | ast.Attribute):  # another name for the same
-        own = next(iter(flow.of_name(own)), None)
-    own = own.elt if isinstance(own, ast.ListComp) else own
-    if not isinstance(own, ast.Call | ast.BinOp):
-        return []
-    cut = []
-    for call in parts(own, ast.Call):
-        for k, keyword in enumerate(call.keywords):
-            if keyword.arg == "requires_grad":
-                before = [*call.args, *(w.value for w in call.keywords[:k])]
-                cut.append((end(before[-1]) if before else start(keyword), end(keyword.value), ""))
-    return text.edited([*cut, *edits.behind(own, ".requires_grad_()")]) if cut else []
-
-
 def detached_at_the_end(at: Failure) -> tuple[str, list[Change]]:
     """Let what a loop carries from round to round go on without its history: h = h.detach() at its end."""
     text = at.text
@@ -144,8 +126,7 @@ def into_the_loop(text: Text, made: int) -> list[Change]:
     """Compute something at the beginning of each round of a training loop, where a script does so before the loop."""
     own = text.on(made).statement
     for loop in text.around(ast.For, ast.While):
-        trains = any(called(n) == "step" for n in ast.walk(loop))
-        if trains and made < loop.lineno and own in text.block(loop):
+        if calls(loop, "step") and made < loop.lineno and own in text.block(loop):
             first = loop.body[0]
             lines = [" " * first.col_offset + line.strip() for line in text.lines_of(own)]
             place = first.lineno

@@ -16,8 +16,9 @@ from gradcli.explain.loops import Loop, folded_system
 from gradcli.explain.product import heading, is_long, jacobian_sections, number_cells, zeros
 from gradcli.explain.results import Named, Shown, Wanted
 from gradcli.explain.sections import Math, Matrix, Name, Page, Partial, Section, Text
-from gradcli.explain.shared import dimensions, formulas_of
+from gradcli.explain.shared import formulas_of
 from gradcli.explain.system import system_section
+from gradcli.graph.graph import dimensions
 from gradcli.graph.names import all_elements
 
 _ENTRIES = 64  # of a matrix that is shown

@@ -22,7 +22,7 @@ from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node
 from gradcli.pytorch.backward import Call
-from gradcli.script.recorded import Recorded, Use
+from gradcli.script.system import Recorded, Use
 
 
 def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:

@@ -12,12 +12,20 @@ from gradcli.notation.numbers import array_text
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.cuts import CUTS
 from gradcli.pytorch.record import Line, Step, edge_of, finite
-from gradcli.script.recorded import reachable
-from gradcli.script.scene import Told
+from gradcli.pytorch.tensor import Tensor
+from gradcli.script.errors.source import Text
+from gradcli.script.errors.threads import Threads
+from gradcli.script.scene import Told, line_of
+from gradcli.script.system import reachable
 from gradcli.wrapping import in_words
+
+Array = np.ndarray[Any, Any]
 
 _MANY = 2  # leaves whose .grad is told one by one
 _LONG = 8  # numbers that are not told again
+_NOISE = 1e-12  # above it a number of float64 is hardly rounding alone
+_TINY = 1e-37  # below it float32 has no numbers
+_DIGITS = 1e-6  # of a number that float32 has rounded
 ROUNDING = 1e-3  # of the largest gradient: what may be lost in float32
 # What is said of what is returned, where a script asks for it by name.
 _ROWS = "returns J, a row at a time: a backward for each output, with a v that is 1 there and 0 elsewhere."
@@ -34,7 +42,17 @@ RETURNED = {
 SHOWN = 36  # elements of an array that is written out
 
 
-def hooks(call: Call, told: Told) -> Iterator[str]:
+def done(call: Call, told: Told, explained: bool, far: float) -> list[str]:
+    """Return what a call did; `far` is the `distance` of its gradients from what is explained."""
+    lines = [*_hooks(call, told), *_accumulated(call, told, explained, far)]
+    lines += [*_not_kept(call, told), *_unused(call, told), *_unreached(call, told)]
+    if call.freed:
+        another = "call" if call.returns else "backward"
+        lines.append(f"The graph is freed now; retain_graph=True would keep it for another {another}.")
+    return lines
+
+
+def _hooks(call: Call, told: Told) -> Iterator[str]:
     """Yield what hooks changed, in their order."""
     for k, change in enumerate(call.changes):
         if not k:
@@ -49,50 +67,65 @@ def _hook(change: Any, told: Told) -> str:
     code = getattr(function, "__code__", None)
     name = getattr(hook, "__name__", "<lambda>")
     own = "" if name.startswith("<") else f" {name}"
-    place = ""
     if code is not None and not code.co_filename.startswith("<frozen"):
-        line = Line(code.co_firstlineno)
-        line.file = code.co_filename
-        place = f" ({told.where(line)})"
+        own += f" ({told.where(line_of(code.co_filename, code.co_firstlineno))})"
     if module is not None:
-        return f"{type(module).__name__}'s backward hook{own}{place}"
-    steps = told.recorded.steps if told.recorded is not None else {}
-    owner = steps.get(change.edge) or told.names.get(id(change.edge)) or change.edge.name()
-    return f"{owner}'s hook{own}{place}"
+        return f"{type(module).__name__}'s backward hook{own}"
+    owner = told.recorded.steps.get(change.edge) or told.names.get(id(change.edge)) or change.edge.name()
+    return f"{owner}'s hook{own}"
 
 
-def accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator[str]:
-    """Yield what each leaf's `.grad` was, and what it is; `far` is its `distance` from what is explained."""
-    order = [] if told.recorded is None else told.recorded.wrt
-    leaves = [(told.name(x), before, own, after, told.reached.get(id(x))) for x, before, own, after in call.leaves]
-    first = all(b is None and a is not None and name in told.shown for name, b, _, a, _ in leaves)
-    long = len(leaves) > _MANY or sum(x.numel() for x, *_ in call.leaves) > _LONG
-    if explained and first and not call.changes and long and far < ROUNDING:
-        whose = "Each .grad" if len(leaves) > 1 else f"{leaves[0][0]}.grad"
+def _accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator[str]:
+    """Yield what each `.grad` was, and what it is."""
+    if explained and _is_first_of_many(call, told) and far < ROUNDING:
+        whose = "Each .grad" if len(call.leaves) > 1 else f"{told.name(call.leaves[0][0])}.grad"
         yield f"{whose} was None before, and holds the above now{', as far as float32 has digits' * (far > 0)}."
         return
-    leaves.sort(key=lambda leaf: order.index(leaf[0]) if leaf[0] in order else 0)
-    for name, before, own, after, line in leaves:
-        if after is not None:
-            held = "None" if before is None else array_words(before)
-            held += f" (left by {told.where(line)})" if before is not None and before.any() and line else ""
-            held += f" + {array_words(own._a)}" if before is not None and before.size <= SHOWN else ""
-            yield f"{name}.grad: {held} → {array_words(after._a)}"
-        elif call.asked is None and (not explained or call.changes):
-            yield f"∂/∂{name}: {array_words(own._a)}"
-    listed = {name for name, *_ in leaves}  # also what is computed, where `inputs=` asks for it
-    for name, g in {} if told.recorded is None else told.recorded.kept_gradients().items():
-        if name in listed:
-            continue
-        if name in told.kept:
-            before = told.kept[name]
-            yield f"{name}.grad: {array_words(before)} + {array_words(g._a - before)} → {array_words(g._a)}"
-        elif not call.returns:
-            yield f"{name}.grad: None → {array_words(g._a)}, kept by {name}.retain_grad()"
+    yield from _of_leaves(call, told, explained)
+    yield from _of_intermediates(call, told)
     if call.asked is not None:
         yield f"{RETURNED[call.asked.name]} Every .grad is as it was."
     elif call.returns and call.leaves:
-        yield "grad returns " + ("this" if len(call.leaves) == 1 else "these") + ", and leaves every .grad as it was."
+        yield f"grad returns {'this' if len(call.leaves) == 1 else 'these'}, and leaves every .grad as it was."
+
+
+def _is_first_of_many(call: Call, told: Told) -> bool:
+    """Tell whether the page shows many numbers that each `.grad` holds now, and held none before."""
+    many = len(call.leaves) > _MANY or sum(x.numel() for x, *_ in call.leaves) > _LONG
+    none_before = all(before is None and after is not None for _, before, _, after in call.leaves)
+    return many and none_before and not call.changes and all(told.name(x) in told.shown for x, *_ in call.leaves)
+
+
+def _of_leaves(call: Call, told: Told, explained: bool) -> Iterator[str]:
+    order = {name: k for k, name in enumerate(told.recorded.wrt)}
+    for x, before, own, after in sorted(call.leaves, key=lambda leaf: order.get(told.name(leaf[0]), 0)):
+        if after is not None:
+            yield f"{told.name(x)}.grad: {_held(before, own, told.reached.get(id(x)), told)} → {array_words(after._a)}"
+        elif call.asked is None and (not explained or call.changes):
+            yield f"∂/∂{told.name(x)}: {array_words(own._a)}"
+
+
+def _held(before: Any, own: Tensor, line: Line | None, told: Told) -> str:
+    """Return what a `.grad` was, and what is added to it: [2] (left by line 5) + [4]."""
+    if before is None:
+        return "None"
+    left = f" (left by {told.where(line)})" if line and before.any() else ""
+    return array_words(before) + left + (f" + {array_words(own._a)}" if before.size <= SHOWN else "")
+
+
+def _of_intermediates(call: Call, told: Told) -> Iterator[str]:
+    listed = {told.name(x) for x, *_ in call.leaves}  # as `inputs=` may ask for what is computed, too
+    for name, g in told.recorded.kept_gradients().items():
+        if name in told.kept and name not in listed:
+            before = told.kept[name]
+            yield f"{name}.grad: {array_words(before)} + {array_words(g._a - before)} → {array_words(g._a)}"
+        elif name not in listed and not call.returns:
+            yield f"{name}.grad: None → {array_words(g._a)}, kept by {name}.retain_grad()"
+
+
+def own_gradients(call: Call, told: Told) -> dict[str, Array]:
+    """Return the script's own gradients by name, in float64."""
+    return {told.name(x): g._a[..., 0].astype(float) for x, _, g, _ in call.leaves}
 
 
 def distance(call: Call, told: Told) -> float:
@@ -100,8 +133,7 @@ def distance(call: Call, told: Told) -> float:
 
     It is 0 where nobody sees it, and infinite where they are not finite at the same places.
     """
-    own = {told.name(x): g._a[..., 0].astype(float) for x, _, g, _ in call.leaves}
-    found = [(told.shown[name], g) for name, g in own.items() if name in told.shown]
+    found = [(told.shown[name], g) for name, g in own_gradients(call, told).items() if name in told.shown]
     largest = [np.abs(b[np.isfinite(b)]).max(initial=0) for _, b in found]
     if all(np.allclose(a, b, 0, 1e-5 * m, equal_nan=True) for (a, b), m in zip(found, largest, strict=True)):
         return 0.0 if found else np.inf
@@ -110,11 +142,23 @@ def distance(call: Call, told: Told) -> float:
     return float(max(np.abs(a[np.isfinite(a)] - b[np.isfinite(b)]).max(initial=0) for a, b in found) / max(largest))
 
 
-def not_kept(call: Call, told: Told) -> Iterator[str]:
+def without_noise(shown: Array, own: Array) -> Array:
+    """Return a gradient in float64 with 0 for what rounding has left, and the script's numbers show to be 0.
+
+    That is what is too small to matter, and far below the script's number, which rounds to other digits; or what
+    the script's numbers could hold, and is 0 there.
+
+    >>> without_noise(np.array([2.8e-17, 2.8e-17, 2.8e-17, 0.5]), np.array([0, -7.5e-9, 2.8e-17, 0.5]))
+    array([0.0e+00, 0.0e+00, 2.8e-17, 5.0e-01])
+    """
+    small = (np.abs(shown) < _NOISE) & (np.abs(shown) > _TINY)
+    return np.where(small & ((own == 0) | (np.abs(shown) < _DIGITS * np.abs(own))), 0.0, shown)
+
+
+def _not_kept(call: Call, told: Told) -> Iterator[str]:
     """Yield which intermediates keep no gradient that the script asks for elsewhere."""
-    recorded = told.recorded
     asked = set(re.findall(r"([A-Za-z_][\w.]*)\.grad\b(?!_)", told.script.source))
-    for edge, name in recorded.steps.items() if recorded is not None and not call.returns else ():
+    for edge, name in told.recorded.steps.items() if not call.returns else ():
         if name in asked and isinstance(edge, Step) and edge.retained is None:
             yield f"{name}.grad stays None: {name} is computed, not a leaf; {name}.retain_grad() before this keeps it."
 
@@ -127,23 +171,23 @@ def _unused(call: Call, told: Told) -> Iterator[str]:
         yield f"No path leads back to {who}: {its} None, or zeros where these are asked for."
 
 
-def unreached(call: Call, told: Told) -> Iterator[str]:
+def _unreached(call: Call, told: Told) -> Iterator[str]:
     """Yield which leaves of the script the call did not reach, because numbers went on alone on the way to them."""
-    from gradcli.script.errors.source import Text
-    from gradcli.script.errors.threads import Threads
-
-    yield from _unused(call, told)
-    reached = {id(x) for x, *_ in call.leaves}
-    named = told.names.tensors.items()
-    left = {n: x for n, x in named if x._fn is None and x._requires and x._grad is None and id(x) not in reached}
-    if call.inputs is not None or not left or not CUTS:
+    left = _left(call, told)
+    if not left or not CUTS:
         return
     for cut in Threads(Text(told.script.name, told.script.source, told.line)).cuts():
-        names = [n for n, x in left.items() if cut.leads_to(x)]
-        left = {n: x for n, x in left.items() if n not in names}
-        if names:
+        if names := [n for n, x in left.items() if cut.leads_to(x)]:
+            left = {n: x for n, x in left.items() if n not in names}
             own, it = (f"{names[0]}.grad", "it") if len(names) == 1 else (f".grad of {in_words(names)}", "them")
             yield f"{own} stays None: {told.code(cut.line)} cut the thread to {it} by {cut.how}."
+
+
+def _left(call: Call, told: Told) -> dict[str, Tensor]:
+    """Return the leaves of the script, by name, that a call for all of them did not reach, nor one before."""
+    reached = {id(x) for x, *_ in call.leaves}
+    leaves = {n: x for n, x in told.names.tensors.items() if x._fn is None and x._requires and x._grad is None}
+    return {n: x for n, x in leaves.items() if id(x) not in reached} if call.inputs is None else {}
 
 
 def array_words(a: Any) -> str:
@@ -169,11 +213,14 @@ def _arose(call: Call, told: Told) -> str:
     step = call.arose
     if step is None:
         return "it arises where contributions are added" if not call.changes else "a hook made it"
-    first = next((s for s in reachable([step]) if s.arose), None)
-    found = first or step
+    found = next((s for s in reachable([step]) if s.arose), step)  # on the way forward, maybe
     op = found.recipe.op if hasattr(found, "recipe") else found.name().removesuffix("Backward")
-    what = "value" if first is not None and first is not step else "local derivative"
+    what = "local derivative" if found is step else "value"
+    hidden = ": 0·inf is nan" * (found is step and _is_zero_times_inf(call, step))
+    return f"it arises in {op} ({told.code(found.line).rstrip(',')}), whose {what} is not finite there{hidden}"
+
+
+def _is_zero_times_inf(call: Call, step: Step) -> bool:
+    """Tell whether a gradient of 0 met a derivative that is infinite."""
     g, *passed = (getattr(a, "_a", a) for a in (call.passing[0], *call.passing[1]) if a is not None)
-    hidden = found is step and not step.is_own and (g == 0).any() and any(np.isnan(a).any() for a in passed)
-    where = told.code(found.line).rstrip(",")
-    return f"it arises in {op} ({where}), whose {what} is not finite there{': 0·inf is nan' * bool(hidden)}"
+    return not step.is_own and bool((g == 0).any()) and any(np.isnan(a).any() for a in passed)

@@ -20,10 +20,10 @@ from gradcli.explain.weights import loss_name
 from gradcli.graph.graph import Graph
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import edge_of
-from gradcli.script.pages.gradients import ROUNDING, accumulated, distance, hooks, not_finite, not_kept, unreached
+from gradcli.script.pages.gradients import ROUNDING, distance, done, not_finite, own_gradients, without_noise
 from gradcli.script.pages.slips import changed, slips
-from gradcli.script.recorded import Recorded, reachable
 from gradcli.script.scene import Told
+from gradcli.script.system import Recorded, reachable
 
 MOST = 150  # operations that are looked at one by one
 
@@ -31,28 +31,29 @@ MOST = 150  # operations that are looked at one by one
 def page(call: Call, told: Told) -> Page:
     """Return the page that `gradcli backward` prints, then what `.grad` was and is, and whether the graph is freed."""
     explained = Page(())
-    if told.recorded is not None and told.recorded.wrt:
-        try:
+    try:
+        if told.recorded.wrt:
             explained = _explained(call, told, told.recorded)
-        except InputError as error:
-            told.trouble = error.message
-    notes = [f"not explained: {told.trouble}"] if told.trouble else []
+    except InputError as error:
+        told.trouble = error.message
     far = distance(call, told)
-    steps = reachable(edge_of(y) for y, _ in call.roots)
-    since = [f"note: {text}" for text in changed(steps, call, told)]
     others = bool(told.shown and call.leaves) and far >= ROUNDING  # than those of the script
+    notes = _notes(call, told, others)
+    sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
+    lines = done(call, told, bool(sections) and not (told.trouble or others), far)
+    return replace(explained, sections=(*sections, _text("script", lines)))
+
+
+def _notes(call: Call, told: Told, others: bool) -> list[str]:
+    """Return what is to be known of the numbers; `others` says that the script's are not those that are explained."""
+    steps = reachable(edge_of(y) for y, _ in call.roots)
+    notes = [f"not explained: {told.trouble}"] if told.trouble else []
+    since = [f"note: {text}" for text in changed(steps, call, told)]
     if others and not (call.changes or since):
         own = str(call.leaves[0][0].dtype).removeprefix("torch.")
         notes.append(f"note: the script's {own} rounds after each operation, and its gradients come out as below")
     notes += [*since, *(f"warning: {text}" for text in not_finite(call, told)), *told.notes.lines]
-    notes += [f"note: {text}" for text in slips(steps, call, told)]
-    sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
-    lines = [*hooks(call, told), *accumulated(call, told, bool(sections) and not (told.trouble or others), far)]
-    lines += [*not_kept(call, told), *unreached(call, told)]
-    if call.freed:
-        another = "call" if call.returns else "backward"
-        lines.append(f"The graph is freed now; retain_graph=True would keep it for another {another}.")
-    return replace(explained, sections=(*sections, _text("script", lines)))
+    return [*notes, *(f"note: {text}" for text in slips(steps, call, told))]
 
 
 def _text(name: str, lines: Sequence[str]) -> Section:
@@ -60,21 +61,17 @@ def _text(name: str, lines: Sequence[str]) -> Section:
 
 
 def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
-    """Return the page of `gradcli backward`, with the loops folded."""
+    """Return the page of `gradcli backward`, or of what is asked for by name, with the loops folded."""
     if not any(recorded.at[name].size for name in recorded.wrt):
         raise InputError("no input has an element")
+    own = own_gradients(call, told)
     if recorded.functions:
         from gradcli.script.pages.functions import functions_page
 
-        told.shown = {told.name(x): own._a[..., 0].astype(float) for x, _, own, _ in call.leaves}
-        page = functions_page(call, recorded, told.notes)
-        return replace(page, sections=tuple(_returned(page.sections, recorded))) if call.returns else page
-    keep = {recorded.graph.names[name] for name in recorded.retained}
-    found = loops(recorded.graph, lambda parts: _loop(told, recorded, parts), keep)
-    left = len([n for n in recorded.graph.nodes if n.args]) - sum(len(p) for loop in found for p in loop.parts[1:])
-    if left > MOST:
-        raise InputError(f"{left:,} operations were recorded, too many to show each")
-    graph = named(recorded.graph, found, lambda n: recorded.target(n) or "")
+        told.shown = own
+        whole = functions_page(call, recorded, told.notes)
+        return replace(whole, sections=tuple(_returned(whole.sections, recorded))) if call.returns else whole
+    graph, found = _with_loops(told, recorded)
     if found and len(graph.nodes) > MOST:
         return Page((_long(recorded, graph, found),))
     if call.asked is not None and call.asked.name != "vjp":
@@ -86,44 +83,56 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
     wanted = Wanted(recorded.retained, told.steps, page=True, implicit=call.implicit, warn=False)
     result = backward(graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, told.notes)
     told.shown = result.points[0].grad
+    told.shown.update({name: without_noise(g, own[name]) for name, g in told.shown.items() if name in own})
+    return _of_script(result, found, recorded, call.returns)
+
+
+def _with_loops(told: Told, recorded: Recorded) -> tuple[Graph, list[Loop]]:
+    """Return the graph with names for what its loops carry, and the loops."""
+    keep = {recorded.graph.names[name] for name in recorded.retained}
+    found = loops(recorded.graph, lambda parts: _loop(told, recorded, parts), keep)
+    left = len([n for n in recorded.graph.nodes if n.args]) - sum(len(p) for loop in found for p in loop.parts[1:])
+    if left > MOST:
+        raise InputError(f"{left:,} operations were recorded, too many to show each")
+    return named(recorded.graph, found, lambda n: recorded.target(n) or ""), found
+
+
+def _of_script(result: BackwardResult, found: Sequence[Loop], recorded: Recorded, returns: bool) -> Page:
+    """Return the page of a result, without what the script says itself; `returns` is that of the call."""
     (whole,) = backward_pages(result, Choice())
-    sections = [s for s in whole.sections if not _is_elsewhere(s)]
+    sections = [
+        s
+        for s in whole.sections
+        if not (s.name == "pytorch" or (s.name == "jacobian" and _has(s.blocks[0], "--jacobian")))
+    ]
     if found:
         sections = list(_folded(sections, result, found))
-    if call.returns:
+    if returns:
         sections = _returned(sections, recorded)
     else:
-        sections = [replace(s, blocks=tuple(b for b in s.blocks if not _is_known(b))) for s in sections]
+        told = [tuple(b for b in s.blocks if not _has(b, "retain_grad() comes")) for s in sections]
+        sections = [replace(s, blocks=blocks) for s, blocks in zip(sections, told, strict=True)]
     return replace(whole, sections=tuple(sections))
 
 
-def _is_elsewhere(section: Section) -> bool:
-    """Tell whether a section says what the script says itself, or what to ask of another command."""
-    first = section.blocks[0]
-    hint = isinstance(first, Text) and any("--jacobian" in part for part in first.parts if isinstance(part, str))
-    return section.name == "pytorch" or (section.name == "jacobian" and hint)
-
-
-def _is_known(block: Block) -> bool:
-    """Tell whether a block says how to keep a gradient that the script keeps."""
-    return isinstance(block, Text) and any(
-        "retain_grad() comes" in part for part in block.parts if isinstance(part, str)
-    )
+def _has(block: Block, words: str) -> bool:
+    """Tell whether a block is a text with some words in it."""
+    return isinstance(block, Text) and any(words in part for part in block.parts if isinstance(part, str))
 
 
 def _loop(told: Told, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Written | None:
     """Return what the script has for parts that are alike, if they are rounds of a loop: not layers of a module."""
     lines = [[recorded.made_by[n].line for n in part if n in recorded.made_by] for part in parts]
-    if not all(lines) or {id(line) for line in lines[0]} & {id(line) for line in lines[1]}:
+    if not all(lines):
         return None
-    one = len({line.call for line in lines[0]}) == 1
-    if one and all(line.inside for line in lines[0]):
+    first, second = lines[:2]
+    in_one_call = len({line.call for line in first}) == 1 and all(line.inside for line in first)
+    if in_one_call or {*map(id, first)} & {*map(id, second)}:
         return None
-    every = {(line.file, int(line)): line for part in lines for line in part}
     # What runs each time: the first time may be another statement.
-    usual = {(line.file, int(line)): line for line in lines[1]}
+    usual = {(line.file, int(line)): line for line in second}
     code = tuple(_body(told.source(line)) for _, line in sorted(usual.items()))
-    return Written(told.lines(every.values()), code)
+    return Written(told.lines(line for part in lines for line in part), code)
 
 
 def _body(code: str) -> str:
@@ -197,5 +206,5 @@ def _named(blocks: Sequence[Block], loss: str) -> Iterator[Block]:
                 kept = [s for s in rest if not isinstance(s, Partial) and not _says(s, left)]
                 lines.append(replace(line, sides=(left, *kept)))
             yield Equations(tuple(lines))
-        elif not (isinstance(block, Text) and "retain_grad()" in str(block.parts[0])):
+        elif not _has(block, "retain_grad()"):
             yield block

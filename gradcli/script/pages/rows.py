@@ -12,8 +12,7 @@ from gradcli.script.scene import Told
 
 def row(call: Call, told: Told) -> dict[str, Any]:
     """Return a call as a JSON object."""
-    recorded = told.recorded
-    roots = [told.name(y) for y, _ in call.roots] if recorded is None else recorded.roots
+    roots = told.recorded.roots or [told.name(y) for y, _ in call.roots]
     v = {name: v._a[..., 0] for name, (_, v) in zip(roots, call.roots, strict=True)}
     leaves: dict[str, Any] = {}
     for x, before, own, after in call.leaves:
@@ -22,14 +21,13 @@ def row(call: Call, told: Told) -> dict[str, Any]:
             "own": own._a[..., 0],
             "after": None if after is None else after._a[..., 0],
         }
-    kept = {} if recorded is None else recorded.kept_gradients()
     found = {
         "line": int(told.line),
         "code": told.source(told.line),
         "outputs": {name: y._a[..., 0] for name, (y, _) in zip(roots, call.roots, strict=True)},
-        "v": v | ({} if recorded is None else recorded.v),
+        "v": v | told.recorded.v,
         "leaves": leaves,
-        "retained": {n: g._a[..., 0] for n, g in kept.items()},
+        "retained": {n: g._a[..., 0] for n, g in told.recorded.kept_gradients().items()},
         "freed": call.freed,
     }
     return plain(found)  # type: ignore[no-any-return]

@@ -11,8 +11,8 @@ from gradcli.graph.node import is_const
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import Edge, Leaf, Step, edge_of
 from gradcli.script.pages.gradients import array_words
-from gradcli.script.recorded import Array, Recorded
 from gradcli.script.scene import Told
+from gradcli.script.system import Array, Recorded
 from gradcli.wrapping import in_words
 
 # By a step, and by the step before it: what the loss does itself, and what it takes.
@@ -49,7 +49,7 @@ def changed(steps: Sequence[Step], call: Call, told: Told) -> Iterator[str]:
     for y, _ in call.roots:
         now = found.get(edge_of(y), y._a)
         if not np.allclose(now, y._a, rtol=1e-5, atol=1e-6, equal_nan=True):
-            name = "the result" if told.recorded is None else told.recorded.roots[0]
+            name = next(iter(told.recorded.roots), "the result")
             yield (
                 f"{name} is {array_words(y._a)}, and its operations give {array_words(now)} with the numbers of now: "
                 "some were changed since they were used, as through .data or under no_grad(). Where the backward needs "
@@ -91,8 +91,7 @@ def _paired(step: Step, told: Told) -> str | None:
 def _named(step: Step, i: int, told: Told) -> str:
     """Return what an operand of a step is called; "" where it has no name."""
     edge, x = step.edges[i], step.operands[i] if step.operands else None
-    steps = told.recorded.steps if told.recorded is not None else {}
-    return steps.get(edge, "") if edge is not None else told.names.get(id(x), "")
+    return told.recorded.steps.get(edge, "") if edge is not None else told.names.get(id(x), "")
 
 
 def _twice(step: Step, told: Told) -> str | None:
@@ -105,7 +104,7 @@ def _twice(step: Step, told: Told) -> str | None:
 
 def _stopped(steps: Sequence[Step], told: Told) -> str | None:
     """Return in words which step passes on nothing but 0."""
-    dead = _dead(told.recorded) if told.recorded is not None else set()
+    dead = _dead(told.recorded)
     for step in reversed(steps):
         passed, where = step.pull.passed, told.where(step.line)
         if passed and all(is_const(n, 0) for n in passed) and not step.recipe.op.endswith("_backward"):

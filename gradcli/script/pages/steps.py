@@ -40,20 +40,18 @@ def step_lines(optimizer: Any, done: Sequence[Done], name: Callable[[Any], str])
 
 def changed(done: Sequence[Done], name: Callable[[Any], str], left: Mapping[int, Any]) -> list[str]:
     """Return which gradients are not what `backward` has `left`, as those that were clipped."""
-    found = [(name(p), left[id(p)], p._grad._a) for p, _, _ in done if id(p) in left]
-    found = [(n, old, new) for n, old, new in found if not np.array_equal(old, new)]
+    found = [p for p, _, _ in done if id(p) in left and not np.array_equal(left[id(p)], p._grad._a)]
     if not found:
         return []
-    old, new = (
-        np.concatenate([a.reshape(-1).astype(float) for a in own]) for own in list(zip(*found, strict=True))[1:]
-    )
+    old = np.concatenate([left[id(p)].reshape(-1).astype(float) for p in found])
+    new = np.concatenate([p._grad._a.reshape(-1).astype(float) for p in found])
     share = np.linalg.norm(new) / (np.linalg.norm(old) or 1)
     how = f"scaled by {_short(share)}" if np.allclose(new, share * old, 1e-4, 0) else "changed"
-    names = (
-        in_words([f"{n}.grad" for n, _, _ in found]) if len(found) <= _NAMES else f".grad of {len(found)} parameters"
-    )
-    numbers = f": {_text(old)} → {_text(new)}" if len(found) == 1 and old.size <= _FEW else ""
-    return [f"before it, {names} {'was' if len(found) == 1 else 'were'} {how}{numbers}"]
+    if len(found) == 1:
+        numbers = f": {_text(old)} → {_text(new)}" if old.size <= _FEW else ""
+        return [f"before it, {name(found[0])}.grad was {how}{numbers}"]
+    each = in_words([f"{name(p)}.grad" for p in found])
+    return [f"before it, {each if len(found) <= _NAMES else f'.grad of {len(found)} parameters'} were {how}"]
 
 
 def left_out(named: Mapping[str, Any], optimizers: Sequence[Any]) -> list[str]:

@@ -1,0 +1,53 @@
+"""Arrays that a script fills part by part, as the lists that they are in the end: y[0] = …, y[1] = …."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from gradcli.graph.construct import broadcast, index, stack
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import size_of
+from gradcli.pytorch.record import Step
+from gradcli.script.operands import literal
+
+_SMALL = 16  # elements of an array that is written as what it was and what was assigned
+_MANY = 1000  # of one that is assembled
+
+
+@dataclass
+class Assembly:
+    """The arrays that are being filled: by the step that filled a part, their elements so far."""
+
+    parts: dict[Any, dict[int, Node]] = field(default_factory=dict)
+
+    def whole(self, step: Step, own: Sequence[Node]) -> Node | None:
+        """Return an array whose elements were assigned part by part as a list, once the last of them is there."""
+        if step.recipe.op != "assign" or not 0 < (count := size_of(step.shape)) <= _MANY:
+            return None
+        places, shape = step.recipe.settings
+        value = own[1] if own[1].shape == shape else broadcast(own[1], shape)
+        before = self.parts.get(step.edges[0], {}) if step.edges[0] is not None else {}
+        if not before and count <= _SMALL:
+            first: Any = step.operands and step.operands[0]
+            start = own[0] if own[0].args or first is None else literal(first)
+            before = dict(enumerate(_elements(start)))
+        given = dict(zip(places.numbers.reshape(-1).tolist(), _elements(value), strict=True))
+        self.parts[step] = parts = {**before, **given}
+        return _nested(parts, step.shape) if len(parts) == count else None
+
+
+def _elements(node: Node) -> list[Node]:
+    return [index(node, key) for key in product(*map(range, node.shape))] if node.shape else [node]
+
+
+def _nested(parts: Mapping[int, Node], shape: tuple[int, ...], first: int = 0) -> Node:
+    """Return elements as a list of lists, with a vector whose elements they are as it is."""
+    if not shape:
+        return parts[first]
+    rows = [_nested(parts, shape[1:], first + k * size_of(shape[1:])) for k in range(shape[0])]
+    whole = rows[0].args[0] if rows[0].op == "index" else rows[0]
+    is_whole = whole.shape == shape and all(r.args == (whole,) and r.settings == ((k,),) for k, r in enumerate(rows))
+    return whole if is_whole else stack(rows)

@@ -1,0 +1,163 @@
+"""Changes to a script where it makes a tensor: so that it requires a gradient, or is a leaf, or none of the two."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from gradcli.script.errors import edits, mends
+from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.flow import Flow
+from gradcli.script.errors.source import Change, Text
+from gradcli.script.errors.syntax import called, calls, end, keyword, parts, start
+from gradcli.script.errors.threads import Threads, lost
+
+# Functions that make tensors, and take requires_grad.
+_MAKERS = {
+    *("tensor", "ones", "zeros", "rand", "randn", "full", "empty", "eye", "arange", "linspace", "logspace", "Variable"),
+    *("ones_like", "zeros_like", "rand_like", "randn_like", "full_like"),
+}
+_OTHER_MAKERS = {
+    *("FloatTensor", "DoubleTensor", "LongTensor", "Tensor", "from_numpy", "as_tensor", "randint", "normal"),
+}
+
+
+def required(reason: str, changes: list[Change]) -> Answer:
+    """Return what is said where an input does not require a gradient."""
+    before = "" if changes else ": requires_grad=True, or x.requires_grad_() before it is used"
+    return Answer(reason, f"let the input require one, where it is made{before}", changes)
+
+
+def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
+    """Let the tensor from which a name was computed require a gradient, where the script makes it.
+
+    `x` is the tensor of that name: its numbers may be whole ones, which cannot.
+    """
+    if of_a_part := text.swapped(rf"^(\s*{re.escape(name)})\[.*\](?=\.requires_grad)", r"\1"):
+        return of_a_part[:1]
+    whole = x is not None and not x.is_floating_point()
+    real = ".float()" * whole
+    for call in _made(text, name):
+        if _is_of_self(text, call):
+            return text.edited(edits.wrapped(call, "torch.nn.Parameter(", f"{real})"))
+        if called(call) not in _MAKERS:
+            return text.edited(edits.behind(call, f"{real}.requires_grad_()"))
+        dtype = ["dtype=torch.float32"] if whole and called(call) != "Variable" else []
+        if said := keyword(call, "requires_grad"):
+            return text.edited(edits.instead(said.value, ", ".join(["True", *dtype])))
+        return text.edited(edits.appended(call, ", ".join([*dtype, "requires_grad=True"]), text))
+    return []
+
+
+def _made(text: Text, name: str) -> list[ast.Call]:
+    """Return where the script makes the tensor from which a name was computed; a module's comes first."""
+    made = [c for c in _calls_behind(text, name) if called(c) in _MAKERS | _OTHER_MAKERS]
+    return sorted(made, key=lambda c: not _is_of_self(text, c))
+
+
+def _calls_behind(text: Text, name: str) -> list[ast.Call]:
+    """Return the calls that a name in the statement was computed by, the nearest first."""
+    flow, named = Flow(text), [n for n in ast.walk(text.statement) if text.of(n) == name]
+    return [c for n in named for value in flow.back(n) for c in calls(value)]
+
+
+def _is_of_self(text: Text, call: ast.Call) -> bool:
+    statement = text.on(call.lineno).statement
+    return isinstance(statement, ast.Assign) and text.of(statement.targets[0]).startswith("self.")
+
+
+def thawed(text: Text) -> list[Change]:
+    """Let parameters require gradients again, where a script says that they do not."""
+    return text.swapped(r"(\.requires_grad\s*=\s*|\brequires_grad_\()False\b", r"\1True")[:1]
+
+
+def real(at: Failure) -> list[Change]:
+    """Make a tensor of real numbers, where a script makes one of whole ones."""
+    text = at.text
+    if owner := _told_to_require(text):
+        return text.replaced(text.statement, f"{owner} = {owner}.float().requires_grad_()")
+    for call in text.calls("requires_grad_"):
+        return text.edited(edits.before_call(call, ".float()"))
+    for call in text.calls("Variable", "Parameter"):
+        if call.args:
+            return text.edited(edits.behind(call.args[0], ".float()"))
+    for call in text.calls(*_MAKERS):
+        below = [text.on(s.lineno) for s in text.block(text.statement) if s.lineno > text.line]
+        return [
+            change
+            for own in (text, *(t for t in below if any(_is_whole(c) for c in t.calls("tensor"))))
+            for change in mends.with_argument(own, "dtype=torch.float32", called(call) if own is text else "tensor")
+        ]
+    return []
+
+
+def _is_whole(call: ast.Call) -> bool:
+    """Tell whether a call makes a tensor of whole numbers that is to require a gradient."""
+    numbers = [n.value for a in call.args[:1] for n in parts(a, ast.Constant)]
+    asked = keyword(call, "requires_grad") and not keyword(call, "dtype")
+    return bool(asked) and all(isinstance(n, int) for n in numbers)
+
+
+def cut_off(at: Failure) -> list[Change]:
+    """Detach a computed tensor, where a script says that it needs no gradient."""
+    owner = _told_to_require(at.text)
+    return at.text.replaced(at.text.statement, f"{owner} = {owner}.detach()") if owner else []
+
+
+def _told_to_require(text: Text) -> str:
+    """Return what a statement tells to require a gradient, or not to: x.requires_grad = True, x.requires_grad_()."""
+    found = re.match(r"([\w.\[\]]+)\.requires_grad(_\(|\s*=)", text.of(text.statement))
+    return found[1] if found else ""
+
+
+def of_its_own(text: Text, name: str) -> list[Change]:
+    """Copy what a Function returns, from which a name was computed: F.apply(x).clone()."""
+    made = [c for c in _calls_behind(text, name) if called(c) == "apply"]
+    return text.edited(edits.behind(made[0], ".clone()")) if made else []
+
+
+def made_a_leaf(text: Text, name: str) -> list[Change]:
+    """Let a tensor require a gradient last, behind what is done with it where it is made."""
+    flow = Flow(text)
+    own: ast.AST | None = next((n for n in ast.walk(text.statement) if text.of(n) == name), None)
+    while isinstance(own, ast.Name | ast.Attribute):  # another name for the same
+        own = next(iter(flow.of_name(own)), None)
+    own = own.elt if isinstance(own, ast.ListComp) else own
+    if not isinstance(own, ast.Call | ast.BinOp):
+        return []
+    cut = []
+    for call in calls(own):
+        if said := keyword(call, "requires_grad"):
+            before = [*call.args, *(k.value for k in call.keywords[: call.keywords.index(said)])]
+            cut.append((end(before[-1]) if before else start(said), end(said.value), ""))
+    return text.edited([*cut, *edits.behind(own, ".requires_grad_()")]) if cut else []
+
+
+def last(at: Failure) -> list[Change]:
+    """Let what an optimizer is given require a gradient last, behind what makes it."""
+    names = [n for n, x in at.frame.f_locals.items() if getattr(x, "_fn", None) is not None]
+    found = (made_a_leaf(at.text, n) for n in names if n in at.source(at.line))
+    return next(filter(None, found), [])
+
+
+def given_leaves(at: Failure) -> list[Change]:
+    """Give an optimizer the leaf that a tensor was computed from."""
+    flow, tensors = Flow(at.text), at.names.tensors
+    for call in [c for c in calls(at.text.statement) if c.args]:
+        for own in getattr(call.args[0], "elts", ()):
+            names = [at.text.of(n) for e in flow.back(own) for n in parts(e, ast.Name)]
+            for leaf in [n for n in names if n in tensors and tensors[n].is_leaf and tensors[n].requires_grad]:
+                return at.text.edited(edits.instead(own, leaf))
+    return []
+
+
+def needs(at: Failure) -> Answer:
+    """Return what is said of a tensor whose gradient is asked for, and that requires none."""
+    owners = at.text.owners("retain_grad", "register_hook")
+    for x in map(at.value, owners):
+        if getattr(x, "_detached", None) is not None:
+            return lost(at, at.name(x, "it"), x._detached, Threads(at.text))
+    reason = "gradients flow only through what requires one, or is computed from what does."
+    found = (c for own in owners if (c := requiring(at.text, at.text.of(own))))
+    return required(reason, next(found, []))

@@ -1,0 +1,60 @@
+"""Questions to a script's syntax: its parts, where they stand, what is called of what, and with what."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+Place = tuple[int, int]  # a line, and a column in bytes
+N = TypeVar("N", bound=ast.AST)
+
+
+def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what is assigned to what: x, z = 1, 2."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        for own, part in zip(target.elts, value.elts, strict=True):
+            yield from pairs(own, part)
+    else:
+        yield from ((own, value) for own in (target.elts if isinstance(target, ast.Tuple) else [target]))
+
+
+def parts(node: ast.AST, *kinds: type[N]) -> list[N]:
+    """Return the nodes of some kinds in a node, itself included."""
+    return [n for n in ast.walk(node) if isinstance(n, kinds)]
+
+
+def calls(node: ast.AST, *names: str) -> list[ast.Call]:
+    """Return the calls in a node; only those of functions or methods of some names, where names are given."""
+    return [c for c in parts(node, ast.Call) if not names or called(c) in names]
+
+
+def keyword(call: ast.Call, *names: str) -> ast.keyword | None:
+    """Return the first argument of a call that is given by one of some names."""
+    return next((k for k in call.keywords if k.arg in names), None)
+
+
+def elements(node: ast.expr) -> list[ast.expr]:
+    """Return the elements of a list or a tuple as it is written; anything else alone."""
+    return node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
+
+
+def start(node: Any) -> Place:
+    """Return where a node begins."""
+    return node.lineno, node.col_offset
+
+
+def end(node: Any) -> Place:
+    """Return where a node ends."""
+    return node.end_lineno, node.end_col_offset
+
+
+def called(call: ast.AST) -> str:
+    """Return the name of what is called, without what it belongs to; nothing for what is no call."""
+    function = getattr(call, "func", None)
+    return str(getattr(function, "attr", getattr(function, "id", "")))
+
+
+def owner_of(call: ast.Call) -> ast.expr | None:
+    """Return what a method belongs to: x in x.log(), torch in torch.log(x)."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else None

@@ -1,0 +1,79 @@
+"""A system as a script has recorded it: its graph, its point, its cotangents, and what the script calls its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node
+from gradcli.pytorch.autograd.function import FunctionStep
+from gradcli.pytorch.record import Edge, Step
+from gradcli.pytorch.tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Use:
+    """A call of a script's own function: its arguments, and the names of its outputs, by their places."""
+
+    step: FunctionStep
+    written: list[Any]
+    outputs: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> dict[int, Node]:
+        """The arguments that gradients flow to, by their places."""
+        return {i: self.written[i] for i, edge in enumerate(self.step.edges) if edge is not None}
+
+
+@dataclass
+class Recorded:
+    """A system as it was recorded: its graph, the values of its inputs, its cotangents, and which inputs are leaves."""
+
+    graph: Graph = field(default_factory=lambda: Graph.of({}, {}))
+    wrt: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)  # intermediates that are asked for, beside what they came from
+    at: dict[str, Array] = field(default_factory=dict)
+    v: dict[str, Array] = field(default_factory=dict)
+    roots: list[str] = field(default_factory=list)  # what the call flowed from, one by one
+    steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
+    functions: dict[Step, Use] = field(default_factory=dict)  # of the script's own
+    made_by: dict[Node, Step] = field(default_factory=dict)
+    targets: dict[int, str] = field(default_factory=dict)  # what is assigned at each line
+
+    @property
+    def retained(self) -> tuple[str, ...]:
+        """The names of the intermediates that keep their gradients, or whose gradients are asked for."""
+        own = [n for n, x in self._retaining() if n not in self.graph.inputs and n not in self.graph.outputs]
+        return (*own, *(n for n in self.asked if n not in own))
+
+    def kept_gradients(self) -> dict[str, Tensor]:
+        """Return the gradients that intermediates keep, by name."""
+        return {n: x._grad for n, x in self._retaining() if x._grad is not None}
+
+    def _retaining(self) -> Iterator[tuple[str, Tensor]]:
+        for e, n in self.steps.items():
+            x = e.retained() if isinstance(e, Step) and e.retained is not None else None
+            if x is not None:
+                yield n, x
+
+    def target(self, node: Node) -> str | None:
+        """Return what is assigned at the line of a node."""
+        return self.targets.get(self.made_by[node].line) if node in self.made_by else None
+
+
+def reachable(roots: Iterable[Edge], cut: Collection[Edge] = ()) -> list[Step]:
+    """Return the steps that lead to roots, in the order in which they were recorded; none beyond those in `cut`."""
+    found: set[Step] = set()
+    waiting: list[Edge | None] = [*roots]
+    while waiting:
+        edge = waiting.pop()
+        if isinstance(edge, Step) and edge not in found and edge not in cut:
+            found.add(edge)
+            waiting += edge.edges
+    return sorted(found, key=lambda s: s.seq)
