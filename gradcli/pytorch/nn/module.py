@@ -95,7 +95,7 @@ class Module:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         hooks: dict[str, Any] = {kind: {} for kind in ("pre", "forward", "backward", "old")}
-        self.__dict__.update({kind: {} for kind in _KINDS}, training=True, _hooks=hooks, _transient=[])
+        self.__dict__.update(training=True, **{kind: {} for kind in _KINDS}, _hooks=hooks, _transient=[])
 
     def _holder(self, name: str) -> Any:
         """Return which dictionary has a name; it is empty where none has."""

@@ -203,6 +203,8 @@ def values(self: Tensor, *places: Any) -> None:
 @method("new")
 def new_of(self: Any, *given: Any) -> Tensor:
     """Return a tensor of the same dtype, of numbers or of sizes: the old constructor."""
+    if len(given) == 1 and isinstance(given[0], Tensor):
+        return old_tensor(Tensor, *given, dtype=self.dtype)
     numbers = len(given) == 1 and not isinstance(given[0], int | dtypes.Size)
     return self.new_tensor(given[0]) if numbers else self.new_zeros(*(given or (0,)))  # type: ignore[no-any-return]
 
@@ -277,9 +279,9 @@ def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None, **_: Any) -> Te
     """Return what `torch.Tensor(…)` and its like make: of numbers in lists, or of sizes."""
     kind = (dtype or default_dtype()).numpy
     if len(args) == 1 and isinstance(args[0], Tensor):
-        if dtype not in (None, args[0].dtype):
-            raise MissingError(f"torch.{dtype.tensor}(…) of a tensor of another dtype")
-        return new(args[0]._a, cls)
+        wanted, own = dtype or args[0].dtype, args[0].dtype
+        refuse_if(wanted is not own, "old tensor of another dtype", wanted.in_c, own.in_c)
+        return args[0][...] if cls is Tensor else new(args[0]._a, cls)
     if args and isinstance(args[0], float):
         raise TypeError("new(): data must be a sequence (got float)")
     if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):

@@ -133,11 +133,12 @@ def check_repeated(x: Tensor, own: tuple[int, ...], shape: tuple[int, ...]) -> N
     """Refuse to repeat a tensor, whose own shape may leave out axes in front, to a shape that it does not fit."""
     sizes = x.dtype.tensor, list(own), list(shape), len(shape), len(own)
     refuse_if(len(own) > len(shape), "rank of an expand", *sizes)
-    for axis, n in enumerate(shape[: len(shape) - len(own)]):
-        refuse_if(n == -1, "new axis of an expand", axis)
     for k in range(1, len(own) + 1):
         if own[-k] != 1 and shape[-k] not in (-1, own[-k]):
             raise refusal("sizes of an expand", shape[-k], own[-k], len(shape) - k, list(shape), list(own))
+    new = shape[: len(shape) - len(own)]
+    refuse_if(-1 in new, "new axis of an expand", len(new) - 1 - new[::-1].index(-1) if -1 in new else 0)
+    refuse_if(min(shape, default=0) < -1, "size below any")
 
 
 def assigned(base: Tensor, value: Tensor, numbers: np.ndarray[Any, Any], name: str) -> Tensor:

@@ -19,6 +19,7 @@ from gradcli.pytorch.names import method, methods
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.indexing import assigned, check_repeated, flag, getitem, numbers_of, part, read
+from gradcli.pytorch.operations.storage import check_overlap
 from gradcli.pytorch.operations.views import rebase, shape_of, unfollowed
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
@@ -135,6 +136,7 @@ def replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
     shape, dtype = tuple(x.shape), x.dtype.name
     whole = common_shape((shape, other.shape)) if other.dim() else shape
     refuse_if(whole != shape, "shape of what is written", list(shape), list(whole))
+    check_overlap(x, other)
     if not Mode.grad or not (x.requires_grad or other.requires_grad):
         _write(x, other._a, how, False)
         return x
@@ -216,6 +218,7 @@ def _set_places(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
     fits = all(m in (1, n) for m, n in zip(own.shape[::-1], numbers.shape[::-1], strict=False))
     fits = fits and own.dim() <= numbers.ndim
     refuse_if(not fits, "shape of what is assigned", list(own.shape), list(numbers.shape))
+    check_overlap(x, own)
     change(x, lambda old: assigned(old, own, numbers, "IndexPutBackward0"))
 
 
@@ -235,7 +238,12 @@ def in_place(name: str, made: Callable[..., Any]) -> Callable[..., Tensor]:
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         refuse_if(args[:1] == (None,) and name in _OTHER, "nothing in place", name)
         given, settings = in_order(name, args, kwargs)
-        return change(self, lambda x: numbered(made(x, *given, **settings)), name)
+
+        def compute(x: Tensor) -> Tensor:
+            check_overlap(x, *given, *settings.values())
+            return numbered(made(x, *given, **settings))
+
+        return change(self, compute, name)
 
     call.__name__ = name
     return operators.operator(call) if name.startswith("__") else call
@@ -295,6 +303,7 @@ def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[A
     is_one = isinstance(found, Tensor) and isinstance(out, Tensor)
     missing_if(not is_one, f"{name}(out=…) of several tensors")
     check(out)
+    check_overlap(out, *args)
     if out._a.shape != found._a.shape:
         out._a = np.empty(found._a.shape, out._a.dtype)
     _write(out, _fitting(found, out, name)._a, name, False)

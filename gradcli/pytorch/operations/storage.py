@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.messages import MissingError, warn_once
+from gradcli.pytorch.messages import MissingError, missing_if, refuse_if, warn_once
 from gradcli.pytorch.names import method
 from gradcli.pytorch.tensor import Tensor
 
@@ -20,6 +20,35 @@ def _memory(x: Tensor) -> Array:
     while isinstance(whole.base, np.ndarray) and whole.base.dtype == x._a.dtype:
         whole = whole.base
     return whole.ravel(order="K") if whole.flags.forc else x._a.ravel()
+
+
+def _is_dense(numbers: Array) -> bool:
+    """Return whether elements fill a stretch of memory, each once, in whatever order of the axes."""
+    step = numbers.itemsize
+    for stride, n in sorted((s, n) for s, n in zip(numbers.strides, numbers.shape, strict=True) if n != 1):
+        if stride != step:
+            return False
+        step *= n
+    return numbers.size > 0
+
+
+def check_overlap(written: Tensor, *operands: Any) -> None:
+    """Refuse operands that show memory which is written, unless it is all of it, element by element.
+
+    PyTorch looks at what is dense alone (`get_overlap_status`), and else reads what it may have overwritten.
+
+    Errors: `RuntimeError` in PyTorch's words; `MissingError` where its numbers depend on the processor.
+    """
+    for x in operands:
+        if x is written or not isinstance(x, Tensor) or x._memory is not written._memory:
+            continue
+        own, other = written._a[..., 0], x._a[..., 0]
+        same = own.strides == other.strides and written.data_ptr() == x.data_ptr() and own.size == other.size
+        if same or not np.may_share_memory(own, other):
+            continue
+        refuse_if(_is_dense(own) and _is_dense(other), "memory that is read while it is written")
+        hint = "what PyTorch reads then depends on the processor: give it a clone() of the operand"
+        missing_if(np.shares_memory(own, other), "operation that overwrites its operand while it reads it", hint)
 
 
 class UntypedStorage:

@@ -354,3 +354,50 @@ told("of numbers", lambda: c.mul_(w))
 y.mul_(2)
 told("left behind", lambda: b*2)
 print(b, c*2)
+
+# --- an operand that shows what is written
+import torch
+
+
+def tell(what, x):
+    try:
+        what(x)
+    except RuntimeError as error:
+        print(error)
+    print(x)
+
+
+def shift(x):
+    x[1:] = x[:-1]
+
+
+def picked(x):
+    x[torch.tensor([0, 1, 2])] = x[1:4]
+
+
+for what in (
+    shift,
+    picked,
+    lambda x: x[1:].add_(x[:-1]),
+    lambda x: x[:3].copy_(x[3:]),
+    lambda x: x.copy_(x),
+    lambda x: x.mul_(x),
+    lambda x: x.mul_(x[0]),
+    lambda x: x.view(2, 3).add_(x[:3]),
+    lambda x: x[::2].add_(x[1::2]),
+    lambda x: torch.exp(x[:3], out=x[2:5]),
+    lambda x: x[:3].lerp_(x[1:4], 0.5),
+):
+    tell(what, torch.arange(6.0))
+for what in (
+    lambda m: m.copy_(m.t()),
+    lambda m: m.add_(m.t()),
+    lambda m: m.t().add_(m.t()),
+    lambda m: m[:, 0].add_(m[:, 1]),
+    lambda m: m[:2].masked_fill_(m[1:] > 4, 0),
+    lambda m: m.copy_(m.flip(0)),
+):
+    tell(what, torch.arange(9.0).view(3, 3))
+w = torch.ones(4, requires_grad=True)
+h = w * 1
+tell(lambda x: x[1:].add_(x[:-1]), h)

@@ -409,3 +409,49 @@ for d in ([-1], [255], [256], [-256], [-300], -1, 300, 3.7, [-1.5]):
 told(lambda: torch.full((2,), -1, dtype=torch.uint8)); told(lambda: torch.tensor([1, 2], dtype=torch.int8)); told(lambda: torch.tensor(2**40, dtype=torch.int32))
 x = torch.zeros(4); torch.manual_seed(0); print(x.bernoulli_(torch.tensor([0.1, 0.9, 0.5, 0.5])))
 out = torch.empty(2, 2); told(lambda: torch.stack([torch.ones(2), torch.zeros(2)], out=out)); print(out); told(lambda: torch.cat([torch.ones(1, 2), torch.zeros(1, 2)], out=out)); print(out)
+
+# --- the old constructors show what they are given
+import torch
+
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+y = torch.FloatTensor(w)
+print(y, y._is_view(), y._base is w)
+z = torch.Tensor(w * 3)
+print(z)
+try:
+    y.add_(1)
+except RuntimeError as error:
+    print(error)
+z.add_(1)
+print(z)
+z.sum().backward()
+print(w.grad)
+with torch.no_grad():
+    print(torch.Tensor(w), torch.Tensor(w).requires_grad)
+t = torch.ones(2)
+u = torch.Tensor(t)
+u[0] = 5
+print(t, u is t, t.new(w))
+double = torch.tensor([1.0], dtype=torch.float64)
+for kind, x in (
+    (torch.FloatTensor, double),
+    (torch.Tensor, double),
+    (torch.LongTensor, t),
+    (torch.ByteTensor, torch.tensor([True])),
+    (torch.BoolTensor, torch.tensor([1], dtype=torch.uint8)),
+):
+    try:
+        print(kind(x))
+    except TypeError as error:
+        print(error)
+
+# --- sizes of expand that are below any
+import torch
+
+for shape in ((2,), (2, 1), (1,)):
+    for sizes in ((-2,), (-2, 3), (3, -2), (2, -2), (1, -2, 3), (-1, -1, 3), (-1, 2)):
+        try:
+            print(torch.ones(shape).expand(*sizes).shape)
+        except RuntimeError as error:
+            print(error)
+print(next(iter(torch.nn.Linear(2, 1).__dict__)))
