@@ -21,7 +21,7 @@ from gradcli.kernels.moments import variance
 from gradcli.kernels.normalizations import Batch, Layer
 from gradcli.kernels.processor import VECTOR
 from gradcli.kernels.products import product, sum_with_product, turned
-from gradcli.kernels.rounding import Array, fused
+from gradcli.kernels.rounding import Array, fused, lerp
 from gradcli.kernels.sums import in_order, products_in_order, sum_along, sums
 from gradcli.kernels.vector_functions import OneByOne, exp, in_loop
 
@@ -102,6 +102,17 @@ def _scaled(sign: int, settings: Any, shapes: Shapes) -> Kernels:
     if not isinstance(settings, tuple):
         return Kernels()
     return Kernels(lambda a, b: fused(a.dtype.type(sign * float(settings[-1])), b.astype(a.dtype), a))
+
+
+def _with_number(name: str, kernel: Kernel, settings: Any, shapes: Shapes) -> Kernels:
+    """Return what computes with operands and a number behind them, 1 unless it is given; it may be an operand."""
+    kind, *_, value = dict(settings).get(name, ("number", 1))
+
+    def forward(a: Array, *others: Array) -> Array:
+        numbers = [x.astype(a.dtype, copy=False) for x in others]
+        return kernel(a, *numbers, *([] if kind == "operand" else [a.dtype.type(value)]))
+
+    return Kernels(forward)
 
 
 def _quotient(settings: Any, shapes: Shapes) -> Kernels:
@@ -298,6 +309,9 @@ _OPERATIONS: dict[str, Callable[[Any, Shapes], Kernels]] = {
     "pow": _power,
     "add": partial(_scaled, 1),
     "sub": partial(_scaled, -1),
+    "addcmul": partial(_with_number, "value", lambda a, b, c, value: fused(value * b, c, a)),
+    "addcdiv": partial(_with_number, "value", lambda a, b, c, value: a + value * b / c),
+    "lerp": partial(_with_number, "weight", lerp),
     "div": _quotient,
     "norm": _norm,
     "softmax": _softmax,

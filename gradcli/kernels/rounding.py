@@ -39,6 +39,16 @@ def _halves(x: Any) -> tuple[Any, Any]:
     return high, x - high
 
 
+def lerp(start: Any, end: Any, weight: Any) -> Array:
+    """Return what lies between arrays, reckoned from the nearer end, as PyTorch reckons it (`lerp_kernel`).
+
+    >>> lerp(np.float32(1), np.float32(3), np.float32(0.25))
+    np.float32(1.5)
+    """
+    way, rest = end - start, weight - start.dtype.type(1)
+    return np.where(np.abs(weight) < 0.5, fused(weight, way, start), fused(rest, way, end))[()]  # type: ignore[no-any-return]
+
+
 def wide(function: Callable[..., Array], *arrays: Array) -> Array:
     """Return what a function gives in numbers of more digits, rounded once."""
     kind = arrays[0].dtype

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.kernels.mkl import sqrt
-from gradcli.kernels.rounding import fused
+from gradcli.kernels.rounding import fused, lerp
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.nn.module import forget
@@ -185,7 +185,7 @@ class Adam(Optimizer):
             p._a *= kind(1 - lr * group["weight_decay"])
         t = self._counted(p)
         mean, square = self._kept(p, "exp_avg"), self._kept(p, "exp_avg_sq")
-        mean[...] = fused(kind(1 - beta1), g - mean, mean)
+        mean[...] = lerp(mean, g, kind(1 - beta1))
         square[...] = fused(kind(1 - beta2) * g, g, square * kind(beta2))
         if group["amsgrad"]:
             most = self._kept(p, "max_exp_avg_sq")
