@@ -14,6 +14,7 @@ from gradcli.graph.node import Node
 from gradcli.graph.places import Places
 from gradcli.kernels import mkl
 from gradcli.kernels.activations import sigmoid, silu
+from gradcli.kernels.powers import powers
 from gradcli.kernels.processor import VECTOR
 from gradcli.kernels.products import product
 from gradcli.kernels.rounding import Array, wide
@@ -45,7 +46,7 @@ def _put(axis: int, places: Places, size: int, x: Array) -> Array:
 
 # Of float64 only those that NumPy rounds otherwise than PyTorch; where a long double has no more digits, they stay so.
 _WIDE64 = frozenset(("tanh", "sinh", "cosh", "atanh", "log10"))
-_WIDE32 = _WIDE64.union(("log", "log2", "pow", "cumsum", "cumprod", "asin", "acos", "asinh", "acosh"))
+_WIDE32 = _WIDE64.union(("log", "log2", "cumsum", "cumprod", "asin", "acos", "asinh", "acosh"))
 _WIDE32 |= {"atan", "atan2", "exp2", "tan"}
 
 
@@ -84,6 +85,7 @@ def _matmul(a: Array, b: Array) -> Array:
 _OWN: dict[str, Callable[..., Array]] = {
     "identity": np.copy,
     "mod": _remainder,
+    "pow": powers,
     "matmul": _matmul,
     "put": _put,
     "sum": sums,

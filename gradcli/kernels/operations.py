@@ -19,6 +19,7 @@ from gradcli.kernels.convolutions import Convolution
 from gradcli.kernels.mkl import sqrt
 from gradcli.kernels.moments import variance
 from gradcli.kernels.normalizations import Batch, Layer
+from gradcli.kernels.powers import power
 from gradcli.kernels.processor import VECTOR
 from gradcli.kernels.products import product, sum_with_product, turned
 from gradcli.kernels.rounding import Array, fused, lerp
@@ -86,15 +87,16 @@ def _activation(op: str, settings: Any, shapes: Shapes) -> Kernels:
     return _ruled((0,), {0: lambda x, y, g: passed(x, g)}, forward)
 
 
-_ROOTS: dict[str, Kernel] = {"0.5": sqrt, "-0.5": lambda x: 1 / np.sqrt(x)}
-
-
 def _power(settings: Any, shapes: Shapes) -> Kernels:
-    """Return a root, or a power whose slope has one."""
-    exponent = str(settings[-1]) if settings else ""
-    root = _ROOTS.get({"0.5": "-0.5", "1.5": "0.5"}.get(exponent, ""))
-    rules = {0: lambda x, y, g: g * (x.dtype.type(exponent) * root(x))} if root else {}
-    return _ruled((0,) if root else (), rules, _ROOTS.get(exponent))
+    """Return a power by a number, and what it passes on, which is another."""
+    if not isinstance(settings, tuple) or len(settings) != 3:
+        return Kernels()
+    exponent = float(settings[-1])
+
+    def passed(x: Array, y: Array, g: Array) -> Array:
+        return g.astype(x.dtype, copy=False) * (x.dtype.type(exponent) * power(x, exponent - 1))  # type: ignore[no-any-return]
+
+    return _ruled((0,), {0: passed} if exponent else {}, partial(power, exponent=exponent))
 
 
 def _scaled(sign: int, settings: Any, shapes: Shapes) -> Kernels:
@@ -104,15 +106,27 @@ def _scaled(sign: int, settings: Any, shapes: Shapes) -> Kernels:
     return Kernels(lambda a, b: fused(a.dtype.type(sign * float(settings[-1])), b.astype(a.dtype), a))
 
 
-def _with_number(name: str, kernel: Kernel, settings: Any, shapes: Shapes) -> Kernels:
-    """Return what computes with operands and a number behind them, 1 unless it is given; it may be an operand."""
+def _with_number(
+    name: str, kernel: Kernel, passed: dict[int, Callable[..., Array]], settings: Any, shapes: Shapes
+) -> Kernels:
+    """Return what computes with operands and a number behind them, 1 unless it is given; it may be an operand.
+
+    It passes on, in the shape of all operands, what is told for them and the number.
+    """
     kind, *_, value = dict(settings).get(name, ("number", 1))
+    number = [] if kind == "operand" else [value]
+
+    def own(a: Array, *others: Array) -> list[Array]:
+        return [a, *(x.astype(a.dtype, copy=False) for x in others)]
 
     def forward(a: Array, *others: Array) -> Array:
-        numbers = [x.astype(a.dtype, copy=False) for x in others]
-        return kernel(a, *numbers, *([] if kind == "operand" else [a.dtype.type(value)]))
+        return kernel(*own(a, *others), *map(a.dtype.type, number))
 
-    return Kernels(forward)
+    alike = len(set(shapes)) == 1 and number
+    rules: dict[int, Kernel] = {
+        i: lambda *arrays, rule=rule: rule(arrays[-1], *own(*arrays[:-2]), value) for i, rule in passed.items() if alike
+    }
+    return _ruled(range(len(shapes)), rules, forward)
 
 
 def _quotient(settings: Any, shapes: Shapes) -> Kernels:
@@ -309,9 +323,19 @@ _OPERATIONS: dict[str, Callable[[Any, Shapes], Kernels]] = {
     "pow": _power,
     "add": partial(_scaled, 1),
     "sub": partial(_scaled, -1),
-    "addcmul": partial(_with_number, "value", lambda a, b, c, value: fused(value * b, c, a)),
-    "addcdiv": partial(_with_number, "value", lambda a, b, c, value: a + value * b / c),
-    "lerp": partial(_with_number, "weight", lerp),
+    "addcmul": partial(
+        _with_number,
+        "value",
+        lambda a, b, c, v: fused(v * b, c, a),
+        {1: lambda g, a, b, c, v: g * (c * v), 2: lambda g, a, b, c, v: g * (b * v)},
+    ),
+    "addcdiv": partial(
+        _with_number,
+        "value",
+        lambda a, b, c, v: a + v * b / c,
+        {1: lambda g, a, b, c, v: g * (v / c), 2: lambda g, a, b, c, v: -g * (v * b / (c * c))},
+    ),
+    "lerp": partial(_with_number, "weight", lerp, {0: lambda g, a, b, w: g * (1 - w), 1: lambda g, a, b, w: g * w}),
     "div": _quotient,
     "norm": _norm,
     "softmax": _softmax,

@@ -46,7 +46,7 @@ def lerp(start: Any, end: Any, weight: Any) -> Array:
     np.float32(1.5)
     """
     way, rest = end - start, weight - start.dtype.type(1)
-    return np.where(np.abs(weight) < 0.5, fused(weight, way, start), fused(rest, way, end))[()]  # type: ignore[no-any-return]
+    return np.where(np.abs(weight) < 0.5, fused(weight, way, start), fused(rest, way, end))[()]
 
 
 def wide(function: Callable[..., Array], *arrays: Array) -> Array:

@@ -21,7 +21,7 @@ from gradcli.kernels.rounding import Array, fused, wide
 Kernel = Callable[..., Array]
 
 _LOG2_E = 1 / math.log(2)
-_LN2_HIGH, _LN2_LOW = 0.693145751953125, -1.428606765330187e-06  # to be taken away, and to be added
+LN2_HIGH, LN2_LOW = 0.693145751953125, -1.428606765330187e-06  # to be taken away, and to be added
 
 
 def polynomial(x: Array, *coefficients: float) -> Array:
@@ -38,8 +38,8 @@ def exp(x: Array) -> Array:
         return _exp_of_double(np.clip(x, -1000, 710))
     x = np.clip(x, -104, 104)
     power = np.rint(x * np.float32(_LOG2_E))
-    rest = fused(power, np.float32(-_LN2_HIGH), x)
-    rest = fused(power, np.float32(_LN2_LOW), rest)
+    rest = fused(power, np.float32(-LN2_HIGH), x)
+    rest = fused(power, np.float32(LN2_LOW), rest)
     found = polynomial(rest, 1.98527618e-4, 1.39304355e-3, 8.33336078e-3, 4.16664854e-2, 1.66666672e-1, 0.5)
     found = np.float32(1) + fused(rest * rest, found, rest)
     return np.ldexp(found, np.nan_to_num(power).astype(np.int32))  # type: ignore[no-any-return]
@@ -68,7 +68,7 @@ _EXP_OF_DOUBLE = (
 def _exp_in_pairs(x: Array, less: float = 0.0) -> Array:
     """Return powers of e, less 0 or 1, with some digits more."""
     power = np.nan_to_num(np.rint(x * np.float32(_LOG2_E)))
-    rest = x.astype(np.float64) - power.astype(np.float64) * _LN2_HIGH + power * np.float32(_LN2_LOW)
+    rest = x.astype(np.float64) - power.astype(np.float64) * LN2_HIGH + power * np.float32(LN2_LOW)
     high = rest.astype(np.float32)
     found = polynomial(high, 0.1980960224e-3, 0.1394256484e-2, 0.8333456703e-2, 0.4166637361e-1)
     found = rest * (rest * found + 0.1666666567325592) + 0.5
@@ -114,10 +114,10 @@ def _logarithm(power: Array, rest: Array) -> Array:
     high = rest * (1 / (2 + rest))
     square, wider = high * high, rest.astype(np.float64)
     cubic = square * high * polynomial(square, 0.3027294874, 0.3996108174, 0.6666694880)
-    return (_LN2 * power + 2 * wider / (2 + wider) + cubic).astype(np.float32)
+    return (LN2 * power + 2 * wider / (2 + wider) + cubic).astype(np.float32)
 
 
-_LN2 = float(np.float32(0.69314718246459960938)) + float(np.float32(-1.904654323148236017e-09))
+LN2 = float(np.float32(0.69314718246459960938)) + float(np.float32(-1.904654323148236017e-09))
 
 
 @cache

@@ -169,6 +169,39 @@ for f, furthest in ((torch.exp, 110), (torch.sin, 9999), (torch.cos, 9999)):
         f"try_(F.linear, (*{s}, {k}), ({n}, {k}))\ntry_(torch.matmul, (*{s}, {k}), ({k}, {n}))\n"
         for s, k, n in (((2, 3), 10, 5), ((4, 7), 20, 1), ((2, 2, 3), 16, 8), ((3, 5), 100, 40))
     ),
+    "powers": """
+numbers = np.random.RandomState(0)
+for n in (1, 5, 16, 31, 32, 33, 1000):
+    for exponent in (4, 5.0, 1.5, 2.5, -3, 0.3, -2, -1, 3, 0.5, -0.5, 0, 1, 2, 7, 0.1, -2.5):
+        x = numbers.standard_normal(n).astype(np.float32) * 3
+        x = torch.from_numpy(x if float(exponent).is_integer() else abs(x)).requires_grad_()
+        y = x**exponent
+        y.sum().backward()
+        show(y)
+        show(x.grad)
+    x = abs(x.detach())
+    for y in (1.7**x, x**x, torch.cat([x, x])[::2] ** 2.7, x ** torch.tensor(2.7), 2**x):
+        show(y)
+special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 2, -2, 1e-40, -1e-40, 1e38, -1e38, 3e-5, 0.5, -0.5]
+for exponent in (4, 5, -3, 2.5, -2.5, 7, 1e3, -1e3, np.inf, -np.inf, np.nan, 0.3, 0.0):
+    show(torch.nan_to_num(torch.tensor(special * 2) ** exponent, nan=7.0))
+""",
+    "what is between, and products and quotients that are added": """
+for kind in (np.float32, np.float64):
+    for n in (1, 5, 100):
+        for weight in (0.5, 0.1, 0.9, -0.3, 1.7):
+            try_(lambda a, b: torch.lerp(a, b, weight), (n,), (n,), kind=kind)
+            try_(lambda a, b, c: torch.addcmul(a, b, c, value=weight), (n,), (n,), (n,), kind=kind)
+            try_(lambda a, b, c: torch.addcdiv(a, b, c, value=weight), (n,), (n,), (n,), kind=kind)
+        try_(torch.lerp, (n,), (n,), (n,), kind=kind)
+w = torch.linspace(-1, 1, 50).requires_grad_()
+own = torch.optim.Adam([w], lr=0.1, betas=(0.5, 0.999))
+for _ in range(20):
+    own.zero_grad()
+    (w.sin() ** 2).sum().backward()
+    own.step()
+show(w)
+""",
     "rows that are taken several times": """
 ids = torch.from_numpy(np.random.RandomState(0).randint(0, 4, 50))
 try_(lambda w: F.embedding(ids, w), (4, 3))

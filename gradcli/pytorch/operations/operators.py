@@ -106,6 +106,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
         return pointwise("pow", input, exponent, name=f"PowBackward{1 if isinstance(input, Tensor) else 2}")
     refuse_if(input._a.dtype.kind in "iu" and isinstance(exponent, int) and exponent < 0, "negative power")
     dtype = result_dtype((input, exponent))
+    exponent = exponent.item() if isinstance(exponent, np.generic) else exponent
 
     def build(x: Node) -> Node:
         return elementwise("pow", cast(x, dtype.name), const(exact(exponent), (), dtype.name))
