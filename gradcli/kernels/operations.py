@@ -60,10 +60,10 @@ def _ruled(reads: Collection[int], rules: dict[int, Kernel], forward: Kernel | N
     return Kernels(forward, reads, rules, lambda places, arrays: {i: rules[i](*arrays) for i in places})
 
 
-def _given(settings: Any) -> dict[str, Any]:
+def by_name(settings: Any) -> dict[str, Any]:
     """Return what a call was given behind its first operand, by name: numbers, and the places of operands.
 
-    >>> _given(Given([("x", ("operand", 0)), ("weight", ("operand", 1)), ("stride", ("list", (("setting", 2),)))]))
+    >>> by_name(Given([("x", ("operand", 0)), ("weight", ("operand", 1)), ("stride", ("list", (("setting", 2),)))]))
     {'weight': 1, 'stride': (2,)}
     """
     return {k: _value(e) for k, e in settings[1:]} if isinstance(settings, Given) else {}
@@ -83,7 +83,7 @@ def _elementwise(read: int, rule: Kernel) -> Callable[[Any, Shapes], Kernels]:
 def _activation(op: str, settings: Any, shapes: Shapes) -> Kernels:
     if len(shapes) > 1 or (op == "gelu" and settings != "tanh"):
         return Kernels()
-    forward, passed = (partial(in_loop, partial(k, **_given(settings))) for k in ACTIVATIONS[op])
+    forward, passed = (partial(in_loop, partial(k, **by_name(settings))) for k in ACTIVATIONS[op])
     return _ruled((0,), {0: lambda x, y, g: passed(x, g)}, forward)
 
 
@@ -142,7 +142,7 @@ def _softsign(x: Array, y: Array, g: Array) -> Array:
 
 
 def _softmax(settings: Any, shapes: Shapes, is_log: bool = False) -> Kernels:
-    axis = _given(settings)["axis"]
+    axis = by_name(settings)["axis"]
 
     def passed(x: Array, y: Array, g: Array) -> Any:
         if is_log:
@@ -227,7 +227,7 @@ def _addmm(*given: Array) -> Array:
 
 def _layer(kind: Callable[..., Batch | Layer | Convolution], settings: Any, shapes: Shapes) -> Kernels:
     """Return a layer that knows what it computes and passes on, but for padding by name."""
-    given = _given(settings)
+    given = by_name(settings)
     if isinstance(given.get("padding"), str) or not math.prod(shapes[0]):
         return Kernels()
     layer = kind(given, shapes)
@@ -245,7 +245,7 @@ def _loss(each: Kernel | None, slope: Kernel, signs: Sequence[int], settings: An
     """
     if len(shapes) != 2 or shapes[0] != shapes[1]:
         return Kernels()
-    how = _given(settings).get("reduction", settings[0])
+    how = by_name(settings).get("reduction", settings[0])
     count = max(1, math.prod(shapes[0])) if how == "mean" else 1
     rules = {i: lambda x, t, y, g, s=s: s * slope(x, t, g, count) for i, s in enumerate(signs)}
 

@@ -90,7 +90,9 @@ def _of(dtype: Any, a: Array) -> Array:
 
 
 # Whose gradients PyTorch computes by other operations where they are to have gradients themselves.
-_AGAIN = frozenset(("silu", "mish", "group_norm"))
+_AGAIN = frozenset(("mish", "group_norm"))
+# What the operations read by which PyTorch makes gradients that have gradients (`formulas`), beside the derivative.
+_MORE_READS = {"div": {0, 1}}
 
 
 class Pull:
@@ -118,6 +120,8 @@ class Pull:
             others = Program(self.inputs, rest) if rest else None
             self.program = _joined(own, places, others, active)
             reads |= {count if i == RESULT else i for i in own.reads}
+        if active[-1] == 1:
+            reads |= _MORE_READS.get(recipe.op, set())
         self.again = whole if recipe.op in _AGAIN else self.program
         self.reads = reads - {count + 1}
 
@@ -136,6 +140,8 @@ def _joined(
 
 class Recipe:
     """A call of an operation, for arrays of these shapes and dtypes: `output` in terms of `inputs`."""
+
+    composed = False  # whether what it passes on is made by operations (`formulas`), also where none is recorded
 
     def __init__(self, op: str, settings: Any, inputs: Sequence[Node], output: Node) -> None:
         self.op, self.settings, self.inputs = op, settings, tuple(inputs)

@@ -224,7 +224,7 @@ class Step(Edge):
             from gradcli.pytorch.autograd.graph import unpacked
 
             kept = unpacked(self, kept)
-        if create:
+        if create or self.recipe.composed:
             from gradcli.pytorch.twice import passed
 
             is_own = not self.packed  # a leaf itself is what it keeps

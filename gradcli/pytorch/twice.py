@@ -6,6 +6,7 @@ One that is not listed is made of others, whose last one gives the name.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,19 @@ import numpy as np
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import active_nodes
+from gradcli.kernels.operations import by_name
+from gradcli.pytorch import formulas
 from gradcli.pytorch.facts import TABLES, grad_name
-from gradcli.pytorch.recipes import Recipe
+from gradcli.pytorch.recipes import Pull, Recipe
 from gradcli.pytorch.record import Make, Step, leading, mapped, record
 from gradcli.pytorch.tensor import Tensor
 
 
 def passed(step: Step, given: Sequence[Any]) -> list[Tensor]:
     """Return what a step passes on as tensors that have a history; the last of what it is given is the gradient."""
-    arrays = [None if x is None else x._a for x in given]
+    if (composed := formulas.passed(step, given)) is not None:
+        return composed
+    arrays: list[Any] = [None if x is None else x._a for x in given]
     found: list[Tensor] = []
     for k, own in enumerate(step.pull.again(arrays)):
         node = step.pull.passed[k]
@@ -52,15 +57,28 @@ def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any]:
     if key in pull.derivatives:
         return pull.derivatives[key]
     node, i = pull.passed[k], pull.active[k]
+    if of_result := formulas.OF_RESULT.get(step.recipe.op):
+        node = of_result(*pull.inputs[-2:], **by_name(step.recipe.settings))
     tied = i if _is_tied(step, i, node) else -1
     read = {*scheduled([node])}
     places = [p for p, n in enumerate(pull.inputs) if n in read or p == tied]
     inputs = [pull.inputs[p] for p in places]
     graph = Graph.of({str(p): n for p, n in enumerate(pull.inputs)}, {"": node})
     active = [j for j, p in enumerate(places) if p == tied or node in active_nodes(graph, [pull.inputs[p]])]
-    # Of a constant there is nothing to record.
-    recipe = inputs and Recipe(f"{step.recipe.op}_backward", (), inputs, node)
+    recipe: Any = None  # of a constant there is nothing to record
+    if inputs:
+        recipe = Recipe(f"{step.recipe.op}_backward", step.recipe.settings, inputs, node)
+        if recipe.op in formulas.FORMULAS:
+            recipe.composed, recipe.program = True, partial(_recomputed, pull, k, places)
     return pull.derivatives.setdefault(key, (_name(step, i, node), places, active, recipe))
+
+
+def _recomputed(pull: Pull, k: int, places: Sequence[int], arrays: Sequence[Any]) -> list[Any]:
+    """Return one of the gradients that is passed on, for what is read of it."""
+    given: list[Any] = [None] * len(pull.inputs)
+    for p, a in zip(places, arrays, strict=True):
+        given[p] = a
+    return [pull.again(given)[k]]
 
 
 def _name(step: Step, i: int, node: Node) -> str:

@@ -202,6 +202,26 @@ for _ in range(20):
     own.step()
 show(w)
 """,
+    "gradients of gradients": """
+functions = [torch.tanh, torch.sigmoid, torch.sqrt, torch.rsqrt, torch.log1p, torch.expm1, torch.reciprocal, F.silu]
+functions += [F.softplus, lambda x: F.softmax(x, -1), lambda x: F.log_softmax(x, -1), lambda x: 1 / x, lambda x: x / 3]
+functions += [lambda x: F.cross_entropy(x, torch.arange(len(x))), lambda x: x / x.sum(0), lambda x: F.softplus(x, 2, 3)]
+for function in functions:
+    for shape in ((2, 3), (5, 7)):
+        numbers = np.random.RandomState(sum(shape))
+        x = torch.from_numpy(abs(numbers.standard_normal(shape)).astype(np.float32)).requires_grad_()
+        v = torch.from_numpy(numbers.standard_normal(shape).astype(np.float32))
+        (g,) = torch.autograd.grad(function(x).sum(), x, create_graph=True)
+        show(g)
+        if g.requires_grad:
+            show(torch.autograd.grad((g * v).sum(), x)[0])
+for function in (torch.tanh, torch.sigmoid, lambda x: (1 + x * x).sqrt()):
+    x = torch.linspace(-2, 2, 20).requires_grad_()
+    y = function(x)
+    for _ in range(2):
+        (y,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        show(y)
+""",
     "rows that are taken several times": """
 ids = torch.from_numpy(np.random.RandomState(0).randint(0, 4, 50))
 try_(lambda w: F.embedding(ids, w), (4, 3))

@@ -1,0 +1,119 @@
+"""Gradients that are to have gradients, as PyTorch computes them: by operations, each of which rounds and is recorded.
+
+They are what the calculus gives, which `twice` records for all others, but for the last digits.
+Source: PyTorch's derivatives.yaml, and FunctionsManual.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.graph import construct
+from gradcli.graph.node import Node
+from gradcli.kernels.operations import by_name
+from gradcli.pytorch.calls import called, named
+from gradcli.pytorch.record import Make, Step, record
+from gradcli.pytorch.tensor import Tensor
+
+Formula = Callable[..., Any]
+
+
+def _times(x: Any, number: float) -> Any:
+    """Return a product with a number, which PyTorch's own code does not turn into a tensor."""
+    return called(x * number, "MulBackward1")
+
+
+def _plus(x: Any, number: float) -> Any:
+    return called(x + number, "AddBackward1")
+
+
+def _quotient(a: Any, b: Any, y: Any, g: Any) -> Any:
+    slope = (a / b) / b
+    return -g * slope
+
+
+def _softplus_twice(x: Any, g: Any, y: Any, again: Any, beta: float = 1, threshold: float = 20) -> Any:
+    s = named("sigmoid", _times(x, beta))
+    return _times(again * g * (1 - s) * s * (x * beta < threshold), beta)
+
+
+def _log_softmax_twice(y: Any, g: Any, _: Any, again: Any, axis: int) -> Any:
+    return -g.sum(axis, keepdim=True) * y.exp() * again
+
+
+def _softmax_twice(y: Any, g: Any, _: Any, again: Any, axis: int) -> Any:
+    summed, other = (y * g).sum(axis, keepdim=True), (y * again).sum(axis, keepdim=True)
+    return g * again - summed * again - g * other
+
+
+def _silu(x: Any, y: Any, g: Any) -> Any:
+    s = x.sigmoid()
+    return g * s * (1 + x * (1 - s))
+
+
+# By operation, and by the place of the input.  They are given the inputs, the result, and its gradient.
+FORMULAS: dict[str, dict[int, Formula]] = {
+    "div": {0: lambda a, b, y, g: g / b, 1: _quotient},
+    "reciprocal": {0: lambda x, y, g: -g * (y * y)},
+    "sqrt": {0: lambda x, y, g: g / _times(y, 2)},
+    "rsqrt": {0: lambda x, y, g: _times(g, -0.5) * y**3},
+    "expm1": {0: lambda x, y, g: g * _plus(y, 1)},
+    "log1p": {0: lambda x, y, g: g / _plus(x, 1)},
+    "atan": {0: lambda x, y, g: g / _plus(x * x, 1)},
+    "silu": {0: _silu},
+    "tanh_backward": {0: lambda y, g, _, again: again * (_times(y, -2) * g)},
+    "sigmoid_backward": {0: lambda y, g, _, again: again * g * _plus(_times(y, -2), 1)},
+    "softplus_backward": {0: _softplus_twice},
+    "softmax_backward": {0: _softmax_twice},
+    "log_softmax_backward": {0: _log_softmax_twice},
+}
+
+
+def _of_sums(x: Node, axis: int) -> Node:
+    kept = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
+    return construct.broadcast(construct.reshape(construct.reduce("sum", x, (axis,)), kept), x.shape)
+
+
+# Gradients that are made of the result, as nodes of it and of the gradient that it is given.
+OF_RESULT: dict[str, Callable[..., Node]] = {
+    "tanh": lambda y, g: g * (1 - y * y),
+    "sigmoid": lambda y, g: g * (1 - y) * y,
+    "softmax": lambda y, g, axis: y * (g - _of_sums(g * y, axis)),
+    "log_softmax": lambda y, g, axis: g - construct.call("exp", y) * _of_sums(g, axis),
+}
+
+
+def passed(step: Step, given: Any) -> list[Any] | None:
+    """Return what a step passes on, if there are formulas for it: tensors, which are recorded in grad mode.
+
+    Of what is linear in a gradient, as the steps of gradients are, the step itself is the derivative.
+    """
+    formulas = FORMULAS.get(step.recipe.op)
+    if formulas is None or len({n.dtype for n in step.recipe.inputs}) > 1:
+        return None
+    last = len(step.recipe.inputs) - 1 if step.recipe.op.endswith("_backward") else -1
+    found = []
+    for i in step.pull.active:
+        out = _repeated(step, given) if i == last else formulas[i](*given, **by_name(step.recipe.settings))
+        found.append(_summed(out, step.recipe.inputs[i].shape))
+    return found
+
+
+def _repeated(step: Step, given: Any) -> Tensor:
+    """Return what a step gives for another gradient."""
+    operands = [*given[: len(step.recipe.inputs) - 1], given[-1]]
+    out = Make.tensor(step.recipe.program([x._a for x in operands])[0])
+    active = tuple(i for i, x in enumerate(operands) if x.requires_grad)
+    if active:
+        record(out, step.name(), step.recipe, operands, active)
+    return out
+
+
+def _summed(x: Any, shape: tuple[int, ...]) -> Any:
+    """Return a gradient with the axes added up along which its input was repeated."""
+    new = len(x.shape) - len(shape)
+    axes = [*range(new), *(i + new for i, n in enumerate(shape) if n == 1 != x.shape[i + new])]
+    if axes:
+        x = x.sum(axes, keepdim=True)
+    return x.view(shape) if new else x
