@@ -6,12 +6,13 @@ Source: PyTorch's derivatives.yaml, and FunctionsManual.cpp.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.kernels.operations import by_name
+from gradcli.kernels.products import turned
 from gradcli.pytorch.calls import called, named
 from gradcli.pytorch.record import Make, Step, record
 from gradcli.pytorch.tensor import Tensor
@@ -31,6 +32,15 @@ def _plus(x: Any, number: float) -> Any:
 def _quotient(a: Any, b: Any, y: Any, g: Any) -> Any:
     slope = (a / b) / b
     return -g * slope
+
+
+def _left(a: Any, b: Any, y: Any, g: Any) -> Any:
+    """Return the gradient of the first of two matrices, turned if it lies turned: PyTorch saves a copy by that."""
+    return (b @ g.t()).t() if turned(a._a[..., 0]) else g @ b.t()
+
+
+def _right(a: Any, b: Any, y: Any, g: Any) -> Any:
+    return (g.t() @ a).t() if turned(b._a[..., 0]) else a.t() @ g
 
 
 def _softplus_twice(x: Any, g: Any, y: Any, again: Any, beta: float = 1, threshold: float = 20) -> Any:
@@ -55,6 +65,8 @@ def _silu(x: Any, y: Any, g: Any) -> Any:
 # By operation, and by the place of the input.  They are given the inputs, the result, and its gradient.
 FORMULAS: dict[str, dict[int, Formula]] = {
     "div": {0: lambda a, b, y, g: g / b, 1: _quotient},
+    "mm": {0: _left, 1: _right},
+    "addmm": {0: lambda c, a, b, y, g: g, 1: lambda c, *given: _left(*given), 2: lambda c, *given: _right(*given)},
     "reciprocal": {0: lambda x, y, g: -g * (y * y)},
     "sqrt": {0: lambda x, y, g: g / _times(y, 2)},
     "rsqrt": {0: lambda x, y, g: _times(g, -0.5) * y**3},
@@ -89,15 +101,31 @@ def passed(step: Step, given: Any) -> list[Any] | None:
 
     Of what is linear in a gradient, as the steps of gradients are, the step itself is the derivative.
     """
-    formulas = FORMULAS.get(step.recipe.op)
+    formulas = FORMULAS.get("mm" if step.name() == "MmBackward0" else step.recipe.op)
     if formulas is None or len({n.dtype for n in step.recipe.inputs}) > 1:
         return None
     last = len(step.recipe.inputs) - 1 if step.recipe.op.endswith("_backward") else -1
-    found = []
-    for i in step.pull.active:
+    found: dict[int, Any] = {}
+    for i in in_turn(step):
         out = _repeated(step, given) if i == last else formulas[i](*given, **by_name(step.recipe.settings))
-        found.append(_summed(out, step.recipe.inputs[i].shape))
-    return found
+        found[i] = _summed(out, step.recipe.inputs[i].shape)
+    return [found[i] for i in step.pull.active]
+
+
+def in_turn(step: Step) -> Sequence[int]:
+    """Return the places of the inputs in the order in which PyTorch makes their gradients: by the parameters' names.
+
+    The operations that make them are recorded in this order, in which their own gradients are added up.
+    """
+    active = step.pull.active
+    if step.recipe.op == "addmm":  # `mat1`, `mat2`, `self`
+        return sorted(active, key=lambda i: i or 3)
+    if len(step.recipe.inputs) == 2 and step.name() not in _IN_ORDER:  # `other`, `mat2`, `exponent` before `self`
+        return active[::-1]
+    return active
+
+
+_IN_ORDER = frozenset(("DotBackward0", "MvBackward0"))
 
 
 def _repeated(step: Step, given: Any) -> Tensor:

@@ -27,22 +27,23 @@ def passed(step: Step, given: Sequence[Any]) -> list[Tensor]:
     if (composed := formulas.passed(step, given)) is not None:
         return composed
     arrays: list[Any] = [None if x is None else x._a for x in given]
-    found: list[Tensor] = []
-    for k, own in enumerate(step.pull.again(arrays)):
-        node = step.pull.passed[k]
-        if node in step.pull.inputs and not _is_tied(step, step.pull.active[k], node):  # as it came
-            found.append(given[step.pull.inputs.index(node)])
+    made = step.pull.again(arrays)
+    found: dict[int, Tensor] = {}
+    for i in formulas.in_turn(step):
+        k = step.pull.active.index(i)
+        own, node = made[k], step.pull.passed[k]
+        if node in step.pull.inputs and not _is_tied(step, i, node):  # as it came
+            found[i] = given[step.pull.inputs.index(node)]
             continue
         name, places, active, recipe = _operation(step, k)
         operands = [leading(np.zeros_like(own), step.edges[p]) if given[p] is None else given[p] for p in places]
-        out = mapped(Make.tensor(own), operands)
+        out = found[i] = mapped(Make.tensor(own), operands)
         for x in operands:
             if np.may_share_memory(own, x._a):  # as a view: a gradient that is changed later is noticed
                 out._memory = x._memory
-        if recorded := tuple([i for i in active if operands[i].requires_grad]):
+        if recorded := tuple([j for j in active if operands[j].requires_grad]):
             record(out, name, recipe, operands, recorded)
-        found.append(out)
-    return found
+    return [found[i] for i in step.pull.active]
 
 
 def _is_tied(step: Step, i: int, node: Node) -> bool:
