@@ -315,7 +315,12 @@ def rebuilt(parameter: bool, array: Array, requires_grad: bool) -> Tensor:
     return Parameter(found, requires_grad) if parameter else found
 
 
-function("set_default_tensor_type")(lambda t: dtypes.set_default_dtype(TYPES[t] if isinstance(t, str) else t.dtype))
+@function("set_default_tensor_type")
+def set_default_tensor_type(t: Any) -> None:
+    warn_once("default type of tensors")
+    dtypes.set_default_dtype(TYPES[t] if isinstance(t, str) else t.dtype)
+
+
 function("set_default_dtype")(dtypes.set_default_dtype)
 function("get_default_dtype")(default_dtype)
 TORCH.update(BY_NAME)

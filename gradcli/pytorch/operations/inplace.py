@@ -305,6 +305,8 @@ def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[A
     check(out)
     check_overlap(out, *args)
     if out._a.shape != found._a.shape:
+        if out._a.size:
+            warn("result resized", list(out.shape), list(found.shape))
         out._a = np.empty(found._a.shape, out._a.dtype)
     _write(out, _fitting(found, out, name)._a, name, False)
     return out

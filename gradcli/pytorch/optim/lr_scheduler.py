@@ -43,12 +43,16 @@ class LRScheduler:
             warn("schedule with an epoch")
         self._step_count += 1
         self._get_lr_called_within_step = True
-        for _ in range(1 if epoch is None else epoch - self.last_epoch):
-            self.last_epoch += 1
-            for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
-                group["lr"] = lr
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        rates = self.get_lr() if epoch is None else [self._at(i, base) for i, base in enumerate(self.base_lrs)]
+        for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = lr
         self._get_lr_called_within_step = False
         self._last_lr = self.get_last_lr()
+
+    def _at(self, i: int, base: float) -> float:
+        """Return the rate of a group at an epoch that a script gives, where PyTorch reckons it from the first one."""
+        return self.get_lr()[i]
 
     def state_dict(self) -> dict[str, Any]:
         """Return what the scheduler has reached; functions are left out."""
@@ -84,6 +88,9 @@ class StepLR(_Chained):
     def _factor(self, i: int) -> float:
         return 1 if self.last_epoch % self.step_size else self.gamma
 
+    def _at(self, i: int, base: float) -> float:
+        return base * self.gamma ** (self.last_epoch // self.step_size)  # type: ignore[no-any-return]
+
 
 class MultiStepLR(_Chained):
     """Multiplies the rate by gamma at these epochs."""
@@ -95,6 +102,9 @@ class MultiStepLR(_Chained):
     def _factor(self, i: int) -> float:
         return self.gamma ** self.milestones[self.last_epoch]
 
+    def _at(self, i: int, base: float) -> float:
+        return base * self.gamma ** sum(m <= self.last_epoch for m in self.milestones.elements())  # type: ignore[no-any-return]
+
 
 class ExponentialLR(_Chained):
     """Multiplies the rate by gamma every epoch."""
@@ -105,6 +115,9 @@ class ExponentialLR(_Chained):
 
     def _factor(self, i: int) -> float:
         return self.gamma
+
+    def _at(self, i: int, base: float) -> float:
+        return base * self.gamma**self.last_epoch  # type: ignore[no-any-return]
 
 
 class LambdaLR(LRScheduler):
@@ -143,6 +156,9 @@ class CosineAnnealingLR(LRScheduler):
             return [lr + (base - least) * rise / 2 for base, lr in zip(self.base_lrs, last, strict=True)]
         ratio = (1 + math.cos(math.pi * k / self.T_max)) / (1 + math.cos(math.pi * (k - 1) / self.T_max))
         return [ratio * (lr - least) + least for lr in last]
+
+    def _at(self, i: int, base: float) -> float:
+        return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
 
 
 class ReduceLROnPlateau(LRScheduler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
@@ -12,7 +13,7 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import float64
 from gradcli.pytorch.generator import DEFAULT, Generator
-from gradcli.pytorch.messages import missing_if, refuse_if
+from gradcli.pytorch.messages import missing_if, refuse_if, warn
 from gradcli.pytorch.operations.creation import as_tensor, tensor
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.operations.random import multinomial
@@ -189,13 +190,18 @@ class BatchSampler(Sampler[list[int]]):
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
 
+_OF_WORKERS = {"timeout": 0, "worker_init_fn": None, "prefetch_factor": None, "persistent_workers": False}
+
+
 class DataLoader:
     """Goes through a set in batches."""
+
+    prefetch_factor: int | None
 
     def __init__(
         self, dataset: Any, batch_size: Any = 1, shuffle: bool | None = None, sampler: Any = None,
         batch_sampler: Any = None, num_workers: int = 0, collate_fn: Callable[..., Any] | None = None,
-        pin_memory: bool = False, drop_last: bool = False, generator: Generator | None = None, **_: Any,
+        pin_memory: bool = False, drop_last: bool = False, generator: Generator | None = None, **others: Any,
     ) -> None:  # fmt: skip
         missing_if(batch_size is None, "torch.utils.data.DataLoader(batch_size=None)")
         refuse_if(sampler is not None and shuffle, "order beside a shuffle")
@@ -207,6 +213,14 @@ class DataLoader:
         self.batch_size = batch_size if batch_sampler is None else None
         self.batch_sampler = BatchSampler(sampler, batch_size, drop_last) if batch_sampler is None else batch_sampler
         self.collate_fn, self.generator = collate_fn or default_collate, generator
+        # Who loads the batches, which here nobody does but the script.
+        self.num_workers, self.pin_memory = num_workers, pin_memory
+        vars(self).update({name: others.get(name, usual) for name, usual in _OF_WORKERS.items()})
+        if num_workers and self.prefetch_factor is None:
+            self.prefetch_factor = 2
+        own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if num_workers > own:
+            warn("more workers than processors", num_workers, own)
 
     def __len__(self) -> int:
         return len(self.batch_sampler)

@@ -772,3 +772,32 @@ for shapes in (((3, 10), (1, 20)), ((3, 10), (3, 1)), ((3, 1), (3, 20)), ((3, 10
 rnn = nn.RNN(4, 5)
 for shapes in (((7, 3, 4), (1, 3, 5)), ((7, 3, 4), (1, 2, 5)), ((7, 3, 4), (2, 3, 5)), ((7, 3, 2), (1, 3, 5)), ((7, 4), (1, 5)), ((7, 4), (1, 3, 5)), ((7, 3, 4), (1, 5)), ((4,), (1, 5)), ((7, 3, 4, 1), (1, 3, 5))):
     told(lambda: rnn(*map(torch.zeros, shapes))[0].shape)
+
+# --- schedulers that are given epochs
+import warnings
+
+import torch
+from torch.optim.lr_scheduler import CosineAnnealingLR, ExponentialLR, LambdaLR, MultiStepLR, StepLR
+
+w = [torch.zeros(1, requires_grad=True)]
+for make in (
+    lambda o: StepLR(o, 2, 0.3),
+    lambda o: MultiStepLR(o, [2, 3, 3], 0.3),
+    lambda o: ExponentialLR(o, 0.7),
+    lambda o: CosineAnnealingLR(o, 5, 0.01),
+    lambda o: LambdaLR(o, lambda epoch: 0.9**epoch),
+):
+    optimizer = torch.optim.SGD(w, 0.1)
+    scheduler = make(optimizer)
+    optimizer.step()
+    for epoch in (1, 2, 5, 3, 0, 4):
+        scheduler.step(epoch)
+        print(scheduler.last_epoch, optimizer.param_groups[0]["lr"], scheduler.get_last_lr())
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.arange(4.0)), drop_last=True)
+print(loader.num_workers, loader.pin_memory, loader.timeout, loader.worker_init_fn, loader.prefetch_factor)
+print(loader.persistent_workers, loader.drop_last)
+out = torch.ones(2, 3)
+torch.mm(torch.ones(2, 2), torch.ones(2, 2), out=out)
+print(out)
+torch.set_default_tensor_type(torch.DoubleTensor)
+torch.set_default_tensor_type("torch.FloatTensor")
