@@ -240,19 +240,24 @@ def _add(node: Node, a: Term, b: Term, sign: int = 1) -> Term:
     b = b.times(Term(sign))
     if not (a.number and b.number):
         return b if b.number else a
-    alike = (a.scalars, a.divisors) == (b.scalars, b.divisors)
-    if alike and a.body is not None and b.body is not None and a.body.shape == b.body.shape:
-        if found := _together(a, a.body, b, b.body):
-            return found
+    found = None
+    if (a.scalars, a.divisors) == (b.scalars, b.divisors) and a.body is not None and b.body is not None:
+        found = _together(a, a.body, b, b.body)
+    if found:
+        return found
     op, b = ("add", b) if b.number >= 0 else ("sub", b.times(Term(-1)))
     return Term(1, body=_of(replace(node, op=op), _written(a, node.args[0]), _written(b, node.args[1])))
 
 
 def _together(a: Term, x: Node, b: Term, z: Node) -> Term | None:
     """Return the sum of two terms with the bodies x and z as one; None where the bodies have nothing in common."""
+    if x.shape != z.shape:
+        return None
     if _same(x, z):
         total = _exact("add", a.number, b.number)
-        return Term(0) if total == 0 else total and replace(a, number=total)
+        if total is None:
+            return None
+        return replace(a, number=total) if total else Term(0)
     if gathered := _gathered(a, x, b, z) or _gathered(b, z, a, x):
         return gathered
     if Fraction(a.number) == Fraction(b.number):
@@ -271,16 +276,17 @@ def _gathered(a: Term, x: Node, b: Term, z: Node) -> Term | None:
     if like is None or total is None or len(terms) == 1:
         return None
     terms[like] = (total, z)
-    (number, body), *rest = (term for term in terms if term[0])
-    found = _written(Term(number, body=body), body)
-    for number, body in rest:
-        found = Node("add" if number > 0 else "sub", (found, _written(Term(abs(number), body=body), body)), body.shape)
+    first, *rest = (Term(number, body=body) for number, body in terms if number)
+    found = _written(first, x)
+    for term in rest:
+        op, size = ("add", term) if term.number > 0 else ("sub", term.times(Term(-1)))
+        found = Node(op, (found, _written(size, x)), x.shape)
     return replace(a, body=found)
 
 
 def _addends(body: Node) -> list[tuple[Exact, Node]]:
     """Return the last terms of a sum of arrays, and what is before them, with their factors."""
-    found = list[tuple[Exact, Node]]()
+    found: list[tuple[Exact, Node]] = []
     while body.op in ("add", "sub") and body.args[0].shape == body.args[1].shape and len(found) < _TERMS:
         number, last = _factor(body.args[1])
         found.append((number if body.op == "add" else -number, last))
@@ -293,9 +299,8 @@ def _factor(node: Node) -> tuple[Exact, Node]:
     if node.op == "neg":
         number, rest = _factor(node.args[0])
         return -number, rest
-    if node.op == "mul" and isinstance(number := node.args[0].value, Exact) and node.args[1].shape == node.shape:
-        return number, node.args[1]
-    return 1, node
+    factor = node.args[0].value if node.op == "mul" and node.args[1].shape == node.shape else None
+    return (factor, node.args[1]) if isinstance(factor, Exact) else (1, node)
 
 
 def _joined(a: Node, b: Node, op: str) -> Node:
