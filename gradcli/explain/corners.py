@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -82,12 +82,6 @@ def note_corners(graph: Graph, at: Named, notes: Notes) -> None:
         return
     for text in _corners(graph, at_point(graph, at, graph.nodes)):
         notes.add("note", text)
-
-
-def note_all_corners(graph: Graph, points: Sequence[Named], notes: Notes) -> None:
-    """Add a note for each operation whose corner one of the points lies on."""
-    for at in points:
-        note_corners(graph, at, notes)
 
 
 def _corners(graph: Graph, values: Mapping[Node, Array]) -> Iterator[str]:
