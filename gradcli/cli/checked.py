@@ -36,6 +36,8 @@ def checked(sources: Sequence[Source], asked: Asked, path: str | None, settings:
         raise InputError(
             "there is no claim to check", hint='for example: gradcli check "f=x**2*y" "df/dx=2*x*y"; or x.grad=v*2*x'
         )
+    if not any(source.text.strip() for source in rest):
+        raise InputError("no system is given", hint='for example: gradcli check "f=x**2*y" "df/dx=2*x*y"')
     try:
         system = read_system(rest)
         asked = asked._replace(style=None, outputs=",".join(system.assigned))

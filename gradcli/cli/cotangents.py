@@ -188,13 +188,16 @@ def from_json(text: str, outputs: Outputs) -> list[Named]:
 
 def _from_line(line: str, number: int, outputs: Outputs) -> Named:
     try:
-        grads = json.loads(line)["grad"]
-        items = dict(grads)
-    except (ValueError, KeyError, TypeError, RecursionError):
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    items = found.get("grad") if isinstance(found, dict) else None
+    if not isinstance(items, dict):
+        is_object = isinstance(found, dict)
         raise InputError(
             f"--v -: line {number} of standard input is not the JSON of another `gradcli backward`",
-            hint="it has no `grad`",
-        ) from None
+            hint="it has no `grad` with a gradient for each name" if is_object else "it is no JSON object",
+        )
     call = _zeros(outputs)
     if not set(items) & set(call):
         names = ", ".join(list(items)[:6])
@@ -220,7 +223,8 @@ def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
         result = np.array([_json_number(e) for e in array.flat]).reshape(array.shape)
     except (ValueError, TypeError, OverflowError):
         raise InputError(
-            f"the gradient of `{name}` on standard input is not a number", hint="give the first command a point: --at"
+            f"the gradient of `{name}` on standard input is no array of numbers",
+            hint="where it is a formula, the first command lacks a point: --at",
         ) from None
     if result.shape != shape:
         raise InputError(_mismatch(result, name, shape))

@@ -114,7 +114,9 @@ def _unknown(asked: str) -> Exception:
 
     lines = asked.strip().splitlines()
     said = lines[-1] if len(lines) > 1 and "Traceback (most recent" in asked else asked  # what was raised stands last
-    words = " ".join(said.split())
+    words = " ".join("".join(c if c.isprintable() else " " for c in said).split())
+    if not words:
+        return InputError("there is no text to explain", hint="`gradcli explain` lists the topics")
     near = ", ".join(t.name for t in nearest(said))
     hint = f"the nearest topics: {near}" if near else "`gradcli explain` lists the topics"
     return InputError(f"no topic, and no known message of PyTorch's: `{words}`", hint=hint)

@@ -36,11 +36,10 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
-    from gradcli.explain.corners import note_all_corners
     from gradcli.explain.hessian import hessian as explained
     from gradcli.explain.hessian import hvp
     from gradcli.explain.hessian_page import hessian_pages, hvp_pages
-    from gradcli.graph.hessian import scalar_output
+    from gradcli.explain.results import Wanted
 
     notes = Notes()
     system = read_asked(asked, points=many.points)
@@ -55,18 +54,15 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
                 hessian_at_points(run)
         return
     look = pages.look(asked.style)
-    situation = read_situation(system, asked)
-    if asked.page:
-        note_all_corners(situation.graph, situation.points, notes)
-    graph, points = situation.graph, situation.points
-    scalar_output(graph)
+    graph, wrt, points = read_situation(system, asked)
+    wanted = Wanted(page=asked.page is not None)
     if not tangent:
-        result = explained(graph, situation.wrt, points, notes)
+        result = explained(graph, wrt, points, notes, wanted)
         show_result(result, lambda: hessian_pages(result, pages.only), look, notes)
         return
     if not points:
         shapes = {name: x.shape for name, x in graph.inputs.items()}
         raise InputError("H·u is worked out at points", hint=f"add one: --at {quote(example_of(shapes))}")
-    u = read_tangent({name: graph.inputs[name] for name in situation.wrt}, tangent, notes)
-    product = hvp(graph, situation.wrt, points, [u] * len(points), notes)
+    u = read_tangent({name: graph.inputs[name] for name in wrt}, tangent, notes)
+    product = hvp(graph, wrt, points, [u] * len(points), notes, wanted)
     show_result(product, lambda: hvp_pages(product, pages.only), look, notes)

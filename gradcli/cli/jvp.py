@@ -45,7 +45,6 @@ def jvp(
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
-    from gradcli.explain.corners import note_all_corners
     from gradcli.explain.jvp import jvp as explained
     from gradcli.explain.jvp_page import jvp_pages
     from gradcli.explain.results import Wanted
@@ -62,18 +61,14 @@ def jvp(
             jvp_at_points(run, tangent)
         return
     look = pages.look(asked.style)
-    situation = read_situation(system, asked)
-    if asked.page:
-        note_all_corners(situation.graph, situation.points, notes)
-    graph, points = situation.graph, situation.points
+    graph, wrt, points = read_situation(system, asked)
     if cotangents and not points:
         raise InputError("--v is for points", hint="vᵀ(J·u) = (vᵀJ)·u is shown in numbers: give --at")
-    u = read_tangent({name: graph.inputs[name] for name in situation.wrt}, tangent, notes)
+    u = read_tangent({name: graph.inputs[name] for name in wrt}, tangent, notes)
     v = []
     if cotangents:
         calls = read_calls(graph.outputs, len(points), cotangents, True, notes)
         v = [{name: np.sum([c[name] for c in mine], axis=0) for name in graph.outputs} for mine in calls]
-    steps = steps or "steps" in pages.only
-    wanted = Wanted(steps=steps, page=asked.page is not None)
-    result = explained(graph, situation.wrt, points, [u] * max(1, len(points)), v, notes, wanted)
+    wanted = Wanted(steps=steps or "steps" in pages.only, page=asked.page is not None)
+    result = explained(graph, wrt, points, [u] * max(1, len(points)), v, notes, wanted)
     show_result(result, lambda: jvp_pages(result, pages.only), look, notes)

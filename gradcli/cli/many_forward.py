@@ -47,7 +47,7 @@ def hvp_at_points(run: ManyPoints, tangent: Sequence[str]) -> None:
     run = _with_tangents(run, tangent)
 
     def explained(points: Sequence[Named]) -> Data:
-        return hvp(run.graph, run.wrt, run.inputs(points), _tangents(run, points), run.notes, warn=False)
+        return hvp(run.graph, run.wrt, run.inputs(points), _tangents(run, points), run.notes, Wanted(warn=False))
 
     def columns() -> Columns:
         return Columns(second.hvp(run.graph, run.wrt))
@@ -67,7 +67,7 @@ def hessian_at_points(run: ManyPoints) -> None:
     written = cache(lower_half)
 
     def explained(points: Sequence[Named]) -> Data:
-        return hessian(run.graph, run.wrt, run.inputs(points), run.notes, False, written)
+        return hessian(run.graph, run.wrt, run.inputs(points), run.notes, Wanted(warn=False), written)
 
     def columns() -> Columns:
         return hessian_columns(output, slopes, run.wrt)

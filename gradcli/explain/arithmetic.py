@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gradcli.explain.results import Array, BackwardResult
 from gradcli.explain.sections import Listed, Math, Product, Sum, Value
 from gradcli.graph.jacobian import numbered
 from gradcli.graph.node import Node
+
+if TYPE_CHECKING:
+    from gradcli.algebra.jacobian import SymbolicJacobian
 
 ELEMENTS = 6  # of a leaf whose arithmetic is written out
 _TERMS = 16  # the same, in all of its sums together
@@ -24,7 +29,16 @@ def products(result: BackwardResult, jacobian: Array | None, weights: Array, nam
         entries = [[symbolic.entries.get((i, j), 0.0) for i in range(len(weights))] for j in columns]
         yield from _written(leaf, [_terms(weights, column) for column in entries])
     if jacobian is not None:
-        yield from _written(leaf, [_terms(weights, jacobian[:, j].tolist()) for j in columns])
+        own = [_rows(symbolic, weights, j) for j in columns]
+        yield from _written(
+            leaf, [_terms(weights[i], jacobian[i, j].tolist()) for i, j in zip(own, columns, strict=True)]
+        )
+
+
+def _rows(symbolic: SymbolicJacobian, weights: Array, j: int) -> list[int]:
+    """Return the rows of J that a sum reads: an infinite weight of an entry that is 0 everywhere adds nothing."""
+    finite = np.isfinite(weights)
+    return [i for i, is_finite in enumerate(finite) if is_finite or (i, j) in symbolic.entries]
 
 
 def _terms(weights: Array, column: Sequence[Any]) -> list[Math]:

@@ -7,7 +7,7 @@ import numpy as np
 from gradcli.explain.arithmetic import products
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named
 from gradcli.explain.sections import Equal, Grid, Math, Name, Partial, Product, Section, Sum, Text, Value
-from gradcli.explain.weights import array_of, flat
+from gradcli.explain.weights import any_loss, array_of, cotangent, flat
 
 _CALLS = 20  # that are shown
 _LEAVES = 5  # that have a column; the gradients of all stand below
@@ -30,20 +30,21 @@ def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
     if len(rows) > _CALLS:
         rows = [*rows[: _CALLS - 1], ("…", *[""] * (len(rows[0]) - 1)), rows[-1]]
     titles = tuple(f"{name}.grad after it" for name in leaves)
-    header = ("call", "v", *(("vᵀJ", *titles) if len(titles) == 1 else titles), *more)
+    products = ("vᵀJ", *titles) if len(titles) == 1 else titles
+    header = ("call", cotangent(result.graph) or "cotangent", *products, *more)
     return Section("calls", (_meaning(result), Grid(header, tuple(rows)), *_sentences(result, point)))
 
 
 def _meaning(result: BackwardResult) -> Text:
     """Return what v is in each call."""
     (output, y), *others = result.graph.outputs.items()
+    called, name = cotangent(result.graph), any_loss(result.graph)
     if others:
-        return Text(("Each call has its own v, the derivatives of its own L by the outputs, and adds vᵀJ to .grad.",))
-    name = "loss" if output == "L" else "L"
-    product = Product(("v", Partial(output, result.wrt[0]))) if not y.shape and len(result.wrt) == 1 else "vᵀJ"
-    return Text(
-        ("Each call has its own ", Equal((Name("v"), Partial(name, output))), ", and adds ", product, " to .grad.")
-    )
+        what = f"{called or 'cotangent'}, the derivatives of its own {name} by the outputs"
+        return Text((f"Each call has its own {what}, and adds vᵀJ to .grad.",))
+    product = Product((called, Partial(output, result.wrt[0]))) if not y.shape and len(result.wrt) == 1 else "vᵀJ"
+    own = Equal((Name(called), Partial(name, output)))
+    return Text(("Each call has its own ", own, ", and adds ", product, " to .grad."))
 
 
 def _own(result: BackwardResult, point: BackwardPoint, call: Call, name: str, weights: Array) -> Math:
@@ -61,13 +62,14 @@ def _running(before: Array | None, own: Array, after: Array) -> Math:
 def _sentences(result: BackwardResult, point: BackwardPoint) -> list[Text]:
     total = {name: np.sum([c.v[name] for c in point.calls], axis=0) for name in result.graph.outputs}
     leaf = result.wrt[0] if result.wrt else "x"
+    called = cotangent(result.graph) or "the cotangent"
     return [
         Text((f".grad adds up, call by call, until {leaf}.grad = None or {leaf}.grad.zero_().",)),
         Text(
             (
                 "The same as one call with ",
-                Equal((Name("v"), array_of(result.graph.outputs, total))),
-                ": vᵀJ is linear in v.",
+                Equal((Name(called), array_of(result.graph.outputs, total))),
+                f": vᵀJ is linear in {called}.",
             )
         ),
         Text(("All calls but the last need retain_graph=True: backward frees what it kept.",)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ CORNERS: Mapping[str, Corner] = {
     "hardtanh": (_bounds, "0: the bound itself does not pass"),
     "maximum": (lambda a, b: a == b, "1/2 for each: a tie is shared"),
     "minimum": (lambda a, b: a == b, "1/2 for each: a tie is shared"),
+    "pow": (lambda a, b: (a == 0) & (b == 0), "0 by the exponent"),
     "atan2": (lambda a, b: (a == 0) & (b == 0), "0"),
     "sign": (_at(0), "0, as everywhere else"),
     "heaviside": (_at(0), "0, as everywhere else"),
@@ -84,17 +85,13 @@ def note_corners(graph: Graph, at: Named, notes: Notes) -> None:
         notes.add("note", text)
 
 
-def note_all_corners(graph: Graph, points: Sequence[Named], notes: Notes) -> None:
-    """Add a note for each operation whose corner one of the points lies on."""
-    for at in points:
-        note_corners(graph, at, notes)
-
-
 def _corners(graph: Graph, values: Mapping[Node, Array]) -> Iterator[str]:
     notation = Notation(readable_names(graph))
     active = active_nodes(graph, graph.inputs.values())
     for node in graph.nodes:
-        if node.op not in CORNERS or node.args[0] not in active or not values[node.args[0]].size:
+        if node.op not in CORNERS or not values[node.args[0]].size:
+            continue
+        if node.args[1 if node.op == "pow" else 0] not in active:  # 0**z jumps at z = 0, and x**0 nowhere
             continue
         lies, taken = CORNERS[node.op]
         axes = node.settings[:1] if OPERATIONS[node.op].kind == "reduction" else ()

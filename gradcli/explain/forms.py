@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.explain.matrix_form import matrix_form
 from gradcli.explain.results import Array, BackwardResult, Named
 from gradcli.explain.sections import Computed, Math, quantity
+from gradcli.explain.weights import cotangent
 from gradcli.graph.construct import spread
 from gradcli.graph.graph import scheduled
 from gradcli.graph.names import bar
@@ -49,7 +50,8 @@ def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = N
     rest = len(v) - len(called)
     known = {n: k for name, n in cotangents.items() if name not in called and (k := _uniform(v[name])) is not None}
     names = dict(result.graph.labels)
-    names |= {n: called.get(name, "v" if rest == 1 else f"v_{name}") for name, n in cotangents.items()}
+    only = cotangent(result.graph) or "v" if rest == 1 else None
+    names |= {n: called.get(name, only or f"v_{name}") for name, n in cotangents.items()}
     return _Writer(result, known, names).forms()
 
 

@@ -9,7 +9,7 @@ from gradcli.explain.arithmetic import products
 from gradcli.explain.forms import Forms
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult
 from gradcli.explain.sections import Block, Equations, Grad, Line, Math, Name, Partial, Product, Section, Text, Value
-from gradcli.explain.weights import flat, loss_name
+from gradcli.explain.weights import cotangent, flat, loss_name
 from gradcli.graph.names import bar
 
 WHOLE = 12  # elements of a gradient that is written out in formulas
@@ -36,7 +36,7 @@ def gradients_section(result: BackwardResult, point: BackwardPoint, written: For
 def _adjoints(result: BackwardResult, point: BackwardPoint, written: Forms) -> list[Block]:
     """Return the adjoints that the gradients' formulas mention, and what that means."""
     lines = tuple(Line((Name(bar), formula)) for bar, formula in written.adjoints.items())
-    loss = loss_name(result.graph.outputs, point.calls[0].v)
+    loss = loss_name(result.graph, point.calls[0].v)
     return [introduced(list(written.adjoints), loss), Equations(lines)] if lines else []
 
 
@@ -56,7 +56,7 @@ def _is_long(result: BackwardResult, grad: Array) -> bool:
 
 def _retained(result: BackwardResult, point: BackwardPoint, name: str, written: Forms) -> Line:
     """Return the gradient of an intermediate: as a derivative, in formulas that can be read, and as a number."""
-    loss = loss_name(result.graph.outputs, point.calls[0].v)
+    loss = loss_name(result.graph, point.calls[0].v)
     sides: list[Math] = [Grad(name), Partial(loss, name)]
     formulas = point.adjoints.get(name)
     if bar(name) in written.adjoints:
@@ -103,7 +103,7 @@ def _along_a_path(result: BackwardResult, point: BackwardPoint, name: str, form:
     passes = chain.path(result.swept, leaf, y) or []
     along = chain.factors(passes, result.graph.labels)
     if form is None and not leaf.shape:
-        yield Product(("v", Partial(output, name)))
+        yield Product((cotangent(result.graph), Partial(output, name)))
     if along is not None:
         yield Product((Value(v), *along))
         if point.trace is not None and (found := chain.numbers(passes, point.trace)):

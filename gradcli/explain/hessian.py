@@ -14,8 +14,9 @@ import numpy as np
 from gradcli.engine.evaluate import at_point
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import InputError, Notes
+from gradcli.explain.corners import note_corners
 from gradcli.explain.origin import not_finite_entry, warn_of_values
-from gradcli.explain.results import Array, Named, Row, Shown
+from gradcli.explain.results import Array, Named, Row, Shown, Wanted
 from gradcli.explain.shared import MAX_FORMULAS, check_entries, formulas_of, style_of
 from gradcli.graph import hessian as second
 from gradcli.graph.graph import Graph
@@ -129,7 +130,7 @@ def hessian(
     wrt: Sequence[str],
     points: Sequence[Named],
     notes: Notes,
-    warn: bool = True,
+    wanted: Wanted,
     written: Callable[[Graph, Sequence[str], bool], SymbolicJacobian | None] = lower_half,
 ) -> HessianResult:
     """Return the Hessian of the scalar output with respect to the leaves `wrt`, as `written` and at each point.
@@ -147,7 +148,9 @@ def hessian(
     for at, whole in zip(points, matrices, strict=True):
         values = at_point(slopes, at, [*graph.outputs.values(), *slopes.outputs.values()])
         value = {name: values[y] for name, y in graph.outputs.items()}
-        if warn:
+        if wanted.page:
+            note_corners(graph, at, notes)
+        if wanted.warn:
             warn_of_values(graph, at, value, notes)
             if not np.isfinite(whole).all():
                 notes.add("warning", "H is not finite: " + not_finite_entry(slopes, wrt, at, whole, output))
@@ -172,7 +175,7 @@ def hvp(
     points: Sequence[Named],
     directions: Sequence[Named],
     notes: Notes,
-    warn: bool = True,
+    wanted: Wanted,
 ) -> HvpResult:
     """Return H·u at each point; `directions[p]` are the tangents of the leaves `wrt` at point p.
 
@@ -181,11 +184,13 @@ def hvp(
     doubled = second.hvp(graph, wrt)
     found = []
     for at, u in zip(points, directions, strict=True):
-        wanted = [*graph.outputs.values(), *doubled.outputs.values()]
-        values = at_point(doubled, at | {f"{name}.u": tangent for name, tangent in u.items()}, wanted)
+        computed = [*graph.outputs.values(), *doubled.outputs.values()]
+        values = at_point(doubled, at | {f"{name}.u": tangent for name, tangent in u.items()}, computed)
         value = {name: values[y] for name, y in graph.outputs.items()}
         results = {name.removesuffix(".hvp"): values[n] for name, n in doubled.outputs.items()}
-        if warn:
+        if wanted.page:
+            note_corners(graph, at, notes)
+        if wanted.warn:
             warn_of_values(graph, at, value, notes)
             for name, result in results.items():
                 if not np.isfinite(result).all():

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.engine.evaluate import at_point
+from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import Notes
+from gradcli.explain.corners import note_corners
 from gradcli.explain.origin import warn_of_values
 from gradcli.explain.results import Array, Named, Row, Shown, Wanted
 from gradcli.explain.rules import standing_in
@@ -110,38 +112,46 @@ def jvp(
     """
     pushed = push(graph, wrt)
     moving = [name for name in wrt if any(np.any(u[name]) for u in directions)] or [*wrt]
+    style = style_of(graph, directions)
+    if not points:
+        formulas = symbolic(graph, moving)
+        found = _in_formulas(graph, pushed, formulas, moving, directions[0], wanted.steps)
+        return JvpResult(graph, tuple(moving), style, (found,), symbolic=formulas)
+    given = zip(points, directions, cotangents or [{}] * len(points), strict=True)
+    results = [_point(graph, pushed, at, u, v, wanted, notes) for at, u, v in given]
+    if not wanted.page or not _is_small(graph, moving):
+        return JvpResult(graph, tuple(moving), style, tuple(results))
+    matrix = NumericJacobian(graph, moving)
+    results = [replace(p, jacobian=matrix(p.at)) for p in results]
+    return JvpResult(graph, tuple(moving), style, tuple(results), symbolic=symbolic(graph, moving))
+
+
+def _is_small(graph: Graph, moving: Sequence[str]) -> bool:
+    """Tell whether the Jacobian by the leaves that move can be shown beside J·u, with its formulas."""
     rows, columns = dimensions(graph, moving)
-    small = wanted.page and rows * columns <= _ENTRIES and formulas_of(graph) <= _FORMULAS
-    formulas = symbolic(graph, moving) if small or not points else None
-    told = notes if wanted.warn else Notes()
-    found = [
-        _point(graph, pushed, at, directions[k], cotangents[k] if cotangents else {}, wanted.steps, told)
-        for k, at in enumerate(points)
-    ]
-    if formulas is not None and points:
-        from gradcli.engine.jacobian import NumericJacobian
-
-        matrix = NumericJacobian(graph, moving)
-        found = [replace(p, jacobian=matrix(p.at)) for p in found]
-    if formulas is not None and not points:
-        found = [_in_formulas(graph, pushed, formulas, moving, directions[0], wanted.steps)]
-    return JvpResult(graph, tuple(moving), style_of(graph, directions), tuple(found), symbolic=formulas)
+    return rows * columns <= _ENTRIES and formulas_of(graph) <= _FORMULAS
 
 
-def _point(graph: Graph, pushed: Push, at: Named, u: Named, v: Named, steps: bool, notes: Notes) -> JvpPoint:
-    wanted = [*graph.names.values(), *pushed.graph.outputs.values()]
-    if steps:
-        wanted += [*graph.nodes, *pushed.tangents.values()]
-    found = at_point(pushed.graph, at | {f"{name}.u": tangent for name, tangent in u.items()}, wanted)
+def _point(graph: Graph, pushed: Push, at: Named, u: Named, v: Named, wanted: Wanted, notes: Notes) -> JvpPoint:
+    computed = [*graph.names.values(), *pushed.graph.outputs.values()]
+    if wanted.steps:
+        computed += [*graph.nodes, *pushed.tangents.values()]
+    found = at_point(pushed.graph, at | {f"{name}.u": tangent for name, tangent in u.items()}, computed)
     value = {name: found[y] for name, y in graph.outputs.items()}
-    warn_of_values(graph, at, value, notes)
     product = {name: found[pushed.graph.outputs[f"{name}.jvp"]] for name in graph.outputs}
+    if wanted.page:
+        note_corners(graph, at, notes)
+    if wanted.warn:
+        warn_of_values(graph, at, value, notes)
+        _warn_of_products(value, product, notes)
+    grad = _pulled(graph, list(u), at, v) if v else {}
+    return JvpPoint(at, value, u, product, tuple(_steps(graph, pushed, found)) if wanted.steps else (), v, grad)
+
+
+def _warn_of_products(value: Named, product: Named, notes: Notes) -> None:
     for name, tangent in product.items():
         if not np.isfinite(tangent).all() and np.isfinite(value[name]).all():
             notes.add("warning", f"{name}.jvp is not finite: a local derivative on the way is not")
-    grad = _pulled(graph, list(u), at, v) if v else {}
-    told = tuple(_steps(graph, pushed, found)) if steps else ()
-    return JvpPoint(at, value, u, product, told, v, grad)
 
 
 def _pulled(graph: Graph, wrt: Sequence[str], at: Named, v: Named) -> Named:

@@ -19,6 +19,7 @@ from gradcli.graph.shapes import broadcast_shapes
 from gradcli.graph.substitute import substituted
 
 _SPREADING = ("broadcast", "reshape", "transpose", "index", "diagonal")  # of what is the same everywhere
+_TERMS = 8  # of a sum that are looked through for one like another
 _LINEAR = ("sum", "transpose", "broadcast", "reshape", "index", "put", "diagonal", "from_diagonal", "trace", "cumsum")
 
 
@@ -201,6 +202,8 @@ def _pow(node: Node, a: Term, b: Term) -> Term | None:
 
 
 def _matmul(node: Node, a: Term, b: Term) -> Term | None:
+    if not (a.number and b.number):
+        return Term(0)
     if a.body is None or b.body is None:
         return None
     left, right = a.body, b.body
@@ -233,22 +236,71 @@ def _where(node: Node, condition: Term, a: Term, b: Term) -> Term | None:
     return replace(b, body=_of(node, condition.body, const(0), b.body))
 
 
-def _add(node: Node, a: Term, b: Term, sign: int = 1) -> Term | None:
+def _add(node: Node, a: Term, b: Term, sign: int = 1) -> Term:
     b = b.times(Term(sign))
-    if (a.scalars, a.divisors) != (b.scalars, b.divisors) or a.body is None or b.body is None:
+    if not (a.number and b.number):
+        return b if b.number else a
+    found = None
+    if (a.scalars, a.divisors) == (b.scalars, b.divisors) and a.body is not None and b.body is not None:
+        found = _together(a, a.body, b, b.body)
+    if found:
+        return found
+    op, b = ("add", b) if b.number >= 0 else ("sub", b.times(Term(-1)))
+    return Term(1, body=_of(replace(node, op=op), _written(a, node.args[0]), _written(b, node.args[1])))
+
+
+def _together(a: Term, x: Node, b: Term, z: Node) -> Term | None:
+    """Return the sum of two terms with the bodies x and z as one; None where the bodies have nothing in common."""
+    if x.shape != z.shape:
         return None
-    if a.body.shape != b.body.shape:
-        return None
-    if _same(a.body, b.body):
+    if _same(x, z):
         total = _exact("add", a.number, b.number)
-        return None if total is None else replace(a, number=total)
+        if total is None:
+            return None
+        return replace(a, number=total) if total else Term(0)
+    if gathered := _gathered(a, x, b, z) or _gathered(b, z, a, x):
+        return gathered
     if Fraction(a.number) == Fraction(b.number):
-        return replace(a, body=_joined(a.body, b.body, "add"))
+        return replace(a, body=_joined(x, z, "add"))
     if Fraction(a.number) != -Fraction(b.number):
         return None
-    if a.number < 0:
-        return replace(b, body=_joined(b.body, a.body, "sub"))
-    return replace(a, body=_joined(a.body, b.body, "sub"))
+    return replace(b, body=_joined(z, x, "sub")) if a.number < 0 else replace(a, body=_joined(x, z, "sub"))
+
+
+def _gathered(a: Term, x: Node, b: Term, z: Node) -> Term | None:
+    """Return a sum with one more term that is like one of its own: eye(4) + 2*A.T for eye(4) + A.T + A.T."""
+    terms = _addends(x)
+    like = next((k for k, (_, body) in enumerate(terms) if _same(body, z)), None)
+    ratio = _exact("div", b.number, a.number)
+    total = None if like is None or ratio is None else _exact("add", terms[like][0], ratio)
+    if like is None or total is None or len(terms) == 1:
+        return None
+    terms[like] = (total, z)
+    first, *rest = (Term(number, body=body) for number, body in terms if number)
+    found = _written(first, x)
+    for term in rest:
+        op, size = ("add", term) if term.number > 0 else ("sub", term.times(Term(-1)))
+        found = Node(op, (found, _written(size, x)), x.shape)
+    return replace(a, body=found)
+
+
+def _addends(body: Node) -> list[tuple[Exact, Node]]:
+    """Return the last terms of a sum of arrays, and what is before them, with their factors."""
+    found: list[tuple[Exact, Node]] = []
+    while body.op in ("add", "sub") and body.args[0].shape == body.args[1].shape and len(found) < _TERMS:
+        number, last = _factor(body.args[1])
+        found.append((number if body.op == "add" else -number, last))
+        body = body.args[0]
+    return [_factor(body), *reversed(found)]
+
+
+def _factor(node: Node) -> tuple[Exact, Node]:
+    """Return the number before an array, and the array."""
+    if node.op == "neg":
+        number, rest = _factor(node.args[0])
+        return -number, rest
+    factor = node.args[0].value if node.op == "mul" and node.args[1].shape == node.shape else None
+    return (factor, node.args[1]) if isinstance(factor, Exact) else (1, node)
 
 
 def _joined(a: Node, b: Node, op: str) -> Node:
@@ -265,12 +317,12 @@ def _joined(a: Node, b: Node, op: str) -> Node:
 
 
 def _same(a: Node, b: Node) -> bool:
-    """Tell whether two nodes are the same operations on the same leaves."""
+    """Tell whether two nodes are the same operations on the same leaves and numbers."""
     pairs = [(a, b)]
     while pairs:
         a, b = pairs.pop()
         if a is not b:
-            if not a.args or (a.op, a.settings, len(a.args)) != (b.op, b.settings, len(b.args)):
+            if a.op == "input" or (a.op, a.shape, a.settings, len(a.args)) != (b.op, b.shape, b.settings, len(b.args)):
                 return False
             pairs += zip(a.args, b.args, strict=True)
     return True

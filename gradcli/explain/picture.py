@@ -17,7 +17,7 @@ from gradcli.explain.shared import style_of
 from gradcli.explain.steps import reverse_step
 from gradcli.explain.tables import local_derivative, with_number
 from gradcli.explain.trace import Reverse, Trace, numeric_trace, symbolic_trace
-from gradcli.explain.weights import loss, loss_name
+from gradcli.explain.weights import any_loss, loss, loss_name
 from gradcli.graph.graph import Graph, depending
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node
@@ -154,13 +154,12 @@ def picture(graph: Graph, view: View) -> Picture:
 
 def _scalar(graph: Graph, v: Named | None) -> tuple[str, Math | None]:
     """Return the name of what adjoints are derivatives of, and what it is where that is no output."""
-    name = "L" if v is None else loss_name(graph.outputs, v)
-    if v is not None and name in graph.outputs:
+    name = any_loss(graph) if v is None else loss_name(graph, v)
+    if name in graph.outputs:
         return name, None
-    name = "loss" if name in graph.labels.values() else name
     if v is None:
         return name, Words((Name(name), f" is any number computed from the output{'s' * (len(graph.outputs) > 1)}"))
-    return name, loss(graph.outputs, v, name)
+    return name, loss(graph, v, name)
 
 
 def _trace(graph: Graph, swept: Sweep, view: View) -> Trace:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from gradcli.explain.results import Array, Call, Named
 from gradcli.explain.sections import Code, Section
+from gradcli.graph.graph import Graph
+from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node
 from gradcli.notation.numbers import array_text, number_text
 
@@ -16,12 +18,14 @@ _WEIGHTS = 12
 _ELEMENTS = 12
 
 
-def pytorch_section(outputs: Outputs, calls: Sequence[Call], retained: Sequence[str] = ()) -> Section:
+def pytorch_section(graph: Graph, calls: Sequence[Call], retained: Sequence[str] = ()) -> Section:
     """Return the calls of `backward` as PyTorch has them, behind what keeps the gradients of intermediates."""
-    lines = [call_line(outputs, call.v, k < len(calls) - 1) for k, call in enumerate(calls)]
+    lines = [call_line(graph.outputs, call.v, k < len(calls) - 1) for k, call in enumerate(calls)]
     if len(lines) > _CALLS:
         lines = [*lines[: _CALLS - 2], f"# … and {len(lines) - _CALLS + 1} calls more", lines[-1]]
-    several = f"for t in ({', '.join(retained)}): t.retain_grad()"
+    taken = {*graph.inputs, *graph.names}
+    each = "t" if "t" not in taken else next(fresh_names(taken))
+    several = f"for {each} in ({', '.join(retained)}): {each}.retain_grad()"
     keeping = [several] if len(retained) > 1 else [f"{name}.retain_grad()" for name in retained]
     return Section("pytorch", (Code((*keeping, *lines), "in PyTorch"),))
 

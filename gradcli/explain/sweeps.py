@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from gradcli.explain.results import JacobianResult
 from gradcli.graph.jacobian import plan
 
@@ -12,12 +14,28 @@ def sweeps_told(result: JacobianResult) -> str:
     if rows == 1:
         return ""
     found = plan(result.graph, result.wrt)
-    if found.forward:
-        mode, line, shared, lines, sweeps = "forward", "column", "output", columns, found.forward_sweeps
-        other, more = "reverse", found.reverse_sweeps
-    else:
-        mode, line, shared, lines, sweeps = "reverse", "row", "input", rows, found.reverse_sweeps
-        other, more = "forward", found.forward_sweeps
-    each = f"one a {line}" if sweeps == lines else f"{line}s that share no {shared} go together"
-    there = f", where {other} mode takes {more:,}" if more > sweeps else ""
-    return f"gradcli computes J in {mode} mode: {sweeps:,} pass{'es' * (sweeps > 1)}, {each}{there}."
+    forward = _Mode("forward", "column", "output", columns, found.forward_sweeps)
+    reverse = _Mode("reverse", "row", "input", rows, found.reverse_sweeps)
+    taken, other = (forward, reverse) if found.forward else (reverse, forward)
+    there = ""
+    if other.sweeps > taken.sweeps:
+        there = f", where {other.name} mode takes {other.sweeps:,}"
+        there += f": {other.together}" * (other.sweeps < other.lines)
+    each = f"one a {taken.line}" if taken.sweeps == taken.lines else taken.together
+    passes = f"{taken.sweeps:,} pass{'es' * (taken.sweeps > 1)}"
+    return f"gradcli computes J in {taken.name} mode: {passes}, {each}{there}."
+
+
+class _Mode(NamedTuple):
+    """A mode, with what a pass of it gives, how many of these J has, and how many passes it takes."""
+
+    name: str
+    line: str
+    shared: str
+    lines: int
+    sweeps: int
+
+    @property
+    def together(self) -> str:
+        """Why there are fewer passes than lines."""
+        return f"{self.line}s that share no {self.shared} go together"

@@ -23,7 +23,7 @@ from gradcli.explain.sections import (
 )
 from gradcli.explain.steps import ReverseStep, reverse_steps
 from gradcli.explain.trace import Trace
-from gradcli.explain.weights import array_of, loss_name
+from gradcli.explain.weights import array_of, cotangent, loss_name
 from gradcli.graph.graph import appearance
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node
@@ -38,7 +38,8 @@ def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[st
         title = _meaning(trace, v)
         if names or len(trace.calls) > 1:
             which = f"for {names[k]}" if names else f"call {k + 1}"
-            title = (f"reverse, {which}: ", Equal((Name("v"), array_of(trace.graph.outputs, v))))
+            called = cotangent(trace.graph) or "cotangent"
+            title = (f"reverse, {which}: ", Equal((Name(called), array_of(trace.graph.outputs, v))))
         grid = reverse_grid(trace, k)
         if grid.rows:  # an output that is an input has nothing to pass back
             found.append(Section("steps", (grid,), title))
@@ -48,7 +49,7 @@ def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[st
 def _meaning(trace: Trace, v: Named) -> tuple[Math, ...]:
     """Return the title of a reverse table: what an adjoint is, and how it comes about."""
     x = next((name for name, n in trace.graph.inputs.items() if n in trace.incoming), next(iter(trace.graph.inputs)))
-    whole = Partial(loss_name(trace.graph.outputs, v), x)
+    whole = Partial(loss_name(trace.graph, v), x)
     return ("reverse, last line first: ", Name(bar(x)), ", the whole ", whole, ", adds up adjoint · derivative")
 
 

@@ -22,7 +22,8 @@ from gradcli.explain.sections import (
     Value,
 )
 from gradcli.graph.construct import total
-from gradcli.graph.names import element_names
+from gradcli.graph.graph import Graph
+from gradcli.graph.names import bar, element_names
 from gradcli.graph.node import Node, elementwise, leaf
 
 Outputs = Mapping[str, Node]
@@ -34,52 +35,71 @@ _NAMES = 4  # of outputs that are listed
 
 def weights_section(result: BackwardResult, calls: Sequence[Call]) -> Section:
     """Return what v is and means, for the only call."""
-    outputs, v = result.graph.outputs, calls[0].v
-    name = loss_name(outputs, v)
+    graph, outputs, v = result.graph, result.graph.outputs, calls[0].v
+    name = loss_name(graph, v)
     if sum(y.size for y in outputs.values()) == 1:
         return Section("v", (Text(_of_one_number(result, name, v)),))
-    blocks: list[Block] = [Text((*_meaning(v), ", for the gradient of  ", loss(outputs, v, name)))]
-    return Section("v", (*blocks, Text(_whatever(outputs, v, name))))
+    blocks: list[Block] = [Text((_meaning(graph, v), ", for the gradient of  ", loss(graph, v, name)))]
+    return Section("v", (*blocks, Text(_whatever(graph, v, name))))
 
 
-def loss_name(outputs: Outputs, v: Named) -> str:
-    """Return the name of the scalar whose gradient a call gives: L, unless the user has an L, or it is the output."""
-    (name, y), *others = outputs.items()
-    if not others and not y.shape and v[name] == 1:
-        return name
-    return "loss" if "L" in outputs else "L"
+def loss_name(graph: Graph, v: Named) -> str:
+    """Return the name of the scalar whose gradient a call gives: the output, if it is that, or a name of its own."""
+    (name, y), *others = graph.outputs.items()
+    return name if not others and not y.shape and v[name] == 1 else any_loss(graph)
+
+
+def any_loss(graph: Graph) -> str:
+    """Return a name for a scalar that is computed from the outputs: L, unless the user has an L."""
+    return "loss" if _has(graph, "L") else "L"
+
+
+def cotangent(graph: Graph) -> str:
+    """Return what the cotangent is called: v, unless the user has a v; then ȳ of the only output, no name of several.
+
+    >>> v = leaf()
+    >>> cotangent(Graph.of({"v": v}, {"E": v * v})) == bar("E")
+    True
+    """
+    if not _has(graph, "v"):
+        return "v"
+    return bar(next(iter(graph.outputs))) if len(graph.outputs) == 1 else ""
+
+
+def _has(graph: Graph, name: str) -> bool:
+    return any(name in names for names in (graph.inputs, graph.names, graph.outputs))
 
 
 def _of_one_number(result: BackwardResult, name: str, v: Named) -> tuple[Math, ...]:
-    (output,) = result.graph.outputs
+    (output,), v_name = result.graph.outputs, Name(cotangent(result.graph))
     y = element_names(output, result.graph.outputs[output].shape)[0]
     if result.wanted.implicit:
-        return Equal((Name("v"), "1")), ", the default for a scalar: the gradient of ", Name(y), " itself"
+        return Equal((v_name, "1")), ", the default for a scalar: the gradient of ", Name(y), " itself"
     if name == output:
-        return Equal((Name("v"), Partial(name, y), "1")), ": the gradient of ", Name(y), " itself"
+        return Equal((v_name, Partial(name, y), "1")), ": the gradient of ", Name(y), " itself"
     whose = ("the gradient of  ", Equal((Name(name), Product((Value(v[output].reshape(())), Name(y))))))
-    return (Equal((Name("v"), Partial(name, y), Value(v[output]))), ": ", *whose)
+    return (Equal((v_name, Partial(name, y), Value(v[output]))), ": ", *whose)
 
 
-def _meaning(v: Named) -> tuple[Math, ...]:
+def _meaning(graph: Graph, v: Named) -> str:
     """Return what the weights do to the outputs."""
-    weights = flat(v)
+    weights, name = flat(v), cotangent(graph)
     if (weights == 1).all():
-        return ("v = ones sums the outputs",)
+        return f"{name or 'a v'} = ones sums the outputs"
     if np.count_nonzero(weights) == 1 and weights.sum() == 1:
-        return ("the 1 of a one-hot v picks an output",)
-    return ("v weights the outputs",)
+        return f"the 1 of a one-hot {name or 'cotangent'} picks an output"
+    return f"{name or 'the cotangent'} weights the outputs"
 
 
-def loss(outputs: Outputs, v: Named, name: str) -> Math:
+def loss(graph: Graph, v: Named, name: str) -> Math:
     """Return L = Σ v_i·y_i, without what is 0, and as sum(v*y) where y is an array."""
     terms = [
         Product((Value.of(weight), Name(element)))
-        for output, y in outputs.items()
+        for output, y in graph.outputs.items()
         for weight, element in zip(v[output].reshape(-1), element_names(output, y.shape), strict=True)
         if weight != 0
     ]
-    short = _as_sum(outputs)
+    short = _as_sum(graph)
     sides: list[Math] = [Name(name), *short]
     if len(terms) <= (_ELEMENTS if short else _TERMS) or not short:
         sides.append(Sum(tuple(terms[:_TERMS])) if terms else Value.of(0.0))
@@ -88,17 +108,18 @@ def loss(outputs: Outputs, v: Named, name: str) -> Math:
     return Equal(tuple(sides))
 
 
-def _as_sum(outputs: Outputs) -> list[Math]:
+def _as_sum(graph: Graph) -> list[Math]:
     """Return sum(v*y) for an output that is an array."""
-    ((name, y), *others) = outputs.items()
+    ((name, y), *others) = graph.outputs.items()
     if others or not y.shape:
         return []
     v, stand_in = leaf(y.shape), leaf(y.shape)
-    return [Computed(total(elementwise("mul", v, stand_in)), {v: "v", stand_in: name})]
+    return [Computed(total(elementwise("mul", v, stand_in)), {v: cotangent(graph), stand_in: name})]
 
 
-def _whatever(outputs: Outputs, v: Named, name: str) -> tuple[Math, ...]:
+def _whatever(graph: Graph, v: Named, name: str) -> tuple[Math, ...]:
     """Return what v is: slopes of L, which is often a loss that is computed later."""
+    outputs, called = graph.outputs, cotangent(graph)
     what: list[Math]
     if len(outputs) == 1:
         ((y, weights),) = v.items()
@@ -108,7 +129,7 @@ def _whatever(outputs: Outputs, v: Named, name: str) -> tuple[Math, ...]:
         listed += ["…"] * (len(outputs) > _NAMES)
         short = len(outputs) <= _NAMES and not any(y.shape for y in outputs.values())
         what = [Listed(tuple(listed)), *([array_of(outputs, v)] if short else [])]
-    return (Equal((Name("v"), *what)), "; of ", Name(name), ", only these slopes matter")
+    return (Equal((*([Name(called)] if called else []), *what)), "; of ", Name(name), ", only these slopes matter")
 
 
 def array_of(outputs: Outputs, v: Named) -> Math:

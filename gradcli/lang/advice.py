@@ -47,6 +47,12 @@ _WORD = rf"{NAME}|{_NUMBER}"
 _PAIR = re.compile(rf"({_NUMBER})\s*({NAME})|(?<!\w)({NAME})\s+({_WORD})|({_NUMBER})\s+({_WORD})", re.ASCII)
 _BARS = re.compile(r"([\w)\]]\s*)?(\|\|?)([^|]+)\2")
 _DEFINED = re.compile(rf"({NAME})\s*\([^()]*\)\s*$")
+# Statements of Python's that define no name by an expression.
+_STATEMENTS = {"assert", "async", "class", "def", "del", "for", "from", "global", "import", "nonlocal", "pass",
+               "raise", "return", "try", "while", "with"}  # fmt: skip
+_CHANGED = re.compile(rf"({NAME})\s*(\*\*|//|[-+*/@%])=(?!=)")
+_WALRUS = re.compile(rf"({NAME})\s*:=")
+_SEVERAL = re.compile(rf"{NAME}(\s*,\s*{NAME})+\s*=(?!=)")
 _SHOWN = 40  # characters of a text that is shown in advice
 _SHORT = 20  # characters of an argument that is shown in advice
 _NEAR = 60  # characters before and behind the place of a mistake that are looked at
@@ -90,7 +96,8 @@ def unknown_attribute(tree: ast.Attribute, module: str | None) -> InputError:
     name = tree.attr
     plain = name if name in FUNCTIONS else _FUNCTION_KEYS.get(key(name))
     if name in _AUTOGRAD:
-        return InputError(f"`.{name}` belongs to PyTorch's tensors", hint="`gradcli backward` shows every x.grad")
+        hint = "leave it out" if name in ("data", "item") else "`gradcli backward` shows every x.grad"
+        return InputError(f"`.{name}` belongs to PyTorch's tensors", hint=hint)
     if module and (plain or name in CONSTANTS):
         what = "functions go" if plain else "constants go"
         return InputError(f"{what} without a module's name", hint=f"write `{plain}(…)`" if plain else f"write `{name}`")
@@ -162,13 +169,13 @@ def spelling(text: str, place: int) -> str | None:
     >>> spelling("exp(-lambda*t)", 11)
     "`lambda` is a word of Python's: call it `lambda_`"
     """
+    if advice := _of_a_statement(text):
+        return advice
     start = max(0, place - _NEAR)
     text, place = text[start : place + _NEAR], place - start
     here, rest = text[max(0, place - 1) : place + 2], text[place:]
-    bars = _BARS.search(text)
-    if bars and ("|" in here or not rest) and not (bars.group(1) and bars.group(2) == "||"):
-        what, function = ("an absolute value", "abs") if bars.group(2) == "|" else ("a norm", "norm")
-        return f"{what} is written `{function}({bars.group(3).strip()})`"
+    if ("|" in here or not rest) and (advice := _between_bars(text)):
+        return advice
     if operator := next((right for wrong, right in _OPERATORS.items() if wrong in here), None):
         return f"it is written `{operator}`"
     if rest.startswith("!"):
@@ -178,6 +185,36 @@ def spelling(text: str, place: int) -> str | None:
     if pair := next((p for p in _PAIR.finditer(text) if p.start() <= place < p.end()), None):
         return _pair(*filter(None, pair.groups()))
     return _reserved(text)
+
+
+def _of_a_statement(text: str) -> str | None:
+    """Return what stands here in the place of another kind of statement, which a script may have.
+
+    >>> _of_a_statement("x += 1")
+    'nothing changes in place: give the new value a name of its own, x1 = x + …'
+    """
+    word = re.match(NAME, text)
+    if word and word.group() == "if":
+        return "a choice is written `where(x > 0, a, b)`"
+    if word and word.group() in _STATEMENTS:
+        return "a statement is NAME = EXPRESSION; `gradcli run` takes a Python script"
+    if changed := _CHANGED.match(text):
+        name, operator = changed.groups()
+        return f"nothing changes in place: give the new value a name of its own, {name}1 = {name} {operator} …"
+    if walrus := _WALRUS.match(text):
+        return f"write `{walrus.group(1)} = …`"
+    if _SEVERAL.match(text):
+        return "each name has a statement of its own: y = …; z = …"
+    return "formulas are typed as in Python, not in LaTeX: sqrt(x)/2" if "\\" in text else None
+
+
+def _between_bars(text: str) -> str | None:
+    """Return how what stands between bars is written."""
+    bars = _BARS.search(text)
+    if not bars or (bars.group(1) and bars.group(2) == "||"):
+        return None
+    what, function = ("an absolute value", "abs") if bars.group(2) == "|" else ("a norm", "norm")
+    return f"{what} is written `{function}({bars.group(3).strip()})`"
 
 
 def _reserved(text: str) -> str | None:

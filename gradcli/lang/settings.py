@@ -84,7 +84,7 @@ def read_setting(tree: ast.expr) -> Any:
     try:
         return ast.literal_eval(tree)
     except (ValueError, TypeError, MemoryError, RecursionError, SyntaxError):
-        raise InputError("a plain number is wanted here", hint="for example `axis=0`") from None
+        raise InputError("a plain number is wanted here", hint="write it out: `3`, or `axis=0`") from None
 
 
 def complaint(name: str, error: str) -> str:

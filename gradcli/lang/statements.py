@@ -347,7 +347,9 @@ def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> Inpu
         return InputError("`=` stands inside an expression", span, hint)
     if message.startswith("invalid") and "literal" in message:
         return InputError("this is not a number", span, hint or "a product is written with `*`: 3*x")
-    if not message or message.startswith(("invalid syntax", "f-string", "invalid character")):
+    if "string literal" in message:
+        return InputError("a quote is opened and never closed", span, "the language has numbers, and no text")
+    if not message or message.startswith(("invalid syntax", "f-string", "invalid character", "unexpected character")):
         message = "this cannot be read as an expression"
     if "assign" in message:
         return InputError("only a name, or an element such as `y[0]`, can be assigned", span, "write NAME = EXPRESSION")

@@ -21,7 +21,7 @@ from gradcli.vocabulary import CONSTANTS
 Value = Node | Path
 
 _NAME = re.compile(rf"\s*({NAME})\s*(\[[\d\s,]*\])?\s*=(?!=)", re.ASCII)
-_SHAPE = re.compile(rf"\s*({NAME})\s*=\s*(scalar|\d{{1,9}}(?:[x×]\d{{1,9}})*)\s*", re.ASCII)
+_SHAPE = re.compile(rf"\s*({NAME})\s*=\s*(scalar|\d{{1,18}}(?:[x×]\d{{1,18}})*)\s*", re.ASCII)
 _STEM = re.compile(rf"\s*({NAME})", re.ASCII)
 _ITEM = re.compile(rf"({NAME})(\[[\d,\s]+\])?", re.ASCII)
 
@@ -167,8 +167,9 @@ def _assignment(source: Source, start: int, end: int) -> Assignment:
     if not match:
         span = Span(source, start, end)
         text = span.text.strip()
-        if "=" in text:
-            raise InputError(f"`{text.split('=')[0].strip()[:40]}` is not a name", span, "write NAME=VALUE")
+        name, equals, _ = text.partition("=")
+        if name and equals:
+            raise InputError(f"`{name.strip()[:40]}` is not a name", span, "write NAME=VALUE")
         if re.fullmatch(NAME, text):
             raise InputError(f"`{text}` has no value", span, f"write {text}=1, or a vector {text}=[1,2]")
         raise InputError("a name is missing", span, "write NAME=VALUE; a vector is written x=[1,2]")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gradcli.engine.evaluate import at_point
 from gradcli.graph.construct import matmul, stack
-from gradcli.graph.graph import scheduled
+from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import Shape
 
@@ -13,7 +14,8 @@ _FEW = 8  # elements of a vector of which one is given
 
 
 def instance(output: Node, new: dict[Node, Node]) -> Node:
-    """Return a node again, for other inputs, in float64."""
+    """Return a node again, for other inputs, in float64; what is compared of numbers alone is decided."""
+    numbers: set[Node] = set()  # what is computed of no input
     for node in scheduled([output], new):
         if node in new:
             continue
@@ -24,8 +26,18 @@ def instance(output: Node, new: dict[Node, Node]) -> Node:
             new[node] = const(node.settings[0], node.shape)
         else:
             made = Node(node.op, args, node.shape, node.settings, "bool" if node.dtype == "bool" else "float64")
+            if all(a.op == "const" or a in numbers for a in args):
+                made = _decided(made)
+                numbers.add(made)
             new[node] = (given_already(made) if node is not output else None) or made
     return new[output]
+
+
+def _decided(node: Node) -> Node:
+    """Return a condition of numbers as true or false, and any other node as it is."""
+    if node.dtype != "bool" or node.shape:
+        return node
+    return const(bool(at_point(Graph.of({}, {"": node}), {}, [node])[node]), (), "bool")
 
 
 def given_already(node: Node) -> Node | None:
@@ -50,8 +62,9 @@ def _chosen(node: Node, first: Node) -> Node | None:
             return stack([first if i == k else const(0) for i in range(size)])
         case "index", ((int(k),),) if first.op == "stack" and first.settings == (0,):
             return first.args[k]
-        case "where", _ if first.op == "const" and not node.shape:
-            return node.args[1 if first.settings[0] else 2]
+        case "where", _ if first.op == "const" and not first.shape:
+            chosen = node.args[1 if first.settings[0] else 2]
+            return chosen if chosen.shape == node.shape else None
     return None
 
 

@@ -177,7 +177,8 @@ class Teller:
         for line, count in sorted(self.seen.items()):
             if count > 1 and (not self.lines or line in self.lines):
                 sums = self.sums.words(line)
-                more = f"line {line}, {count - 1:,} more time{'s' * (count > 2)}; --all shows them"
+                times, it = ("time", "it") if count == 2 else ("times", "them")
+                more = f"line {line}, {count - 1:,} more {times}; --all shows {it}"
                 self.note("\n".join(wrapped(f"{more}: {sums}" if sums else more, columns(), "  ")))
 
 

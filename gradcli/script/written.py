@@ -35,7 +35,7 @@ _CLOSE = 1e-5  # of float32 numbers that were computed in another order
 def shortest(value: Any) -> Any:
     """Return a number in the fewest digits that tell it from its neighbours, as it was typed."""
     found = float(str(value)) if isinstance(value, np.float32) else value.item()
-    whole = isinstance(found, float) and found.is_integer() and abs(found) < _WHOLE
+    whole = isinstance(found, float) and found.is_integer() and abs(found) < _WHOLE and str(found) != "-0.0"
     return int(found) if whole else found
 
 

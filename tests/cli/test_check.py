@@ -276,7 +276,7 @@ def test_every_entry_has_its_difference():
 
 MISTAKES = {
     "no claim": (["f=x**2"], "there is no claim to check"),
-    "no system": (["df/dx=1"], "no system is given"),
+    "no system": (["df/dx=1"], 'no system is given\n  for example: gradcli check "f=x**2*y"'),
     "of what": (["f=x", "dg/dx=1"], "`g` is not computed in the system"),
     "by what": (["f=x", "df/dz=1"], "`z` is not in the system"),
     "of an input": (["f=x*z", "dx/dz=0"], "`x` is an input, and depends on nothing"),

@@ -90,6 +90,11 @@ def test_odd_texts_are_refused_in_a_few_lines(cli, text):
     assert len(cli("explain", "-", stdin=text).refused()) < 500
 
 
+@pytest.mark.parametrize("text", ["", " \n", "\x1b"])
+def test_no_text_is_not_quoted(cli, text):
+    assert cli.refused("explain", text).startswith("error: there is no text to explain\n")
+
+
 def test_a_terminal_gets_colours_and_no_markup(cli, monkeypatch):
     monkeypatch.setattr("gradcli.cli.explain._terminal", lambda: True)
     monkeypatch.setenv("TERM", "xterm-256color")

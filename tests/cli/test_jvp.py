@@ -110,7 +110,7 @@ MISTAKES = {
     "not a number": (["y=x", "--u", "x=z"], "`z` is not a number"),
     "v without a point": (["y=x", "--u", "x=1", "--v", "1"], "--v is for points"),
     "steps of a file": (["y=x", "--points", "samples/points.csv", "--steps"], "are for single points"),
-    "an array too large": (["y=x", "--shape", "x=99999999999x9", "--u", "x=1"], "a shape is NAME=SIZE"),
+    "an array too large": (["y=x", "--shape", "x=99999999999x9", "--u", "x=1"], "99999999999×9 is too large"),
 }
 
 

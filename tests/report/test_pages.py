@@ -213,6 +213,35 @@ def test_what_v_is(cli, arguments, lines):
     assert section(cli, "v", *arguments) == lines
 
 
+BAR = "\u0304"  # of an adjoint
+
+
+def test_the_cotangent_has_another_name_where_the_user_has_a_v(cli):
+    kinetic = ("E=m*v**2/2", "--at", "m=2,v=3")
+    assert section(cli, "v", *kinetic) == [f"E{BAR} = 1, the default for a scalar: the gradient of E itself"]
+    assert f"v.grad = E{BAR}·∂E/∂v   = 1·1/2·m·(2*v)" in cli.done("backward", *kinetic).out
+    product = ("y=v@M", "--at", "v=[1,2],M=[[1,2],[3,4]]", "--v", "1,10")
+    assert section(cli, "v", *product)[1] == f"y{BAR} = ∂L/∂y = [1, 10]; of L, only these slopes matter"
+    assert f"M.grad = outer(v, y{BAR})" in cli.done("backward", *product).out
+    calls = section(cli, "calls", *kinetic, "--v", "1", "--v", "10")
+    assert f"Each call has its own E{BAR} = ∂L/∂E, and adds vᵀJ to .grad." in calls
+    several = section(cli, "v", "y=v**2", "z=v", "--at", "v=3", "--v", "1,2")
+    assert several == [
+        "the cotangent weights the outputs, for the gradient of  L = 1·y + 2·z",
+        "[∂L/∂y, ∂L/∂z] = [1, 2]; of L, only these slopes matter",
+    ]
+
+
+def test_the_scalar_has_another_name_where_the_user_has_an_L(cli):
+    (told,) = section(cli, "v", "y=L**2", "--at", "L=3", "--v", "2")
+    assert told == "v = ∂loss/∂y = 2: the gradient of  loss = 2·y"
+
+
+def test_the_loop_of_retain_grad_hides_no_tensor(cli):
+    out = cli.done("backward", "a=x*t", "y=a**2", "--at", "x=1,t=2", "--retain", "all").out
+    assert "for t1 in (a, y): t1.retain_grad()" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "pytorch"),
     [

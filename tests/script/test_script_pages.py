@@ -349,7 +349,17 @@ def test_what_adds_up_may_begin_with_nothing(run):
 
 def test_a_call_that_failed_adds_nothing(run):
     out = run(X + "y = x.exp().sum()\nfor k in range(2):\n    y.backward()\n", status=1)
-    assert "line 5, 1 more time; --all shows them\n" in out.err
+    assert "line 5, 1 more time; --all shows it\n" in out.err
+
+
+def test_the_sign_of_a_zero_that_the_script_writes_decides_on_the_page_too(run):
+    # what PyTorch 2.13 gives: copysign is [-0., -2.], its gradient [0., -1.]
+    outcome = run("import torch\nx = torch.tensor([0., 2.], requires_grad=True)\n"
+                  "z = torch.copysign(x, torch.tensor(-0.))\nz.sum().backward()\nprint(z, x.grad)\n")  # fmt: skip
+    assert "z = -abs(x)   = [0, -2]" in outcome.out
+    assert "x.grad = 1·(-1)·sign(x) = -sign(x) = [0, -1]" in outcome.out
+    assert "rounds" not in outcome.out
+    assert outcome.out.endswith("tensor([-0., -2.], grad_fn=<CopysignBackward0>) tensor([ 0., -1.])\n")
 
 
 # Layers

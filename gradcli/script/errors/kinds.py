@@ -109,7 +109,7 @@ def scalar(at: Failure, y: Any) -> Answer:
     """Return what is said of several numbers without v."""
     name, size = at.name(y, "y"), "×".join(map(str, y.shape))
     reason = (
-        f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each of them, and only of a scalar it is 1."
+        f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each of them; only a scalar's is taken as 1."
     )
     mend = f"backward() of their sum or mean, or {name}.backward(v) with v = ∂L/∂{name}"
     return Answer(reason, mend, mends.summed(at.text, name))

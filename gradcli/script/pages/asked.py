@@ -42,7 +42,7 @@ def _hessian(shown: Shown, at: Named, u: Named) -> Sequence[Section]:
     _, columns = dimensions(shown.graph, shown.wrt)
     if columns**2 > _ENTRIES:
         return _large((f"H, the second derivatives: {columns:,} × {columns:,}",))
-    result = hessian(shown.graph, shown.wrt, [at], Notes(), warn=False)
+    result = hessian(shown.graph, shown.wrt, [at], Notes(), _WANTED)
     return hessian_pages(result, ("hessian", "curvature"))[0].sections
 
 
@@ -56,7 +56,7 @@ def _jvp(shown: Shown, at: Named, u: Named) -> Sequence[Section]:
 
 
 def _hvp(shown: Shown, at: Named, u: Named) -> Sequence[Section]:
-    result = hvp(shown.graph, shown.wrt, [at], [u], Notes(), warn=False)
+    result = hvp(shown.graph, shown.wrt, [at], [u], Notes(), _WANTED)
     return hvp_pages(result, ("hessian",))[0].sections
 
 

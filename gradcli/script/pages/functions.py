@@ -122,5 +122,5 @@ def _gradients(
     own = ", ".join(dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values()))
     said = f"{own}: the script's own; what its backward returns is taken as it is (--check checks it)."
     adjoints = [line.sides[0].name for line in lines if isinstance(line.sides[0], Name)]
-    told = [introduced(adjoints, loss_name(recorded.graph.outputs, recorded.v))] if adjoints else []
+    told = [introduced(adjoints, loss_name(recorded.graph, recorded.v))] if adjoints else []
     return Section("grad", (*told, Equations(tuple(lines)), Text((said,))))

@@ -193,7 +193,7 @@ def _says(side: Math, left: Math) -> bool:
 
 def _returned(sections: Sequence[Section], recorded: Recorded) -> list[Section]:
     """Return the gradients under the name of what `grad` returns: no `.grad` has them."""
-    loss = loss_name(recorded.graph.outputs, recorded.v)
+    loss = loss_name(recorded.graph, recorded.v)
     return [replace(s, blocks=tuple(_named(s.blocks, loss))) if s.name == "grad" else s for s in sections]
 
 
