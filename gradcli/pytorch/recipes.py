@@ -150,9 +150,7 @@ class Recipe:
         )
         self.own = kernels(op, settings, inputs)
         compute = self.own.forward if inputs[0].dtype == output.dtype else None
-        self.program: Compute = (
-            Program(inputs, [output], op) if compute is None else lambda arrays: [compute(*arrays)]
-        )
+        self.program: Compute = Program(inputs, [output], op) if compute is None else lambda arrays: [compute(*arrays)]
         self.pulls: dict[tuple[int, ...], Pull] = {}
 
     def pull(self, active: tuple[int, ...]) -> Pull:
