@@ -39,14 +39,14 @@ class Given(tuple[tuple[str, Any], ...]):
 class Kernels(NamedTuple):
     """What computes an operation, and what it passes on to inputs at some places; nothing where the graph tells.
 
-    What it passes on is told for the places that are asked for, and is given the inputs, the result and its gradient,
-    of which it reads inputs, and the `RESULT`.
+    For the places that are asked for, `passed` returns what computes what it passes on, given the inputs, the result
+    and its gradient, of which it reads inputs, and the `RESULT`.
     """
 
     forward: Kernel | None = None
     reads: Collection[int] = ()
     places: Collection[int] = ()
-    passed: Callable[[Sequence[int], Sequence[Any]], dict[int, Array]] = lambda places, arrays: {}
+    passed: Callable[[Sequence[int]], Callable[[Sequence[Any]], list[Array]]] = lambda places: lambda arrays: []
 
 
 def kernels(op: str, settings: Any, inputs: Sequence[Node]) -> Kernels:
@@ -57,7 +57,12 @@ def kernels(op: str, settings: Any, inputs: Sequence[Node]) -> Kernels:
 
 def _ruled(reads: Collection[int], rules: dict[int, Kernel], forward: Kernel | None = None) -> Kernels:
     """Return kernels with a rule for each input by its place."""
-    return Kernels(forward, reads, rules, lambda places, arrays: {i: rules[i](*arrays) for i in places})
+
+    def passed(places: Sequence[int]) -> Callable[[Sequence[Any]], list[Array]]:
+        wanted = [rules[i] for i in places]
+        return lambda arrays: [rule(*arrays) for rule in wanted]
+
+    return Kernels(forward, reads, rules, passed)
 
 
 def by_name(settings: Any) -> dict[str, Any]:
@@ -232,7 +237,12 @@ def _layer(kind: Callable[..., Batch | Layer | Convolution], settings: Any, shap
         return Kernels()
     layer = kind(given, shapes)
     reads, passes = ([i for i in own if i is not None] for own in (layer.reads, layer.passes))
-    return Kernels(layer.forward, reads, passes, lambda places, arrays: layer.backward(*arrays))
+
+    def passed(places: Sequence[int], arrays: Sequence[Any]) -> list[Array]:
+        found = layer.backward(*arrays)
+        return [found[i] for i in places]
+
+    return Kernels(layer.forward, reads, passes, lambda places: partial(passed, places))
 
 
 # Losses

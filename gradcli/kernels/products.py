@@ -65,10 +65,11 @@ def sum_with_product(c: Array, a: Array, b: Array) -> Array:
         return _of_intel(a, b, c)
     if not is_fused(a, b):
         return _product(a, b) + c
+    if a.dtype == np.float32 and not _has_edges(a, b):
+        return _fused(a, b, c)
     first = np.broadcast_to(c, (rows, columns)).astype(a.dtype)
     whole = rows - rows % _ROWS
     if a.dtype == np.float32:
-        whole = whole if _has_edges(a, b) else rows
         return np.concatenate([_fused(a[:whole], b, first[:whole]), _rows_behind(whole, a, b) + first[whole:]])
     found, columns = _product(a, b) + first, columns - columns % _COLUMNS
     if (first[1:] == first[:1]).all():  # a bias: the term in front of the others
@@ -252,18 +253,18 @@ def _dots(terms: Array) -> Array:
 def _lanes(terms: Array, front: int, width: int, step: int = 1) -> Array:
     """Return sums in lanes: terms in front go into the first lane, those behind whole vectors to the sum of lanes.
 
-    Of lanes that are several vectors, those of vectors beside one another are added first.
+    The terms are written over.  Of lanes that are several vectors, those of vectors beside one another are added first.
     """
     whole = front + (len(terms) - front) // max(width, step) * max(width, step)
     if whole == front or not terms[0].size:
         return in_order(np.ascontiguousarray(terms))
-    own = terms[front:whole]
     if front:
-        own = np.concatenate([own[:1] + in_order(terms[:front]), own[1:]])
-    vectors = in_lanes(own, width)[0].reshape(-1, min(width, _vector(terms)), *terms.shape[1:])
+        terms[front] += in_order(terms[:front])
+    vectors = in_lanes(terms[front:whole], width)[0].reshape(-1, min(width, _vector(terms)), *terms.shape[1:])
     while len(vectors) > 1:
         vectors = vectors[::2] + vectors[1::2]
-    return in_order([folded(vectors[0]), *terms[whole:]])
+    found = folded(vectors[0]) + 0  # lanes begin with 0: there is no -0
+    return in_order([found, *terms[whole:]]) if whole < len(terms) else found
 
 
 def _row_by_row(terms: Array) -> Array:

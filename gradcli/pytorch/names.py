@@ -20,7 +20,7 @@ from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.messages import missing
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.refusals import check_pair, check_tensors
-from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.pytorch.tensor import Tensor, TensorBase, of_array
 from gradcli.vocabulary import FUNCTIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -170,25 +170,21 @@ def method_named(name: str) -> Callable[..., Any] | None:
     return found
 
 
-def found_method(x: Tensor | type[Tensor], name: str) -> Any:
-    """Return a method that is found by its name, and keep it where it is found from now on.
+class _Found:
+    """A method that is found by its name when it is asked for, and kept where it is found from now on.
 
-    Errors: `MissingError` for one that there is not; `AttributeError` for what Python asks for by itself.
+    Errors: `MissingError` for one that there is not.
     """
-    owner = f"type object '{x.__name__}'" if isinstance(x, type) else f"'{type(x).__name__}' object"
-    if name.startswith("__") or name in _QUIET:
-        raise AttributeError(f"{owner} has no attribute '{name}'")
-    found = method_named(name)
-    if found is None:
-        if name not in pytorch_names()["Tensor"]:
-            raise AttributeError(f"{owner} has no attribute '{name}'")
-        raise missing(name, [n for n in dir(Tensor) if not n.startswith("_")] + sorted(FUNCTIONS), "Tensor.")
-    setattr(Tensor, name, found)
-    return getattr(x, name)
 
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-# What libraries look for on any object.
-_QUIET = frozenset(("_repr_html_", "_ipython_display_", "_repr_pretty_", "shape_", "_modules", "_parameters"))
+    def __get__(self, x: Tensor | None, cls: type[Tensor]) -> Any:
+        found = method_named(self.name)
+        if found is None:
+            raise missing(self.name, [n for n in vars(Tensor) if n[0] != "_"] + sorted(FUNCTIONS), "Tensor.")
+        setattr(Tensor, self.name, found)
+        return getattr(cls if x is None else x, self.name)
 
 
 @cache
@@ -196,6 +192,11 @@ def pytorch_names() -> dict[str, frozenset[str]]:
     """Return the names that PyTorch 2.13 has, as tests/pytorch/record_names.py has recorded them."""
     parts = Path(__file__).with_name("names.txt").read_text("utf-8").split("\n\n")
     return {module.rstrip(":"): frozenset(names) for module, *names in map(str.split, parts)}
+
+
+# Not by `__getattr__`, with which Python looks every other attribute up in a longer way.
+for _name in pytorch_names()["Tensor"]:
+    setattr(TensorBase, _name, _Found(_name))
 
 
 def absent(module: str, name: str, known: Iterable[str]) -> BaseException:

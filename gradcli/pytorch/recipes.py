@@ -23,11 +23,12 @@ from gradcli.graph.passes import representatives
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import sweep
 from gradcli.kernels.nodes import function_of, is_whole
-from gradcli.kernels.operations import RESULT, Kernels, kernels
+from gradcli.kernels.operations import RESULT, kernels
 from gradcli.pytorch.messages import refusal
 
 Array = np.ndarray[Any, Any]
 Build = Callable[..., Node]
+Compute = Callable[[Sequence[Any]], list[Array]]
 
 _KEPT = 4096  # recipes
 
@@ -59,10 +60,10 @@ class Program:
                 place[n] = len(place)
         self._outputs = [place[n] for n in kept]
         self._dtypes = [np.dtype(n.dtype) for n in wanted]
-        # A function of just the inputs is called at once, where it knows all kinds of numbers that there are.
-        is_single = len(kept) == 1 and [p for _, p in self._steps] == [(*range(len(inputs)),)]
+        # A function of just inputs is called at once, where it knows all kinds of numbers that there are.
+        is_single = len(kept) == len(self._steps) == 1 and max(self._steps[0][1]) < len(inputs)
         is_real = all(n.dtype in ("float32", "float64") for n in inputs)
-        self._single = self._steps[0][0] if is_single and is_real else None
+        self._single = self._steps[0] if is_single and is_real else None
 
     def __call__(self, arrays: Sequence[Any]) -> list[Array]:
         """Return the wanted arrays.
@@ -70,7 +71,8 @@ class Program:
         Errors: `NotImplementedError` where there is no such operation for booleans, in PyTorch's words.
         """
         if self._single is not None:
-            return [_of(self._dtypes[0], self._single(*arrays))]
+            function, places = self._single
+            return [_of(self._dtypes[0], function(*[arrays[i] for i in places]))]
         values = [*arrays, *self._constants]
         if self._halves:
             values = [a.astype(np.float32) if a is not None and a.dtype == np.float16 else a for a in values]
@@ -112,13 +114,14 @@ class Pull:
         self.passed = [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)]
         self.derivatives: dict[Any, tuple[str, list[int], list[int], Any]] = {}  # as operations: see `twice`
         count, whole = len(recipe.inputs), Program(self.inputs, self.passed)
-        self.program: Callable[[Sequence[Any]], list[Array]] = whole
+        self.program: Compute = whole
         reads = whole.reads  # also of a derivative of the derivative, which is the graph's
         own = recipe.own
         if len({n.dtype for n in recipe.inputs}) == 1 and (places := [i for i in active if i in own.places]):
-            rest = [n for i, n in zip(active, self.passed, strict=True) if i not in own.places]
-            others = Program(self.inputs, rest) if rest else None
-            self.program = _joined(own, places, others, active)
+            self.program = own.passed(places)
+            if rest := [i for i in active if i not in own.places]:
+                others = Program(self.inputs, [n for i, n in zip(active, self.passed, strict=True) if i in rest])
+                self.program = _joined(self.program, others, [[*places, *rest].index(i) for i in active])
             reads |= {count if i == RESULT else i for i in own.reads}
         if active[-1] == 1:
             reads |= _MORE_READS.get(recipe.op, set())
@@ -126,14 +129,12 @@ class Pull:
         self.reads = reads - {count + 1}
 
 
-def _joined(
-    own: Kernels, places: Sequence[int], rest: Program | None, active: tuple[int, ...]
-) -> Callable[..., list[Array]]:
-    """Return what computes by rules what they are for, and the rest by a program."""
+def _joined(first: Compute, second: Compute, order: Sequence[int]) -> Compute:
+    """Return what computes what two compute, and puts it in an order."""
 
     def run(arrays: Sequence[Any]) -> list[Array]:
-        others, found = iter(rest(arrays) if rest else ()), own.passed(places, arrays)
-        return [found[i] if i in own.places else next(others) for i in active]
+        found = [*first(arrays), *second(arrays)]
+        return [found[i] for i in order]
 
     return run
 
@@ -155,9 +156,7 @@ class Recipe:
         )
         self.own = kernels(op, settings, inputs)
         compute = self.own.forward if inputs[0].dtype == output.dtype else None
-        self.program: Callable[[Sequence[Any]], list[Array]] = (
-            Program(inputs, [output], op) if compute is None else lambda arrays: [compute(*arrays)]
-        )
+        self.program: Compute = Program(inputs, [output], op) if compute is None else lambda arrays: [compute(*arrays)]
         self.pulls: dict[tuple[int, ...], Pull] = {}
 
     def pull(self, active: tuple[int, ...]) -> Pull:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import count
 from types import CodeType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -106,6 +106,7 @@ class Edge:
     """What gradients flow into: a step, or a leaf.  PyTorch calls it a node of the graph, a tensor's `grad_fn`."""
 
     seq: int  # when it was recorded
+    shape: tuple[int, ...]  # of a step's result
     edges: tuple[Edge | None, ...] = ()  # what the gradient flows on to
     retained: weakref.ref[Tensor] | None = None  # whose `.grad` keeps the gradient
     _pres: list[Callable[..., Any]] | None = None  # what sees the gradient before it goes on: hooks, in their order
@@ -130,10 +131,10 @@ class Edge:
     def __repr__(self) -> str:
         return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "metadata":  # the script's own
-            return self.__dict__.setdefault(name, {})
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    @cached_property
+    def metadata(self) -> dict[Any, Any]:
+        """What a script keeps with it."""
+        return {}
 
     def __call__(self, *grads: Any) -> Any:
         """Pass a gradient on that a script gives it, without its hooks."""
@@ -182,7 +183,6 @@ class Step(Edge):
 
     is_own = False  # whether a script's own function made it
     called: str  # what PyTorch calls it
-    shape: tuple[int, ...]  # of the result
     recipe: Recipe
     pull: Pull
     kept: Any = ()  # the numbers of its inputs, and its result; None for those that it does not need
@@ -205,13 +205,6 @@ class Step(Edge):
 
     def name(self) -> str:
         return self.called
-
-    def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_saved_"):
-            return super().__getattr__(name)
-        from gradcli.pytorch.autograd.graph import attribute
-
-        return attribute(self, name)
 
     def order(self) -> Sequence[int]:
         return edges_shown(self.recipe.op, self.called, len(self.edges))
@@ -245,8 +238,16 @@ class Step(Edge):
 
 @cache
 def _class(name: str) -> type:
-    """Return the class of steps that scripts see under a name."""
-    return type(name, (Step,), {"__module__": "builtins"})
+    """Return the class of steps that scripts see under a name, and ask for what they keep."""
+    return type(name, (Step,), {"__module__": "builtins", "__getattr__": _attribute})
+
+
+def _attribute(step: Step, name: str) -> Any:
+    if not name.startswith("_saved_"):
+        raise AttributeError(f"'{type(step).__name__}' object has no attribute '{name}'")
+    from gradcli.pytorch.autograd.graph import attribute
+
+    return attribute(step, name)
 
 
 def shown(edge: Any) -> Any:

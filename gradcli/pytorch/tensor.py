@@ -20,12 +20,11 @@ from gradcli.pytorch.record import Handle, Leaf, Line, Memory, Step, edge_of, sh
 Array = np.ndarray[Any, Any]
 
 
-class _Methods(type):
-    def __getattr__(cls, name: str) -> Any:
-        return Tensor.__getattr__(cls, name)  # type: ignore[arg-type]
+class TensorBase:
+    """Where PyTorch's names stand of methods that are found when they are asked for: see `names`."""
 
 
-class Tensor(metaclass=_Methods):
+class Tensor(TensorBase):
     """Numbers with a shape and a dtype, and the step that made them.
 
     `_a` holds the numbers as the engine wants them, with a last axis of one point.
@@ -52,6 +51,8 @@ class Tensor(metaclass=_Methods):
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = cast(Any, None)
         __matmul__ = __pow__ = __lt__ = __gt__ = __le__ = __ge__ = __neg__ = __pos__ = __abs__ = cast(Any, None)
         __invert__ = __iter__ = __getitem__ = __setitem__ = T = mT = data = multinomial = cast(Any, None)
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         from gradcli.pytorch.operations.creation import old_tensor
@@ -300,13 +301,9 @@ class Tensor(metaclass=_Methods):
 
         return sorted(pytorch_names()["Tensor"])
 
-    def __getattr__(self, name: str) -> Any:
-        from gradcli.pytorch.names import found_method
-
-        return found_method(self, name)
-
 
 Tensor.__module__ = "torch"
+TensorBase.__module__ = "torch._C"
 
 
 def new(a: Array, cls: type[Tensor] = Tensor) -> Tensor:

@@ -93,8 +93,8 @@ class FunctionStep(Step):
             self.made = [y._a.copy() for y in outputs]
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("metadata", "recipe"):
-            return super().__getattr__(name)
+        if name == "recipe":  # which other steps have
+            raise AttributeError(name)
         return getattr(self.context, name)
 
     def __repr__(self) -> str:

@@ -236,3 +236,17 @@ for wrong in (lambda: torch.cuda.device(0).__enter__(), lambda: torch.cuda.Float
         wrong()
     except Exception as e:
         print(type(e).__name__, e)
+# --- names that neither tensors nor steps have
+x = torch.ones(3, requires_grad=True)
+y = x * 2
+for owner in (x, torch.Tensor, nn.Parameter(x), y.grad_fn, y.grad_fn.next_functions[0][0]):
+    for name in ("item_", "tolist_", "numpys", "_modules", "__wrong__"):
+        print(hasattr(owner, name))
+        try:
+            getattr(owner, name)
+        except AttributeError as error:
+            print(error)
+print(torch.Tensor.__bases__, torch.Tensor.sinh(x), torch.Tensor.relu_(torch.tensor([-1.0, 1.0])))
+y.grad_fn.metadata["own"] = 1
+print(y.grad_fn.metadata, y.grad_fn.next_functions[0][0].metadata)
+x.tolist_()
