@@ -772,3 +772,18 @@ for shapes in (((3, 10), (1, 20)), ((3, 10), (3, 1)), ((3, 1), (3, 20)), ((3, 10
 rnn = nn.RNN(4, 5)
 for shapes in (((7, 3, 4), (1, 3, 5)), ((7, 3, 4), (1, 2, 5)), ((7, 3, 4), (2, 3, 5)), ((7, 3, 2), (1, 3, 5)), ((7, 4), (1, 5)), ((7, 4), (1, 3, 5)), ((7, 3, 4), (1, 5)), ((4,), (1, 5)), ((7, 3, 4, 1), (1, 3, 5))):
     told(lambda: rnn(*map(torch.zeros, shapes))[0].shape)
+
+# --- init fills as tensors' own methods do
+w = nn.Parameter(torch.zeros(2, 3))
+print(nn.init.constant_(w, torch.tensor(2.5)), w._version)
+torch.manual_seed(0)
+print(nn.init.normal_(w, torch.tensor(1.0), 0.5), nn.init.uniform_(w.t(), -1, 1))
+for wrong in (
+    lambda: nn.init.constant_(w, torch.ones(3)),
+    lambda: nn.init.normal_(torch.zeros(2, 3, dtype=torch.int64)),
+    lambda: nn.init.kaiming_normal_(torch.zeros(2, 3, dtype=torch.int64)),
+):
+    try:
+        print(wrong())
+    except (RuntimeError, NotImplementedError) as error:
+        print(type(error).__name__, error)
