@@ -241,18 +241,16 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
         more, kwargs = in_order(name, args[1:], kwargs)
         args = (*args[:1], *more)
     if name in _ALONG and "dtype" in kwargs:
-        more, kwargs = args[1:], dict(kwargs)
-        dtype = kwargs.pop("dtype")
-        return vocabulary_call(name, build, (args[0].to(dtype), *more), kwargs).to(dtype)  # type: ignore[attr-defined, no-any-return]
+        dtype, others = kwargs["dtype"], {k: v for k, v in kwargs.items() if k != "dtype"}
+        return vocabulary_call(name, build, (args[0].to(dtype), *args[1:]), others).to(dtype)  # type: ignore[attr-defined, no-any-return]
     known = _parameters(build)
     operands, settings, make = known.read(name, args, kwargs)
     first = operands[0]
     refuse_if(name == "roll" and not first.dim() and len(settings) > 2, "axes of a number to roll")
     refuse_if(name in _ALONG and "axis" not in dict(settings), "no axis", name)
     if name in _ALONG and not first.numel() and (first.is_floating_point() or "soft" in name):
-        make = partial(call, "identity")
-    else:
-        _refuse(name, operands)
+        return apply(name, partial(call, "identity"), operands, settings)
+    _refuse(name, operands)
     if not first.dim() and (name in _ALONG or name == "flip"):
         make = of_scalar(make)
     row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
