@@ -787,3 +787,28 @@ for wrong in (
         print(wrong())
     except (RuntimeError, NotImplementedError) as error:
         print(type(error).__name__, error)
+
+# --- what is in a module, asked for one by one
+net = nn.Sequential(nn.Linear(1, 2), nn.ReLU(), nn.BatchNorm1d(2))
+for ask in (net.parameters, net.buffers, net.modules, net.children):
+    print(str(ask()).partition(" at ")[0])
+    for args, settings in (((), {}), ((False,), {}), ((True, 2), {}), ((), {"recurse": False}), ((), {"remove_duplicate": False})):
+        try:
+            print(len(list(ask(*args, **settings))))
+        except TypeError as error:
+            print(error)
+
+# --- modules that a script derives
+class Frame(nn.ZeroPad2d):
+    pass
+class Picture(nn.Conv2d):
+    pass
+class Norm(nn.BatchNorm2d):
+    pass
+class Rows(nn.InstanceNorm1d):
+    pass
+for module, shape in ((Frame(1), (1, 1, 2, 2)), (Picture(1, 2, 1), (1, 1, 2, 2)), (Norm(2), (1, 2, 2, 2)), (Rows(2), (1, 2, 3)), (Norm(2), (1, 2))):
+    try:
+        print(module, module(torch.ones(shape)).shape)
+    except ValueError as error:
+        print(error)
