@@ -214,7 +214,8 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Call the function, and record it."""
         needed = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
-        if Recorder.applied is not None and Mode.grad and any(needed):
+        is_recorded = Mode.grad and any(needed)
+        if Recorder.applied is not None and is_recorded:
             Recorder.applied(cls, args, needed)
         edges = tuple(edge_of(x) if own else None for x, own in zip(args, needed, strict=True))
         with no_grad():
@@ -222,9 +223,8 @@ class Function:
         for x in context._dirty:
             x._memory.version += 1
         results = found if isinstance(found, tuple) else (found,)
-        tensors = [y for y in results if isinstance(y, Tensor)]
-        if Mode.grad and any(needed):
-            context._step = _recorded(cls, context, args, tensors, edges)
+        if is_recorded:
+            context._step = _recorded(cls, context, args, [y for y in results if isinstance(y, Tensor)], edges)
         number = count()
         outputs = tuple(_output(y, next(number), context, args) if isinstance(y, Tensor) else y for y in results)
         return outputs if isinstance(found, tuple) else outputs[0]
