@@ -240,20 +240,14 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
     if name in _FACTORS:
         more, kwargs = in_order(name, args[1:], kwargs)
         args = (*args[:1], *more)
-    if name in _ALONG and "dtype" in kwargs:
-        more, kwargs = args[1:], dict(kwargs)
-        dtype = kwargs.pop("dtype")
-        return vocabulary_call(name, build, (args[0].to(dtype), *more), kwargs).to(dtype)  # type: ignore[attr-defined, no-any-return]
+    if name in _ALONG:
+        return _along(name, build, args, kwargs)
     known = _parameters(build)
     operands, settings, make = known.read(name, args, kwargs)
-    first = operands[0]
-    refuse_if(name == "roll" and not first.dim() and len(settings) > 2, "axes of a number to roll")
-    refuse_if(name in _ALONG and "axis" not in dict(settings), "no axis", name)
-    if name in _ALONG and not first.numel() and (first.is_floating_point() or "soft" in name):
-        make = partial(call, "identity")
-    else:
-        _refuse(name, operands)
-    if not first.dim() and (name in _ALONG or name == "flip"):
+    is_number = not operands[0].dim()
+    refuse_if(name == "roll" and is_number and len(settings) > 2, "axes of a number to roll")
+    _refuse(name, operands)
+    if name == "flip" and is_number:
         make = of_scalar(make)
     row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
     if known.is_definition or (row is not None and row.broadcasts):
@@ -261,6 +255,20 @@ def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], 
         given = [x for x in own if isinstance(x, (Tensor, *Number))]
         make = typed(make, _computed_in(name, given).name)
     return apply(name, make, operands, settings, _grad(name, args, len(operands), settings))
+
+
+def _along(name: str, build: Callable[..., Node], args: Sequence[Any], kwargs: dict[str, Any]) -> Tensor:
+    """Return what goes along one axis, in a dtype that may be given; a number is a vector of one element."""
+    if "dtype" in kwargs:
+        dtype, others = kwargs["dtype"], {k: v for k, v in kwargs.items() if k != "dtype"}
+        return _along(name, build, (args[0].to(dtype), *args[1:]), others).to(dtype)  # type: ignore[attr-defined, no-any-return]
+    operands, settings, make = _parameters(build).read(name, args, kwargs)
+    x = operands[0]
+    refuse_if("axis" not in dict(settings), "no axis", name)
+    if not x.numel() and (x.is_floating_point() or "soft" in name):
+        return apply(name, partial(call, "identity"), operands, settings)
+    _refuse(name, operands)
+    return apply(name, make if x.dim() else of_scalar(make), operands, settings)
 
 
 def _grad(name: str, args: Sequence[Any], tensors: int, settings: Any) -> str:

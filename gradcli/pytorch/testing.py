@@ -47,13 +47,17 @@ def _pairs(a: Any, b: Any, allow_subclasses: bool, *path: Any) -> Iterator[tuple
         refuse_if(absent or more, "keys that differ", absent, more, place)
         for key in a:
             yield from _pairs(a[key], b[key], allow_subclasses, *path, key)
-    elif a is not b or a is not None:
-        kinds = type(a), type(b)
-        related = kinds[0] is kinds[1] or (allow_subclasses and (isinstance(a, kinds[1]) or isinstance(b, kinds[0])))
-        are_numbers = isinstance(a, Number) and isinstance(b, Number)
-        is_pair = are_numbers or (related and isinstance(a, Tensor | np.ndarray))
-        refuse_if(not is_pair, "no such pair", *kinds, place)
+    elif a is not None or b is not None:
+        refuse_if(not _is_pair(a, b, allow_subclasses), "no such pair", type(a), type(b), place)
         yield a, b, place
+
+
+def _is_pair(a: Any, b: Any, allow_subclasses: bool) -> bool:
+    """Tell whether two things can be compared: two numbers, two tensors, or two arrays."""
+    if isinstance(a, Number) and isinstance(b, Number):
+        return True
+    is_related = allow_subclasses and (isinstance(a, type(b)) or isinstance(b, type(a)))
+    return isinstance(a, Tensor | np.ndarray) and (type(a) is type(b) or is_related)
 
 
 def _compare(a: Any, b: Any, same: Sequence[str], near: Any, equal_nan: bool) -> None:

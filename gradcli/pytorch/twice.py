@@ -84,17 +84,24 @@ def _recomputed(pull: Pull, k: int, places: Sequence[int], arrays: Sequence[Any]
 
 def _name(step: Step, i: int, node: Node) -> str:
     """Return what PyTorch calls the step that makes a gradient for an input."""
-    name = step.name()
-    root = name.removesuffix("Backward0")
-    known = TABLES["gradients"].get(root) or TABLES["gradients"].get(name, "")
-    names = [known[1:]] * (i + 1) if known.startswith("*") else known.replace("-", f"{root}Backward").split(",")
-    if step.recipe.op == "l1_loss" or (root.endswith("Logits") and "mean" not in repr(step.recipe.settings)):
-        names = ["Mul"]
-    wanted = names[i] if i < len(names) else ""
+    wanted = _told(step, i)
     if node.op == "sum":
         reduced = len(step.shape) > len(node.shape)  # axes that broadcasting added
         wanted = "View" if wanted == "View" or (reduced and not wanted) else ""
-    if not wanted:
-        op = "mul" if node.op == "neg" and node.args[0].op == "mul" else node.op  # PyTorch turns the factor's sign
-        return grad_name(f"{op}_dim" if op in ("sum", "mean", "prod") and node.shape else op)
-    return wanted if wanted.endswith(("Backward1", "Backward4")) else f"{wanted}Backward0"
+    if wanted:
+        return wanted if wanted.endswith(("Backward1", "Backward4")) else f"{wanted}Backward0"
+    op = "mul" if node.op == "neg" and node.args[0].op == "mul" else node.op  # PyTorch turns the factor's sign
+    return grad_name(f"{op}_dim" if op in ("sum", "mean", "prod") and node.shape else op)
+
+
+def _told(step: Step, i: int) -> str:
+    """Return what the table calls the gradient of a step for an input; it is empty where the table does not tell."""
+    name = step.name()
+    root = name.removesuffix("Backward0")
+    if step.recipe.op == "l1_loss" or (root.endswith("Logits") and "mean" not in repr(step.recipe.settings)):
+        return "" if i else "Mul"
+    known = TABLES["gradients"].get(root) or TABLES["gradients"].get(name, "")
+    if known.startswith("*"):
+        return known[1:]
+    names = known.replace("-", f"{root}Backward").split(",")
+    return names[i] if i < len(names) else ""

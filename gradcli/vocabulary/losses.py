@@ -17,14 +17,14 @@ _ZERO, _ONE = const(0), const(1)
 IGNORED = -100  # PyTorch's default
 
 
-def _reduced(loss: Node, reduction: str, weight: Node | None = None) -> Node:
+def reduced(loss: Node, reduction: str, weight: Node | None = None) -> Node:
     """Return the losses of all samples as one, or as they are; with weights of the samples, their weighted mean."""
     if reduction not in ("mean", "sum", "none"):
         raise InputError(
             "a `reduction` is 'mean', 'sum' or 'none'", hint="for example `mse_loss(x, t, reduction='sum')`"
         )
     if reduction == "mean" and weight is not None:
-        return _reduced(loss, "sum") / _reduced(weight, "sum")
+        return reduced(loss, "sum") / reduced(weight, "sum")
     return loss if reduction == "none" or not loss.shape else reduce(reduction, loss, axes_of(None, len(loss.shape)))
 
 
@@ -33,18 +33,18 @@ def _reduced(loss: Node, reduction: str, weight: Node | None = None) -> Node:
 
 @named("mse_loss", methods=())
 def _mse_loss(input: Node, target: Node, reduction: str = "mean") -> Node:
-    return _reduced((input - target) ** 2, reduction)
+    return reduced((input - target) ** 2, reduction)
 
 
 @named("l1_loss", methods=())
 def _l1_loss(input: Node, target: Node, reduction: str = "mean") -> Node:
-    return _reduced(call("abs", input - target), reduction)
+    return reduced(call("abs", input - target), reduction)
 
 
 @named("huber_loss", methods=())
 def _huber_loss(input: Node, target: Node, reduction: str = "mean", delta: Node = _ONE) -> Node:
     _positive("delta", delta)
-    return _reduced(call("huber", input - target, delta), reduction)
+    return reduced(call("huber", input - target, delta), reduction)
 
 
 @named("smooth_l1_loss", methods=())
@@ -52,7 +52,7 @@ def _smooth_l1_loss(input: Node, target: Node, reduction: str = "mean", beta: No
     if is_const(beta, 0):
         return _l1_loss(input, target, reduction)
     _positive("beta", beta)
-    return _reduced(call("huber", input - target, beta) / beta, reduction)
+    return reduced(call("huber", input - target, beta) / beta, reduction)
 
 
 def _positive(name: str, node: Node) -> None:
@@ -66,7 +66,7 @@ def _positive(name: str, node: Node) -> None:
 @named("binary_cross_entropy", methods=())
 def _binary_cross_entropy(input: Node, target: Node, weight: Node | None = None, reduction: str = "mean") -> Node:
     loss = call("log_loss", input, target)
-    return _reduced(loss if weight is None else loss * weight, reduction)
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
 @named("binary_cross_entropy_with_logits", methods=())
@@ -81,7 +81,7 @@ def _binary_cross_entropy_with_logits(
         loss = call("logistic_loss", input, target)
     else:
         loss = pos_weight * target * call("softplus", -input) + (1 - target) * call("softplus", input)
-    return _reduced(loss if weight is None else loss * weight, reduction)
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
 # Of classes, which stand along axis 1, or along the only axis
@@ -104,7 +104,7 @@ def _cross_entropy(
         return _of_classes(scores, target, weight, ignore_index, reduction, label_smoothing)
     likely = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
     loss = -reduce("sum", likely * _weighted(scores, weight), (axis,))
-    return _reduced(loss, reduction)
+    return reduced(loss, reduction)
 
 
 @named("nll_loss", methods=())
@@ -125,8 +125,8 @@ def _of_classes(scores: Node, target: Node, weight: Node | None, ignored: int, r
         even = -reduce("sum", weighted, (axis,)) / scores.shape[axis]
         loss = (1 - smoothing) * loss + smoothing * where(equal(target, ignored), 0, even)
     if weight is None and ignored not in target.values:
-        return _reduced(loss, reduction)
-    return _reduced(loss, reduction, chosen(_weighted(const(1, scores.shape), weight)))
+        return reduced(loss, reduction)
+    return reduced(loss, reduction, chosen(_weighted(const(1, scores.shape), weight)))
 
 
 def _class_axis(scores: Node) -> int:

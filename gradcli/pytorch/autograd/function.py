@@ -75,15 +75,7 @@ class FunctionStep(Step):
         self.tensors = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
         self.outputs = [(y._a.shape, y._a.dtype) for y in outputs]
         self.shape = self.outputs[0][0][:-1] if outputs else ()
-        numbers = {id(y): k for k, y in enumerate(outputs) if y._fn is None}
-        # What was saved, with the number of a result, and what tells whether it was changed since.
-        self._kept: list[tuple[Any, int | None, Any]] = []
-        for i, x in enumerate(context._kept):
-            refuse_if(x is not None and not isinstance(x, Tensor), "no tensor to save", i, typename(x))
-            number = numbers.get(id(x))
-            source = x if number is None else None
-            checks = [(x._memory, x._memory.version, x._a, source, i)] if isinstance(x, Tensor) else []
-            self._kept.append((x, number, checks))
+        self._kept = _watched(context._kept, outputs)
         self.keeps = bool(self._kept)
         missing_if(Mode.hooks is not None and self.keeps, "saved_tensors_hooks around a Function")
         if Recorder.explains or Mode.anomaly:
@@ -138,23 +130,36 @@ class FunctionStep(Step):
         while len(found) > count and found[-1] is None:
             found.pop()
         refuse_if(len(found) != count, "count of a function's gradients", self.name(), count, len(found))
-        passed: list[Any] = []
-        for i, (edge, own) in enumerate(zip(self.edges, found, strict=True)):
-            refuse_if(own is not None and i not in self.tensors, "gradient of no tensor", self.name(), i + 1)
-            refuse_if(own is not None and not isinstance(own, Tensor), "kind of a function's gradient", typename(own))
-            if edge is None or own is None:
-                passed.append(None)
-                continue
-            given, shape = own.shape, tuple(edge.variable.shape if isinstance(edge, Leaf) else edge.shape)
-            fits = all(n in (1, m) for n, m in zip(shape[::-1], given[::-1], strict=False)) and len(given) >= len(shape)
-            refuse_if(not fits, "shape of a function's gradient", self.name(), i, list(given), list(shape))
-            own = own.sum_to_size(shape) if given != shape else own
-            if isinstance(edge, Leaf):
-                own = own.to(edge.variable.dtype)
-            elif (recipe := getattr(edge, "recipe", None)) is not None:
-                own = own.to(BY_NAME[recipe.output.dtype])
-            passed.append(own if create else new(own._a))
-        return passed
+        passed = [self._fitting(i, edge, g) for i, (edge, g) in enumerate(zip(self.edges, found, strict=True))]
+        return [g if g is None or create else new(g._a) for g in passed]
+
+    def _fitting(self, i: int, edge: Any, g: Any) -> Any:
+        """Return the gradient of an argument, in the shape and the dtype of what it flows into."""
+        refuse_if(g is not None and i not in self.tensors, "gradient of no tensor", self.name(), i + 1)
+        refuse_if(g is not None and not isinstance(g, Tensor), "kind of a function's gradient", typename(g))
+        if edge is None or g is None:
+            return None
+        given, shape = g.shape, tuple(edge.variable.shape if isinstance(edge, Leaf) else edge.shape)
+        fits = all(n in (1, m) for n, m in zip(shape[::-1], given[::-1], strict=False)) and len(given) >= len(shape)
+        refuse_if(not fits, "shape of a function's gradient", self.name(), i, list(given), list(shape))
+        g = g.sum_to_size(shape) if given != shape else g
+        if isinstance(edge, Leaf):
+            return g.to(edge.variable.dtype)
+        recipe = getattr(edge, "recipe", None)
+        return g if recipe is None else g.to(BY_NAME[recipe.output.dtype])
+
+
+def _watched(tensors: Sequence[Any], outputs: Sequence[Tensor]) -> list[tuple[Any, int | None, Any]]:
+    """Return what is saved: each with the number of the result that it is, and what tells whether it was changed."""
+    numbers = {id(y): k for k, y in enumerate(outputs) if y._fn is None}
+    found: list[tuple[Any, int | None, Any]] = []
+    for i, x in enumerate(tensors):
+        refuse_if(x is not None and not isinstance(x, Tensor), "no tensor to save", i, typename(x))
+        number = numbers.get(id(x))
+        source = x if number is None else None
+        checks = [(x._memory, x._memory.version, x._a, source, i)] if isinstance(x, Tensor) else []
+        found.append((x, number, checks))
+    return found
 
 
 class OutputStep(Step):
@@ -209,17 +214,20 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Call the function, and record it."""
         needed = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
-        if Recorder.applied is not None and Mode.grad and any(needed):
+        is_recorded = Mode.grad and any(needed)
+        if Recorder.applied is not None and is_recorded:
             Recorder.applied(cls, args, needed)
         edges = tuple(edge_of(x) if own else None for x, own in zip(args, needed, strict=True))
         with no_grad():
             context, found = forward(cls, args, kwargs, needed)
         for x in context._dirty:
             x._memory.version += 1
-        single = not isinstance(found, tuple)
-        outputs = [found] if single else list(found)
-        outputs = _told(cls, context, args, outputs, edges if Mode.grad and any(needed) else ())
-        return outputs[0] if single else tuple(outputs)
+        results = found if isinstance(found, tuple) else (found,)
+        if is_recorded:
+            context._step = _recorded(cls, context, args, [y for y in results if isinstance(y, Tensor)], edges)
+        number = count()
+        outputs = tuple(_output(y, next(number), context, args) if isinstance(y, Tensor) else y for y in results)
+        return outputs if isinstance(found, tuple) else outputs[0]
 
 
 def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple[bool, ...]) -> tuple[Context, Any]:
@@ -232,34 +240,31 @@ def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple
     return context, found
 
 
-def _told(cls: type[Function], context: Context, args: Sequence[Any], outputs: list[Any], edges: Any) -> list[Any]:
-    """Return outputs as scripts get them, with the step that made them where there are edges that it leads to."""
-    step = None
-    if edges:
-        for x in context._dirty:
-            refuse_if(x._base is None and x.is_leaf and x.requires_grad, "leaf marked dirty")
-        step = cls._backward_cls(cls, context, args, edges, [y for y in outputs if isinstance(y, Tensor)])
-        context._step = step
-    dirty = {id(x) for x in context._dirty}
-    given, kept = {id(x) for x in args} - dirty, {id(x) for x in context._kept}
-    found: list[Any] = []
-    number = count()
-    for y in outputs:
-        made = y
-        if isinstance(y, Tensor):
-            if id(y) in kept and step is not None:
-                made = alias(y)
-            elif id(y) in given:
-                made = y.view_as(y) if y.numel() else y.clone()
-            own = next(number)
-            if step is not None and id(y) not in context._whole and y._a.dtype.kind == "f":
-                made._fn, made._requires = step.output(own), False
-            if made._base is not None and id(y) not in dirty:
-                made._made = f"{own} {cls.__name__}" + " own" * (step is None or len(step.outputs) == 1)
-            elif made._base is not None and step is not None:
-                _through_base(made)
-        found.append(made)
-    return found
+def _recorded(cls: type[Function], context: Context, args: Sequence[Any], outputs: list[Tensor], edges: Any) -> Any:
+    """Return the step that made outputs, which leads to these edges."""
+    for x in context._dirty:
+        refuse_if(x._base is None and x.is_leaf and x.requires_grad, "leaf marked dirty")
+    return cls._backward_cls(cls, context, args, edges, outputs)
+
+
+def _output(y: Tensor, number: int, context: Context, args: Sequence[Any]) -> Tensor:
+    """Return an output as scripts get it: one that is also an argument, or saved, as another tensor that shows it."""
+    step, is_dirty, made = context._step, _holds(context._dirty, y), y
+    if step is not None and _holds(context._kept, y):
+        made = alias(y)
+    elif not is_dirty and _holds(args, y):
+        made = y.view_as(y) if y.numel() else y.clone()  # type: ignore[attr-defined]
+    if step is not None and id(y) not in context._whole and y._a.dtype.kind == "f":
+        made._fn, made._requires = step.output(number), False
+    if made._base is not None and not is_dirty:
+        made._made = f"{number} {context._function.__name__}" + " own" * (step is None or len(step.outputs) == 1)
+    elif made._base is not None and step is not None:
+        _through_base(made)
+    return made
+
+
+def _holds(tensors: Sequence[Any], y: Tensor) -> bool:
+    return any(x is y for x in tensors)
 
 
 def _through_base(x: Tensor) -> None:

@@ -56,9 +56,9 @@ def _compare(func: Callable[..., Any], given: list[Any], wanted: list[int], eps:
     with enable_grad():
         results = leaves(func(*given))
         outputs = [y for y in results if y._a.dtype.kind == "f" and y.requires_grad]
-    if not outputs:  # whose differences must be none
-        whole = [k for k, y in enumerate(results) if y._a.dtype.kind == "f"]
-        if any(not np.allclose(_numeric(func, given, i, k, eps), 0, atol=near["atol"]) for i in wanted for k in whole):
+    real = [k for k, y in enumerate(results) if y._a.dtype.kind == "f" and not outputs]
+    for numeric in (_numeric(func, given, i, k, eps) for i in wanted for k in real):
+        if not np.allclose(numeric, 0, atol=near["atol"]):
             raise GradcheckError("Numerical gradient for function expected to be zero")
     xs, told = tuple(given[i] for i in wanted), asking("gradcheck")
     for k, y in enumerate(outputs):
@@ -66,14 +66,17 @@ def _compare(func: Callable[..., Any], given: list[Any], wanted: list[int], eps:
         for _again in range(2):  # as PyTorch does, which a backward that prints shows
             with told:
                 found = derivatives(y, xs, False)
-        for j, numeric in enumerate(numerics):
-            analytic = found[j]._a.reshape(y.numel(), -1).T
-            if not np.allclose(numeric, analytic, **near, equal_nan=True):
-                where = f"Jacobian mismatch for output {k} with respect to input {j}"
-                raise GradcheckError(f"{where},\nnumerical:{of_array(numeric)}\nanalytical:{of_array(analytic)}\n")
+        for j, (numeric, jacobian) in enumerate(zip(numerics, found, strict=True)):
+            _compare_one(f"output {k} with respect to input {j}", numeric, jacobian._a.reshape(y.numel(), -1).T, near)
     for _again in range(2 if len(outputs) == 1 else 2 + len(outputs)):
         with told:
             grad(outputs, xs, list(map(zeros_like, outputs)), retain_graph=True, allow_unused=True)
+
+
+def _compare_one(where: str, numeric: Any, analytic: Any, near: dict[str, float]) -> None:
+    if not np.allclose(numeric, analytic, **near, equal_nan=True):
+        both = f"numerical:{of_array(numeric)}\nanalytical:{of_array(analytic)}\n"
+        raise GradcheckError(f"Jacobian mismatch for {where},\n{both}")
 
 
 def _numeric(func: Callable[..., Any], given: list[Any], i: int, k: int, eps: float) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_FILES = ("layers", "convolutions", "weightless", "containers", "module")
+_FILES = ("layers", "convolutions", "modules", "containers", "module")
 __all__: list[str] = []  # all is found by name
 
 

@@ -64,7 +64,6 @@ conv_transpose1d, conv_transpose2d = (telling(_transposed(n), f"conv_transpose{n
 
 
 class _Conv(_Linear):
-    axes = 1
     output_padding: Any = 0  # of transposed ones
 
     def _build(self) -> None:
@@ -87,16 +86,6 @@ class _Conv(_Linear):
         return super().forward(F.pad(given[0], ends, self.padding_mode), padding=0)
 
 
-class Conv1d(_Conv):
-    """A convolution along one axis."""
-
-
-class Conv2d(_Conv):
-    """A convolution along two axes."""
-
-    axes = 2
-
-
 class _ConvTranspose(_Conv):
     def _planes(self) -> tuple[int, int]:
         return self.in_channels, self.out_channels // self.groups
@@ -104,13 +93,3 @@ class _ConvTranspose(_Conv):
     def forward(self, input: Any, output_size: Any = None) -> Any:
         missing_if(output_size is not None, f"torch.nn.{type(self).__name__}(…)(output_size=…)")
         return super().forward(input)
-
-
-class ConvTranspose1d(_ConvTranspose):
-    """A transposed convolution along one axis."""
-
-
-class ConvTranspose2d(_ConvTranspose):
-    """A transposed convolution along two axes."""
-
-    axes = 2

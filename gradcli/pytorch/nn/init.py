@@ -10,25 +10,24 @@ import numpy as np
 
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.messages import refuse_if, warn
-from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.modes import no_grad
+from gradcli.pytorch.operations.creation import eye
+from gradcli.pytorch.tensor import Tensor, of_array
 
 
-def _set(tensor: Tensor, numbers: Any) -> Tensor:
-    tensor._a[...] = np.asarray(numbers).reshape(tensor._a.shape) if np.ndim(numbers) else numbers
-    tensor._memory.version += 1
-    return tensor
+@no_grad()
+def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+    return tensor.uniform_(a, b, generator=generator)
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    return _set(tensor, (generator or DEFAULT).between(a, b, tensor.numel(), tensor._a.dtype))
+@no_grad()
+def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+    return tensor.normal_(mean, std, generator=generator)
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    return _set(tensor, (generator or DEFAULT).normal(tensor.numel(), tensor._a.dtype, mean, std))
-
-
-def constant_(tensor: Tensor, val: float) -> Tensor:
-    return _set(tensor, val)
+@no_grad()
+def constant_(tensor: Any, val: float) -> Tensor:
+    return tensor.fill_(val)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
@@ -39,18 +38,20 @@ def ones_(tensor: Tensor) -> Tensor:
     return constant_(tensor, 1.0)
 
 
-def eye_(tensor: Tensor) -> Tensor:
+@no_grad()
+def eye_(tensor: Any) -> Tensor:
     refuse_if(tensor.dim() != 2, "rank of an identity")
-    return _set(tensor, np.eye(*tensor.shape))
+    return tensor.copy_(eye(*tensor.shape))
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+@no_grad()
+def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Tensor:
     refuse_if(tensor.dim() < 2, "rank of an orthogonal tensor")
     numbers = (generator or DEFAULT).normal(tensor.numel(), tensor._a.dtype).reshape(len(tensor), -1)
     wide = numbers.shape[0] < numbers.shape[1]
     q, r = np.linalg.qr((numbers.T if wide else numbers).astype(np.float64))
     q *= np.sign(np.diag(r))
-    return _set(tensor, (q.T if wide else q) * gain)
+    return tensor.copy_(of_array((q.T if wide else q) * gain).view(tensor.shape))
 
 
 _LINEAR = ("linear", "sigmoid", *(f"conv{t}{n}d" for t in ("", "_transpose") for n in (1, 2, 3)))

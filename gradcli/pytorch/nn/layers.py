@@ -27,10 +27,12 @@ class _Layer(Module):
     calls: tuple[str, ...] = ()  # a function of `torch.nn.functional`, and the attributes that it takes
     takes: ClassVar[dict[str, Any]] = {}
     shows = ""
+    axes = 0  # of the windows, or the pictures, of modules whose names end in `1d` and the like
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
         if (row := rows().get(cls.__name__)) is not None and cls.__module__.startswith("torch.nn."):
+            cls.axes = int(cls.__name__[-2]) if cls.__name__.endswith(("1d", "2d", "3d")) else cls.axes
             cls.calls = tuple(row.calls)
             cls.takes = cls.takes if row.takes is None else parameters(row.takes)
             cls.shows = cls.shows if row.shows is None else row.shows
@@ -169,9 +171,6 @@ class Embedding(_Layer):
 
 
 class _BatchNorm(_Layer):
-    ranks: tuple[int, ...] = (2, 3)
-    words = "2D or 3D"
-
     def _build(self) -> None:
         self._affine((self.num_features,), self.affine, self.affine)
         zeros = np.zeros(self.num_features, np.float32)
@@ -180,7 +179,9 @@ class _BatchNorm(_Layer):
             self.register_buffer(name, of_array(value) if self.track_running_stats else None)
 
     def forward(self, input: Any) -> Any:
-        refuse_if(input.dim() not in self.ranks, "rank for a batch", self.words, input.dim())
+        ranks = (2, 3) if self.axes == 1 else (self.axes + 2,)
+        words = " or ".join(f"{n}D" for n in ranks)
+        refuse_if(input.dim() not in ranks, "rank for a batch", words, input.dim())
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked._a[...] += 1
         own = self.training or self.running_mean is None
@@ -188,39 +189,11 @@ class _BatchNorm(_Layer):
         return F.batch_norm(input, *kept, own, self.momentum, self.eps)
 
 
-class BatchNorm1d(_BatchNorm):
-    """Batch normalisation of vectors."""
-
-
-class BatchNorm2d(_BatchNorm):
-    """Batch normalisation of images."""
-
-    ranks, words = (4,), "4D"
-
-
-class BatchNorm3d(_BatchNorm):
-    """Batch normalisation of volumes."""
-
-    ranks, words = (5,), "5D"
-
-
 class _InstanceNorm(_BatchNorm):
     def forward(self, input: Any) -> Any:
-        other = self.track_running_stats or input.dim() not in self.ranks
+        other = self.track_running_stats or input.dim() != self.axes + 2
         missing_if(other, f"torch.nn.{type(self).__name__} with running statistics or of {input.dim()} axes")
         return F.instance_norm(input, None, None, self.weight, self.bias, eps=self.eps)
-
-
-class InstanceNorm1d(_InstanceNorm):
-    """Normalisation of each channel of each row."""
-
-    ranks = (3,)
-
-
-class InstanceNorm2d(_InstanceNorm):
-    """Normalisation of each channel of each image."""
-
-    ranks = (4,)
 
 
 class GroupNorm(_Layer):
@@ -245,14 +218,6 @@ class LayerNorm(_Layer):
 class _Dropout(_Layer):
     def _build(self) -> None:
         refuse_if(not 0 <= self.p <= 1, "probability of a dropout", self.p)
-
-
-class Dropout(_Dropout):
-    """Sets numbers to 0 by chance, in training."""
-
-
-class Dropout2d(_Dropout):
-    """Sets channels to 0 by chance, in training."""
 
 
 # Recurrence

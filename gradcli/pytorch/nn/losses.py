@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.graph.construct import call, reduce
+from gradcli.graph.construct import call
 from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
@@ -22,7 +22,7 @@ from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_tensors
 from gradcli.pytorch.tensor import Tensor, of_array
 from gradcli.vocabulary import FUNCTIONS
-from gradcli.vocabulary.losses import IGNORED, at_classes
+from gradcli.vocabulary.losses import IGNORED, at_classes, reduced
 
 
 def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
@@ -304,13 +304,10 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
             chosen = w * chosen
         # 0, not -0, where a target is ignored, and of one sample without a batch
         loss = -chosen if complete and scores.dim() > 1 else 0 - chosen
-        axes = tuple(range(len(loss.shape)))
-        if how == "mean" and complete and not shares:
-            return reduce("mean", loss, axes) if axes else loss
-        summed = reduce("sum", loss, axes) if axes and how != "none" else loss
-        if how == "mean" and not total:  # no gradient flows where no sample counts
-            return call("detach", summed) * const(np.nan) + summed
-        return summed / const(total) if how == "mean" else summed
+        if how == "mean" and (shares or not complete):
+            whole = reduced(loss, "sum")  # no gradient flows where no sample counts
+            return whole / const(total) if total else call("detach", whole) * const(np.nan) + whole
+        return reduced(loss, how)
 
     flat = scores.dim() not in (2, 4) and how == "none"
     name = "NllLossBackward0" if scores.dim() <= 2 else "ViewBackward0" if flat else "NllLoss2DBackward0"

@@ -56,17 +56,6 @@ def _hooking(kind: str) -> Callable[..., Handle]:
     return register
 
 
-def _values(name: str) -> Callable[..., Iterator[Any]]:
-    """Return a method that gives what another gives by name."""
-
-    def values(self: Module, *recurse: bool, **settings: Any) -> Iterator[Any]:
-        for _, value in getattr(self, f"named_{name}")(**dict(zip(("recurse",), recurse, strict=False)), **settings):
-            yield value
-
-    values.__name__, values.__qualname__ = name, f"Module.{name}"
-    return values
-
-
 def _converting(dtype: Any) -> Callable[[Any], Any]:
     return lambda self: self.to(dtype)
 
@@ -241,7 +230,21 @@ class Module:
     def named_children(self) -> Iterator[tuple[str, Module]]:
         yield from self._named("_modules", "", False, True)
 
-    parameters, buffers, modules, children = map(_values, ("parameters", "buffers", "modules", "children"))
+    def parameters(self, recurse: bool = True) -> Iterator[Any]:
+        for _, p in self.named_parameters(recurse=recurse):
+            yield p
+
+    def buffers(self, recurse: bool = True) -> Iterator[Any]:
+        for _, b in self.named_buffers(recurse=recurse):
+            yield b
+
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
+        for _, m in self.named_modules(remove_duplicate=remove_duplicate):
+            yield m
+
+    def children(self) -> Iterator[Any]:
+        for _, m in self.named_children():
+            yield m
 
     def get_submodule(self, target: str) -> Any:
         return dict(self.named_modules())[target]

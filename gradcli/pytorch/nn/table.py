@@ -15,9 +15,10 @@ REQUIRED = Parameter.empty  # in the place of a default
 
 
 class Row(NamedTuple):
-    """A module: PyTorch's file, the function that its forward calls with some attributes, and rows of arguments."""
+    """A module: PyTorch's file, its base, the function that its forward calls with some attributes, and arguments."""
 
     home: str
+    base: str
     calls: list[str]
     takes: str | None = None
     shows: str | None = None
@@ -29,9 +30,11 @@ def rows() -> dict[str, Row]:
     found: dict[str, Row] = {}
     for paragraph in Path(__file__).with_name("modules.txt").read_text("utf-8").split("\n\n")[1:]:
         home, *modules = re.split(r"\n(?! )", paragraph.strip())
+        base = ""
         for module in modules:
             (name, *calls), *more = map(str.split, module.split("\n"))
-            found[name] = Row(home, calls, **{word: " ".join(rest) for word, *rest in more})
+            base = name if name.startswith("_") else base
+            found[name] = Row(home, base, calls, **{word: " ".join(rest) for word, *rest in more})
     return found
 
 

@@ -88,26 +88,34 @@ def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
     """Return a part of an index as a whole number, a range, or the places along each axis that it takes."""
     size = x.shape[axis] if axis < x.dim() else 0
     if isinstance(k, slice):
-        parts = [int(v) if isinstance(v, Tensor) else v for v in (k.start, k.stop, k.step)]
-        refuse_if(parts[2] is not None and parts[2] <= 0, "step of a slice")
-        return [range(size)[slice(*parts)]]
+        start, stop, step = map(_whole, (k.start, k.stop, k.step))
+        refuse_if(step is not None and step <= 0, "step of a slice")
+        return [range(size)[start:stop:step]]
     if isinstance(k, Tensor):
         k = k._a[..., 0] if k.dim() or k._a.dtype.kind not in "i" else int(k)
     if isinstance(k, int | np.integer) and not isinstance(k, bool):
         return [int(checked_places(k, size, axis))]
     refuse_if(isinstance(k, str), "text as an index")
     refuse_if(not isinstance(k, list | tuple | range | np.ndarray), "kind of an index", type(k).__name__)
-    is_empty = isinstance(k, list) and not k
-    k = np.asarray([int(v) if isinstance(v, Tensor) else v for v in k] if isinstance(k, list) else k)
-    if k.dtype == bool or (k.dtype == np.uint8 and k.ndim):
-        if k.dtype == np.uint8:
-            warn("old mask")
-        own = tuple(x.shape[axis : axis + k.ndim])
-        at = next((i for i, (m, n) in enumerate(zip(k.shape, own, strict=True)) if m != n), 0)
-        refuse_if(k.shape != own, "shape of a mask", list(k.shape), at, list(x.shape), axis + at)
-        return [Places.of(p) for p in np.nonzero(k)]
-    refuse_if(k.dtype.kind not in "iu" and not is_empty, "dtype of an index")
-    return [Places.of(checked_places(k, size, axis))]
+    is_empty, own = isinstance(k, list) and not k, np.asarray(list(map(_whole, k)) if isinstance(k, list) else k)
+    if own.dtype == bool or (own.dtype == np.uint8 and own.ndim):
+        return _masked(x, axis, own)
+    refuse_if(own.dtype.kind not in "iu" and not is_empty, "dtype of an index")
+    return [Places.of(checked_places(own, size, axis))]
+
+
+def _whole(v: Any) -> Any:
+    return int(v) if isinstance(v, Tensor) else v
+
+
+def _masked(x: Tensor, axis: int, mask: np.ndarray[Any, Any]) -> list[Any]:
+    """Return the places that a mask chooses along each of the axes that it takes, from an axis on."""
+    if mask.dtype == np.uint8:
+        warn("old mask")
+    own = tuple(x.shape[axis : axis + mask.ndim])
+    at = next((i for i, (m, n) in enumerate(zip(mask.shape, own, strict=True)) if m != n), 0)
+    refuse_if(mask.shape != own, "shape of a mask", list(mask.shape), at, list(x.shape), axis + at)
+    return [Places.of(p) for p in np.nonzero(mask)]
 
 
 def getitem(self: Tensor, key: Any) -> Tensor:

@@ -801,3 +801,43 @@ torch.mm(torch.ones(2, 2), torch.ones(2, 2), out=out)
 print(out)
 torch.set_default_tensor_type(torch.DoubleTensor)
 torch.set_default_tensor_type("torch.FloatTensor")
+
+# --- init fills as tensors' own methods do
+w = nn.Parameter(torch.zeros(2, 3))
+print(nn.init.constant_(w, torch.tensor(2.5)), w._version)
+torch.manual_seed(0)
+print(nn.init.normal_(w, torch.tensor(1.0), 0.5), nn.init.uniform_(w.t(), -1, 1))
+for wrong in (
+    lambda: nn.init.constant_(w, torch.ones(3)),
+    lambda: nn.init.normal_(torch.zeros(2, 3, dtype=torch.int64)),
+    lambda: nn.init.kaiming_normal_(torch.zeros(2, 3, dtype=torch.int64)),
+):
+    try:
+        print(wrong())
+    except (RuntimeError, NotImplementedError) as error:
+        print(type(error).__name__, error)
+
+# --- what is in a module, asked for one by one
+net = nn.Sequential(nn.Linear(1, 2), nn.ReLU(), nn.BatchNorm1d(2))
+for ask in (net.parameters, net.buffers, net.modules, net.children):
+    print(str(ask()).partition(" at ")[0])
+    for args, settings in (((), {}), ((False,), {}), ((True, 2), {}), ((), {"recurse": False}), ((), {"remove_duplicate": False})):
+        try:
+            print(len(list(ask(*args, **settings))))
+        except TypeError as error:
+            print(error)
+
+# --- modules that a script derives
+class Frame(nn.ZeroPad2d):
+    pass
+class Picture(nn.Conv2d):
+    pass
+class Norm(nn.BatchNorm2d):
+    pass
+class Rows(nn.InstanceNorm1d):
+    pass
+for module, shape in ((Frame(1), (1, 1, 2, 2)), (Picture(1, 2, 1), (1, 1, 2, 2)), (Norm(2), (1, 2, 2, 2)), (Rows(2), (1, 2, 3)), (Norm(2), (1, 2))):
+    try:
+        print(module, module(torch.ones(shape)).shape)
+    except ValueError as error:
+        print(error)

@@ -1,4 +1,4 @@
-"""`torch.nn`'s modules without weights: each holds the settings of a function of `torch.nn.functional`."""
+"""`torch.nn`'s modules that are but rows of `modules.txt`: each holds the settings of a function, or of its base."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 from gradcli.graph.node import Node
 from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.nn import convolutions, layers
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn.layers import _Layer
 from gradcli.pytorch.nn.losses import reduction_of
-from gradcli.pytorch.nn.table import parameters, rows
+from gradcli.pytorch.nn.table import Row, parameters, rows
 from gradcli.pytorch.refusals import several
 
 
@@ -31,7 +32,7 @@ class _Pad(_Layer):
     padding: Any
 
     def _build(self) -> None:
-        self.padding = tuple(several(self.padding, 2 * int(type(self).__name__[-2])))
+        self.padding = tuple(several(self.padding, 2 * self.axes))
 
     def forward(self, input: Any) -> Any:
         return F.pad(input, self.padding, self.mode, getattr(self, "value", None))
@@ -74,8 +75,20 @@ def _settings(function: str) -> dict[str, Any]:
 def __getattr__(name: str) -> type:
     """Return a module, which is made of its row, and of its function's signature, when it is first asked for."""
     row = rows().get(name)
-    if row is None or not row.calls:
+    if row is None or not (row.calls or row.base) or name == row.base:
         raise AttributeError(name)
+    globals()[name] = found = _based(name, row) if row.base else _of_function(name, row)
+    return found
+
+
+def _based(name: str, row: Row) -> type:
+    """Return a module that is its base, with the axes and the function that are its own."""
+    base = getattr(layers, row.base, None) or getattr(convolutions, row.base)
+    return type(name, (base,), {"__doc__": f"`torch.nn.{name}`."})
+
+
+def _of_function(name: str, row: Row) -> type:
+    """Return a module that holds the settings of a function."""
     known = _settings(row.calls[0]) if row.takes is None else parameters(row.takes)
     base = {"loss": _Loss, "padding": _Pad}.get(row.home, _Pool if "stride" in known else _Layer)
     base = _Hardtanh if name == "Hardtanh" else base
@@ -84,5 +97,4 @@ def __getattr__(name: str) -> type:
     made.calls = (row.calls[0], *(k for k in known if k not in ("size_average", "reduce")))
     if row.shows is None and base is not _Loss:
         made.shows = " ".join(known).replace("inplace", "inplace?").replace("approximate", "approximate!")
-    globals()[name] = made
     return made  # type: ignore[no-any-return]
