@@ -37,7 +37,7 @@ def _decided(node: Node) -> Node:
     """Return a condition of numbers as true or false, and any other node as it is."""
     if node.dtype != "bool" or node.shape:
         return node
-    return const(bool(at_point(Graph.of({}, {"": node}), {}, [node])[node]), (), "bool")
+    return const(int(at_point(Graph.of({}, {"": node}), {}, [node])[node]), (), "bool")
 
 
 def given_already(node: Node) -> Node | None:
@@ -62,6 +62,8 @@ def _chosen(node: Node, first: Node) -> Node | None:
             return stack([first if i == k else const(0) for i in range(size)])
         case "index", ((int(k),),) if first.op == "stack" and first.settings == (0,):
             return first.args[k]
+        case "and", _:  # what is false for numbers alone is so everywhere
+            return next((a for a in node.args if a.op == "const" and a.value == 0), None)
         case "where", _ if first.op == "const" and not first.shape:
             chosen = node.args[1 if first.settings[0] else 2]
             return chosen if chosen.shape == node.shape else None
