@@ -67,10 +67,12 @@ def left_out(named: Mapping[str, Any], optimizers: Sequence[Any]) -> list[str]:
 
 def optimizers_of(frame: Any) -> list[Any]:
     """Return the optimizers that have names where the script is."""
+    from gradcli.pytorch.optim import Optimizer
+
     found: dict[int, Any] = {}
     for each in script_frames(frame):
         for value in (*each.f_locals.values(), *each.f_globals.values()):
-            found |= {id(value): value} if hasattr(value, "param_groups") else {}
+            found |= {id(value): value} if isinstance(value, Optimizer) else {}
     return list(found.values())
 
 
