@@ -137,11 +137,12 @@ def _read(
     same = default_point(system) | constants
     graph, wrt = read_graph(system, {**{n: v.shape for n, v in same.items()}, **known, **own}, asked)
     varying = {n: own[n] for n in graph.inputs if n in own}
-    for name in graph.inputs:
-        if name not in varying and (name not in same or not varying):
-            raise _missing(where, name, [n for n in points.shapes if "." not in n])
-    rest = {n: same[n][..., None] for n in graph.inputs if n not in varying}
-    return ManyPoints(asked, files, Notes(), graph, tuple(wrt), points, varying, rest, where)
+    rest = [n for n in graph.inputs if n not in own]
+    lacking = [n for n in rest if n not in same]
+    if lacking or (rest and not varying):
+        raise _missing(where, (lacking if varying else rest)[0], points)
+    constant = {n: same[n][..., None] for n in rest}
+    return ManyPoints(asked, files, Notes(), graph, tuple(wrt), points, varying, constant, where)
 
 
 def _check_shapes(known: Mapping[str, Shape], found: Mapping[str, Shape], where: str) -> None:
@@ -151,7 +152,8 @@ def _check_shapes(known: Mapping[str, Shape], found: Mapping[str, Shape], where:
             raise InputError(f"--shape: `{name}` has shape {found[name]} in {where}, not {shape}")
 
 
-def _missing(where: str, name: str, found: Sequence[str]) -> InputError:
+def _missing(where: str, name: str, points: Points) -> InputError:
+    found = [n for n in points.shapes if "." not in n]
     listed = ", ".join(found[:8]) + (", …" if len(found) > 8 else "")
     hint = f"there are values for {listed}" if found else f"a column of numbers is headed by its name: {name}"
     return InputError(f"{where} has no values for the input `{name}`", hint=did_you_mean(name, found) or hint)
