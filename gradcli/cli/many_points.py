@@ -126,12 +126,10 @@ def _read(
     where = "--at" if files.points is None else label(files.points)
     known, constants = given
     _check_shapes(known, points.shapes, where)
-    own = {n: s for n, s in points.shapes.items() if n in system.uses or n in system.defaults}
-    if inputs := [n for n in own if n not in system.assigned]:
-        points.blocks(inputs, 1)  # what is wrong with a variable is told before its shape is believed
-    if twice := [n for n in constants if n in own]:
+    own = _shapes(system, points)
+    if twice := next((n for n in constants if n in own), None):
         raise InputError(
-            f"`{twice[0]}` is given twice: by --at, and in {where}",
+            f"`{twice}` is given twice: by --at, and in {where}",
             hint="beside --points, --at gives the inputs that are the same at all points",
         )
     same = default_point(system) | constants
@@ -143,6 +141,14 @@ def _read(
         raise _missing(where, (lacking if varying else rest)[0], points)
     constant = {n: same[n][..., None] for n in rest}
     return ManyPoints(asked, files, Notes(), graph, tuple(wrt), points, varying, constant, where)
+
+
+def _shapes(system: System, points: Points) -> dict[str, Shape]:
+    """Return the shapes of what the points have of the system."""
+    own = {n: s for n, s in points.shapes.items() if n in system.uses or n in system.defaults}
+    if inputs := [n for n in own if n not in system.assigned]:
+        points.blocks(inputs, 1)  # what is wrong with a variable is told before its shape is believed
+    return own
 
 
 def _check_shapes(known: Mapping[str, Shape], found: Mapping[str, Shape], where: str) -> None:
