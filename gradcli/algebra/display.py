@@ -169,6 +169,8 @@ def _rewrite(expr: sympy.Expr) -> sympy.Expr:
         return args[0] if args[1] == 0 else args[1]
     if expr.is_Pow and isinstance(args[0], function("sech")) and args[1] == 2:
         return 1 - function("tanh")(args[0].args[0]) ** 2
+    if isinstance(expr, where):
+        return _choice(*args)
     if expr.is_Mul:
         return _product(args, where)
     if expr.is_Add:
@@ -183,7 +185,17 @@ def _product(factors: list[sympy.Expr], where: Any) -> sympy.Expr:
         return sympy.Mul(*factors)
     condition, yes, no = choice.args
     rest = sympy.Mul(*(f for f in factors if f is not choice))
-    return where(condition, _rewrite(rest * yes), _rewrite(rest * no))
+    return _choice(condition, _rewrite(rest * yes), _rewrite(rest * no))
+
+
+def _choice(condition: sympy.Expr, yes: sympy.Expr, no: sympy.Expr) -> sympy.Expr:
+    """Return a choice, between whose branches the same choice is made no more."""
+    where = function("where")
+    if isinstance(yes, where) and yes.args[0] == condition:
+        yes = yes.args[1]
+    if isinstance(no, where) and no.args[0] == condition:
+        no = no.args[2]
+    return where(condition, yes, no)
 
 
 def _sum(terms: list[sympy.Expr], where: Any) -> sympy.Expr:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 from gradcli.errors import InputError, Span
 from gradcli.explain.claim import Case, derivative
@@ -63,25 +64,30 @@ def _check_size(claim: Claim, shape: Shape) -> None:
 def _pullback(claim: Claim, graph: Graph, scope: Mapping[str, Node], outputs: Sequence[str]) -> Case:
     (quantity,) = claim.by
     x = _found(claim, quantity, scope, "in the system")
-    ends = {name: scope[name] for name in outputs}
-    read = {n.id for n in claim.expression.names}
     cotangents: dict[str, Node] = {}  # by what the claim calls them
     shown: dict[str, Node] = {}
-    base: Node | None = None
-    for name, y in ends.items():
-        single = len(ends) == 1
-        own = "v" if single and "v" not in scope and "v" in read else claim.aliases.get(f"{name}.v")
-        if own is not None or not single or y.size != 1:  # or it is y.backward(), whose cotangent is 1
-            v = cotangents[own or f"{name}.v"] = shown["v" if own == "v" else f"{name}.v"] = leaf(y.shape)
+    ends: list[Node] = []
+    for name in outputs:
+        y, called = scope[name], _called(claim, name, scope, len(outputs) == 1)
+        if called is not None:
+            v = cotangents[called] = shown["v" if called == "v" else f"{name}.v"] = leaf(y.shape)
             y = y * v
-        base = total(y) if base is None else base + total(y)
-    assert base is not None
+        ends.append(total(y))
+    base = reduce(lambda a, b: a + b, ends)
     whole = Graph.of({**graph.inputs, **shown}, {"": base}, names=graph.names)
     keys = () if quantity.key is None else _checked(claim, quantity, x.shape)
     found = derivative(whole, base, x)
     truth = index(found, keys) if keys else found
     yours = _yours(claim, {**scope, **cotangents}, truth.shape, base.shape)
     return Case(claim.text, claim.said, whole, base, x, keys, truth, yours, tuple(shown))
+
+
+def _called(claim: Claim, name: str, scope: Mapping[str, Node], single: bool) -> str | None:
+    """Return what a claim calls an output's cotangent; None where it is y.backward(), whose cotangent is 1."""
+    if single and "v" not in scope and any(n.id == "v" for n in claim.expression.names):
+        return "v"
+    own = claim.aliases.get(f"{name}.v")
+    return own if own is not None or (single and scope[name].size == 1) else f"{name}.v"
 
 
 def _found(claim: Claim, quantity: Quantity, scope: Mapping[str, Node], what: str) -> Node:

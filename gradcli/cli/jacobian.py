@@ -59,13 +59,13 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
         raise InputError("--sparse is for many points", hint="give them with --points FILE")
     look = pages.look(asked.style)
     situation = read_situation(system, asked)
+    page = asked.page is not None
     if order is not None:
         from gradcli.explain.taylor import taylor
 
-        found = taylor(situation.graph, situation.wrt, situation.points, order)
+        found = taylor(situation.graph, situation.wrt, situation.points, order, notes, Wanted(page=page))
         show_result(found, found.pages, look, notes)
         return
-    page = asked.page is not None
     wanted = Wanted(steps=page and (steps or "steps" in pages.only), page=page)
     result = explained(situation.graph, shown_leaves(situation, asked), situation.points, notes, wanted)
 

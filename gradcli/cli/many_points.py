@@ -125,29 +125,41 @@ def _read(
     """Return the run; `given` are the shapes of `--shape` and the values of an `--at` beside a file."""
     where = "--at" if files.points is None else label(files.points)
     known, constants = given
-    found, defaults = points.shapes, default_point(system) | constants
+    _check_shapes(known, points.shapes, where)
+    own = _shapes(system, points)
+    if twice := next((n for n in constants if n in own), None):
+        raise InputError(
+            f"`{twice}` is given twice: by --at, and in {where}",
+            hint="beside --points, --at gives the inputs that are the same at all points",
+        )
+    same = default_point(system) | constants
+    graph, wrt = read_graph(system, {**{n: v.shape for n, v in same.items()}, **known, **own}, asked)
+    varying = {n: own[n] for n in graph.inputs if n in own}
+    rest = [n for n in graph.inputs if n not in own]
+    lacking = [n for n in rest if n not in same]
+    if lacking or (rest and not varying):
+        raise _missing(where, (lacking if varying else rest)[0], points)
+    constant = {n: same[n][..., None] for n in rest}
+    return ManyPoints(asked, files, Notes(), graph, tuple(wrt), points, varying, constant, where)
+
+
+def _shapes(system: System, points: Points) -> dict[str, Shape]:
+    """Return the shapes of what the points have of the system."""
+    own = {n: s for n, s in points.shapes.items() if n in system.uses or n in system.defaults}
+    if inputs := [n for n in own if n not in system.assigned]:
+        points.blocks(inputs, 1)  # what is wrong with a variable is told before its shape is believed
+    return own
+
+
+def _check_shapes(known: Mapping[str, Shape], found: Mapping[str, Shape], where: str) -> None:
+    """Refuse shapes of `--shape` that are not those of the points."""
     for name, shape in known.items():
         if found.get(name, shape) != shape:
             raise InputError(f"--shape: `{name}` has shape {found[name]} in {where}, not {shape}")
-    own = {n: s for n, s in found.items() if n in system.uses or n in system.defaults}
-    if inputs := [n for n in own if n not in system.assigned]:
-        points.blocks(inputs, 1)  # what is wrong with a variable is told before its shape is believed
-    if twice := [n for n in constants if n in own]:
-        raise InputError(
-            f"`{twice[0]}` is given twice: by --at, and in {where}",
-            hint="beside --points, --at gives the inputs that are the same at all points",
-        )
-    declared = {n: v.shape for n, v in defaults.items()}
-    graph, wrt = read_graph(system, {**declared, **known, **own}, asked)
-    varying = {n: own[n] for n in graph.inputs if n in own}
-    for name in graph.inputs:
-        if name not in varying and (name not in defaults or not varying):
-            raise _missing(where, name, [n for n in found if "." not in n])
-    same = {n: defaults[n][..., None] for n in graph.inputs if n not in varying}
-    return ManyPoints(asked, files, Notes(), graph, tuple(wrt), points, varying, same, where)
 
 
-def _missing(where: str, name: str, found: Sequence[str]) -> InputError:
+def _missing(where: str, name: str, points: Points) -> InputError:
+    found = [n for n in points.shapes if "." not in n]
     listed = ", ".join(found[:8]) + (", …" if len(found) > 8 else "")
     hint = f"there are values for {listed}" if found else f"a column of numbers is headed by its name: {name}"
     return InputError(f"{where} has no values for the input `{name}`", hint=did_you_mean(name, found) or hint)

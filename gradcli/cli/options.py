@@ -115,7 +115,7 @@ def system_options(command: Command) -> Command:
 
 def asking(formats: Sequence[str], told: str) -> Callable[[Command], Command]:
     """Return what adds these options to a command that has formats of its own."""
-    return _gathered("asked", Asked, (*_SYSTEM, style_option(formats, told)))
+    return gathered("asked", Asked, (*_SYSTEM, style_option(formats, told)))
 
 
 def style_option(formats: Sequence[str], told: str, default: str | None = None) -> Callable[[Command], Command]:
@@ -142,7 +142,7 @@ def format_of(asked: str | None, output: str | None, endings: Mapping[str, str],
     return asked or said
 
 
-def _gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> Callable[[Command], Command]:
+def gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> Callable[[Command], Command]:
     """Return what adds options to a command, which gets them as one argument of that name: a tuple of a kind."""
 
     def add(command: Command) -> Command:
@@ -190,7 +190,7 @@ def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
         ),
         click.option("--standalone", is_flag=True, help="With -f latex: a document that pdflatex takes as it is."),
     )  # fmt: skip
-    return _gathered("pages", Pages, options)
+    return gathered("pages", Pages, options)
 
 
 def digits_option(where: str) -> Callable[[Command], Command]:
@@ -251,7 +251,7 @@ class Files(NamedTuple):
 
 def file_options(command: Command) -> Command:
     """Add the options of a run over many points; the command gets them as one argument `many`."""
-    return _gathered("many", Files, _FILES)(command)
+    return gathered("many", Files, _FILES)(command)
 
 
 class SystemCommand(click.Command):

@@ -65,23 +65,25 @@ def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Sha
         complete = bool(declared) and set(system.leaves(shapes)) <= set(declared)
         points = [declared] if complete else []
     names = system.leaves({*shapes, *(n for p in points for n in p)})
-    ordered = []
     for k, point in enumerate(points, 1):
         which = f"point {k}" if len(points) > 1 else "the point"
         missing = [n for n in names if n not in point]
         if missing:
             raise _lacking(which, {n: shapes.get(n, ()) for n in missing}, options[k - 1])
-        for name in names:
-            wanted = shapes.get(name, points[0][name].shape)
-            if point[name].shape != wanted:
-                at = [a.span for option in options[k - 1 : k] for a in read_point(option) if a.name == name]
-                raise InputError(
-                    f"{which} has `{name}` of shape {point[name].shape}, but its shape is {wanted}",
-                    at[0] if at else None,
-                    "all points have the same shapes",
-                )
-        ordered.append({n: point[n] for n in names})
-    return ordered
+        _check_shapes(which, point, {n: shapes.get(n, points[0][n].shape) for n in names}, options[k - 1 : k])
+    return [{n: point[n] for n in names} for point in points]
+
+
+def _check_shapes(which: str, point: Named, wanted: Mapping[str, Shape], options: Sequence[str]) -> None:
+    """Refuse a point whose values have other shapes; `options` holds what was typed of it, if it was."""
+    for name, shape in wanted.items():
+        if point[name].shape != shape:
+            at = [a.span for option in options for a in read_point(option) if a.name == name]
+            raise InputError(
+                f"{which} has `{name}` of shape {point[name].shape}, but its shape is {shape}",
+                at[0] if at else None,
+                "all points have the same shapes",
+            )
 
 
 def _lacking(which: str, missing: Mapping[str, Shape], option: str) -> InputError:

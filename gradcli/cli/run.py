@@ -7,11 +7,11 @@ import io
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 
-from gradcli.cli.options import format_of, style_option
+from gradcli.cli.options import format_of, gathered, style_option
 from gradcli.cli.status import DONE, MISTAKE, NO
 from gradcli.cli.streams import flush, tell
 
@@ -44,38 +44,58 @@ class _ScriptCommand(click.Command):
 
 
 def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[str]]:
-    own: list[str] = []
-    script = waiting = False
-    for i, word in enumerate(args):
-        if waiting:
-            own.append(word)
-            waiting = False
-            continue
-        if word == "--":
-            return own, args[i + 1 :]
-        name, equals, _ = word.partition("=")
-        known = options.get(name) or (options.get(word[:2]) if word[:1] == "-" and word[1:2] != "-" else None)
-        if word.startswith("-") and word != "-" and (known is not None or not script):
-            own.append(word)
-            takes = known is not None and not getattr(known, "is_flag", False) and name not in ("-h", "--help")
-            waiting = takes and not equals and (name in options)
-            script = script or name == "-c"
-        elif not script:
-            own.append(word)
+    """Return our arguments, the script's name among them, and the script's own."""
+    script, i = False, 0
+    while i < len(args) and args[i] != "--":
+        name, equals, _ = args[i].partition("=")
+        known = options.get(name) or (options.get(name[:2]) if not name.startswith("--") else None)
+        if args[i] in ("", "-") or args[i][0] != "-" or (known is None and script):
+            if script:
+                return args[:i], args[i:]
             script = True
-        else:
-            return own, args[i:]
-    return own, []
+        elif name in options and not equals and _takes(known, name):
+            i += 1  # behind it stands what it takes
+        script = script or name == "-c"
+        i += 1
+    return args[:i], args[i + 1 :]
+
+
+def _takes(option: Any, name: str) -> bool:
+    return not getattr(option, "is_flag", False) and name not in ("-h", "--help")
+
+
+class Telling(NamedTuple):
+    """What is told of a script beside what it prints."""
+
+    quiet: bool
+    every: bool
+    lines: tuple[int, ...]
+    checks: bool
+    steps: bool
+
+    @property
+    def pages(self) -> bool:
+        """Whether calls are explained."""
+        return not (self.quiet or self.checks)
+
+
+_TELLING = (
+    click.option("-q", "--quiet", is_flag=True, help="Print what the script prints, and nothing else."),
+    click.option(
+        "--all", "every", is_flag=True, help="Explain a line each time it is reached, not the first time only."
+    ),
+    click.option("--line", "lines", metavar="N", type=int, multiple=True, help="Explain the calls at this line alone."),
+    click.option(
+        "--check", "checks", is_flag=True, help="Check the backward of each autograd.Function, and no more."
+    ),
+    click.option("--steps", is_flag=True, help="Show the forward table and the reverse table."),
+)  # fmt: skip
 
 
 @click.command(cls=_ScriptCommand, epilog=EXAMPLES)
 @click.argument("script", required=False, metavar="[SCRIPT [ARG]...]")
 @click.option("-c", "code", metavar="CODE", help="Run this code.")
-@click.option("-q", "--quiet", is_flag=True, help="Print what the script prints, and nothing else.")
-@click.option("--all", "every", is_flag=True, help="Explain a line each time it is reached, not the first time only.")
-@click.option("--line", "lines", metavar="N", type=int, multiple=True, help="Explain the calls at this line alone.")
-@click.option("--check", "checks", is_flag=True, help="Check the backward of each autograd.Function, and no more.")
-@click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
+@gathered("telling", Telling, _TELLING)
 @style_option(
     ("table", "json", "latex", "markdown"), "How the explanations are written.  [default: as --output ends; table]"
 )
@@ -88,11 +108,7 @@ def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[s
 def run(
     script: str | None,
     code: str | None,
-    quiet: bool,
-    every: bool,
-    lines: tuple[int, ...],
-    checks: bool,
-    steps: bool,
+    telling: Telling,
     style: str | None,
     output: str | None,
     arguments: tuple[str, ...] = (),
@@ -110,7 +126,6 @@ def run(
     from gradcli.cli.signals import as_python_does
     from gradcli.pytorch.messages import MissingError
     from gradcli.pytorch.session import run as run_script
-    from gradcli.script.shown import Document, Printed
 
     style = format_of(style, output, ENDINGS) or "table"
     output = None if output == "-" else output
@@ -119,38 +134,60 @@ def run(
         from gradcli.data.replacement import check_target
 
         check_target(output)
-    told = not (quiet or checks)
-    shown = Printed(style == "json" and (told or checks), output is not None)
-    if told and style in ("markdown", "latex"):
-        shown = Document(wanted.source, style)
-    listens: Calls | Teller | None = None
-    if checks:
-        from gradcli.script.check import Calls
-
-        listens = Calls(shown, _note, style)
-    elif told:
-        from gradcli.script.teller import Teller
-
-        listens = Teller(wanted, shown, _note, style, every, frozenset(lines), steps)
+    shown = _shown(wanted, telling, style, output is not None)
+    listener = _listener(wanted, telling, shown, style)
     gc.set_threshold(10_000, 20, 20)  # as Python looks for cycles: a script may live long, and modules have them
-    with shown.beside(), listens.listening() if listens is not None else nullcontext(), as_python_does():
+    with shown.beside(), listener.listening(), as_python_does():
         try:
             ending = run_script(wanted)
         except KeyboardInterrupt:
-            if told and listens is not None:
-                listens.again()
+            if telling.pages:
+                listener.again()
             raise
         except MissingError as error:
             _lacking(wanted, error)
             return MISTAKE
     flush()
     if ending.error is not None:
-        text = _traceback(ending)
-        if listens is not None:
-            listens.failed(ending.error, text)
-    wrong = listens is not None and listens.again()
+        listener.failed(ending.error, _traceback(ending))
+    wrong = listener.again()
     _write(shown, output)
     return ending.status or (NO if wrong else DONE)
+
+
+def _shown(script: Script, telling: Telling, style: str, keeps: bool) -> Printed:
+    """Return where pages go, beside what the script prints; `keeps` says that they are for a file."""
+    from gradcli.script.shown import Document, Printed
+
+    if telling.pages and style in ("markdown", "latex"):
+        return Document(script.source, style)
+    return Printed(style == "json" and not telling.quiet, keeps)
+
+
+def _listener(script: Script, telling: Telling, shown: Printed, style: str) -> Calls | Teller | _Silent:
+    """Return what listens to the script's calls."""
+    if telling.checks:
+        from gradcli.script.check import Calls
+
+        return Calls(shown, _note, style)
+    if telling.quiet:
+        return _Silent()
+    from gradcli.script.teller import Teller
+
+    return Teller(script, shown, _note, style, telling.every, frozenset(telling.lines), telling.steps)
+
+
+class _Silent:
+    """Listens to nothing, and tells nothing."""
+
+    def listening(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def failed(self, error: BaseException, text: str) -> None:
+        pass
+
+    def again(self) -> bool:
+        return False
 
 
 def _note(text: str) -> None:

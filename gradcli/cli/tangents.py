@@ -10,10 +10,10 @@ import numpy as np
 from gradcli.cli.points import example_of
 from gradcli.engine.arrays import array_of
 from gradcli.errors import InputError, Notes, nearest
-from gradcli.graph.array import Named
+from gradcli.graph.array import Array, Named
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import inside
-from gradcli.lang.values import read_point
+from gradcli.lang.values import Assignment, read_point
 
 
 def read_tangent(leaves: Mapping[str, Node], given: Sequence[str], notes: Notes) -> Named:
@@ -34,24 +34,29 @@ def read_tangent(leaves: Mapping[str, Node], given: Sequence[str], notes: Notes)
             value = array_of(a.value)
         except InputError as error:
             raise error.at(a.span) from None
-        shape = leaves[a.name].shape
-        if a.key is None and value.shape == shape:
-            tangent[a.name] = value
-        elif a.key is None:
-            raise InputError(
-                f"the tangent has shape {value.shape}, and `{a.name}` has shape {shape}",
-                a.span,
-                "a tangent has a number for each element: how fast it changes",
-            )
-        elif value.shape or not inside(a.key, shape):
-            raise InputError(f"`{a.span.text}` is not an element of `{a.name}`, of shape {shape}", a.span)
-        else:
-            tangent[a.name][a.key] = value
+        _put(tangent, a, value)
     named = {a.name for a in said}
     missing = [name for name in leaves if name not in named]
     if missing:
         notes.add("note", f"{', '.join(missing[:6])}{', …' * (len(missing) > 6)}: not in --u, so the tangent is 0")
     return tangent
+
+
+def _put(tangent: Named, said: Assignment, value: Array) -> None:
+    """Put a value where it is said that it belongs: it is the tangent of a leaf, or of one element of it."""
+    name, shape = said.name, tangent[said.name].shape
+    if said.key is None and value.shape != shape:
+        raise InputError(
+            f"the tangent has shape {value.shape}, and `{name}` has shape {shape}",
+            said.span,
+            "a tangent has a number for each element: how fast it changes",
+        )
+    if said.key is None:
+        tangent[name] = value
+    elif value.shape or not inside(said.key, shape):
+        raise InputError(f"`{said.span.text}` is not an element of `{name}`, of shape {shape}", said.span)
+    else:
+        tangent[name][said.key] = value
 
 
 def _implicit(leaves: Mapping[str, Node]) -> Named:

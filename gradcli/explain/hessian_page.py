@@ -39,8 +39,10 @@ def _matrix(result: HessianResult, p: HessianPoint | None) -> list[Section]:
         return [Section("hessian", (Text((said,)),))]
     cells = {(i, j): _cell(result, p, i, j) if j <= i else "" for i, j in product(range(len(columns)), repeat=2)}
     heads = tuple(Partial("", c) for c in columns)
-    title = (f"H: the second derivatives of {result.output}; it is symmetric, and the lower half says it all",)
-    found = [Section("hessian", (Matrix("H", heads, heads, cells),), title)]
+    title = f"H: the second derivatives of {result.output}; it is symmetric, and the lower half says it all"
+    if len(columns) == 1:
+        title = f"H: the second derivative of {result.output}"
+    found = [Section("hessian", (Matrix("H", heads, heads, cells),), (title,))]
     where = result.symbolic.where if result.symbolic is not None else {}
     return [*found, *definitions(where, "hessian")]
 
@@ -74,10 +76,21 @@ def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
     values = np.where(np.abs(values) <= limit, 0, values)
     up, down, flat = (bool(some.any()) for some in (values > 0, values < 0, values == 0))
     at_rest = float(np.abs(gradient).max(initial=0)) <= limit
+    if len(matrix) == 1 and (up or down):
+        return _of_one(float(values[0]), at_rest)
     if not (up or down):
-        return ("all eigenvalues are 0: H says nothing of the curvature",)
+        what = "the second derivative is 0" if len(matrix) == 1 else "all eigenvalues are 0"
+        return (f"{what}: H says nothing of the curvature",)
     kind, said = _kind(up, down, flat, at_rest)
     return f"{kind} ", Value(values), f" {said}"
+
+
+def _of_one(second: float, at_rest: bool) -> tuple[Math, ...]:
+    """Return what a second derivative that is not 0 says of the point."""
+    sign, kind, way = ("positive", "minimum", "up") if second > 0 else ("negative", "maximum", "down")
+    if at_rest:
+        return (f"{kind}: the gradient is 0, and the second derivative is {sign}",)
+    return (f"curved {way}: the second derivative is {sign}",)
 
 
 def _kind(up: bool, down: bool, flat: bool, at_rest: bool) -> tuple[str, str]:

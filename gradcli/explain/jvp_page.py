@@ -23,7 +23,7 @@ from gradcli.explain.sections import (
     chosen,
 )
 from gradcli.explain.system import rates, system_section
-from gradcli.explain.weights import flat
+from gradcli.explain.weights import cotangent, flat
 from gradcli.graph.names import bar, dot, element_names
 from gradcli.graph.node import Node
 from gradcli.notation.nodes import node_names
@@ -44,7 +44,7 @@ def _sections(result: JvpResult, p: JvpPoint) -> dict[str, Callable[[], Sequence
         "jacobian": lambda: [] if result.symbolic is None else jacobian_sections(result, p.jacobian),
         "steps": lambda: _steps(result, p),
         "jvp": lambda: [Section("jvp", (Equations(tuple(_products(result, p))),))],
-        "pairing": lambda: _pairing(p),
+        "pairing": lambda: _pairing(result, p),
     }
 
 
@@ -80,18 +80,17 @@ def _number(cell: Math) -> Math:
     return cell.sides[-1] if isinstance(cell, Equal) else cell
 
 
-def _pairing(p: JvpPoint) -> list[Section]:
+def _pairing(result: JvpResult, p: JvpPoint) -> list[Section]:
     """Return vᵀ(Ju) = (vᵀJ)u, both worked out."""
     if not p.v:
         return []
     title = ("the same number from both sides: forward mode gives J·u, reverse mode vᵀJ",)
+    weights = [f"v_{name}" for name in p.v] if len(p.v) > 1 else [cotangent(result.graph)]
     sides = []
-    for left, right, sign in ((p.v, p.jvp, "v"), (p.grad, p.u, "")):
+    for left, right, called in ((p.v, p.jvp, weights), (p.grad, p.u, map(bar, p.grad))):
         pairs = [(w, e) for name in left for w, e in zip(left[name].flat, right[name].flat, strict=True) if w and e]
         terms = [Product((Value.of(w), Value.of(e))) for w, e in pairs]
-        names = [Product((Name(sign or bar(name)), Name(dot(name)))) for name in left]
-        if sign and len(left) > 1:
-            names = [Product((Name(f"v_{name}"), Name(dot(name)))) for name in left]
+        names = [Product((Name(own), Name(dot(name)))) for own, name in zip(called, left, strict=True)]
         sides.append(Line((Sum(tuple(names)), *_sum(terms), Value.of(pairing(left, right)))))
     return [Section("pairing", (Equations(tuple(sides)),), title)]
 

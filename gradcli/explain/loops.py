@@ -113,26 +113,27 @@ def folded_system(graph: Graph, found: Sequence[Loop], at: Named, values: Named)
     """Return the statements with their values, those of loops once; what leaves a loop has a name."""
     names = graph.labels
     ends = {end: loop for loop in found for _, end in loop.carried}
-    shown = [n for n in graph.nodes if n.args and n in names]
-    blocks: list[Block] = (
-        [Text(point_parts({name: at[name] for name in appearance(graph) if name in at}))] if at else []
-    )
+    blocks: list[Block] = []
+    if at:
+        blocks.append(Text(point_parts({name: at[name] for name in appearance(graph) if name in at})))
     lines: list[Line] = []
     told: set[int] = set()
-    for node in shown:
-        value = (Value(values[names[node]]),) if names[node] in values else ()
+    for node in (n for n in graph.nodes if n.args and n in names):
         loop = ends.get(node)
+        if loop is not None and id(loop) not in told:
+            told.add(id(loop))
+            blocks += [*_equations(lines), _told(loop, names, values)]
+            lines = []
+        value = (Value(values[names[node]]),) if names[node] in values else ()
         if loop is None:
             lines.append(Line((Name(names[node]), _right(node, names), *value)))
-            continue
-        if id(loop) not in told:
-            told.add(id(loop))
-            blocks += [Equations(tuple(lines))] if lines else []
-            lines = []
-            blocks.append(_told(loop, names, values))
-        if isinstance(blocks[-1], Code):
+        elif isinstance(blocks[-1], Code):
             lines.append(Line((Name(names[node]), *_closed(loop, names), *value)))
-    return Section("system", (*blocks, *([Equations(tuple(lines))] if lines else [])))
+    return Section("system", (*blocks, *_equations(lines)))
+
+
+def _equations(lines: Sequence[Line]) -> list[Block]:
+    return [Equations(tuple(lines))] if lines else []
 
 
 def _right(node: Node, names: Mapping[Node, str]) -> Math:

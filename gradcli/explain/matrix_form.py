@@ -80,21 +80,29 @@ def _read(node: Node, args: list[Term]) -> Term:
         return Term(1, body=node)
     if node.op in _SPREADING and args[0].scalar().body is None:
         return args[0].scalar()
-    if not OPERATIONS[node.op].broadcasts and node.op != "broadcast":
-        first = args[0].scalar()
-        if node.op == "sum" and first.body is None and first.scalars + first.divisors and node.size:
-            return first.times(Term(node.args[0].size // node.size))
-        if node.op == "from_diagonal" and first.body is None:
-            return replace(first, body=replace(node, args=(const(1, node.args[0].shape),)))
+    counts = not OPERATIONS[node.op].broadcasts and node.op != "broadcast"  # its arguments' elements
+    if counts and (found := _of_scalars(node, args[0].scalar())):
+        return found
+    if counts:
         args = [_whole(a, own) for a, own in zip(args, node.args, strict=True)]
     if node.op in _LINEAR and args[0].body is not None:
         return replace(args[0], body=_of_linear(node, args[0].body))
     rule = _RULES.get(node.op)
-    found = rule(node, *args) if rule is not None else None
-    if found:
+    if found := rule(node, *args) if rule is not None else None:
         return found
     parts = tuple(map(_written, args, node.args))
     return Term(1, body=_of(node, *parts) if OPERATIONS[node.op].broadcasts else replace(node, args=parts))
+
+
+def _of_scalars(node: Node, first: Term) -> Term | None:
+    """Return the sum of an array that is the same scalars everywhere, or the matrix with them on its diagonal."""
+    if first.body is not None:
+        return None
+    if node.op == "sum" and first.scalars + first.divisors and node.size:
+        return first.times(Term(node.args[0].size // node.size))
+    if node.op == "from_diagonal":
+        return replace(first, body=replace(node, args=(const(1, node.args[0].shape),)))
+    return None
 
 
 def _of(node: Node, *args: Node) -> Node:

@@ -30,13 +30,7 @@ def jacobian_sections(
     If `brief`, formulas are left out beside numbers; with a call, those alone that are long to read.
     """
     symbolic = result.formulas
-    told = () if call is None else result.graph.names
-    where: list[Section] = []
-    if brief and matrix is not None and (call is None or is_long(result) or _new(symbolic.defined, told)):
-        cells: Mapping[tuple[int, int], Math] = number_cells(matrix)
-    else:
-        cells = entry_cells(result, matrix)
-        where = definitions({name: symbolic.where[name] for name in _new(symbolic.defined, told)})
+    cells, where = _cells(result, matrix, call, brief)
     if len(symbolic.rows) == 1:
         return [Section("jacobian", tuple(_row(result, cells))), *where]
     shown = Matrix(
@@ -49,6 +43,17 @@ def jacobian_sections(
     )
     said = (Text(("For the product, v, outputs and inputs are read as flat vectors, row by row.",)),)
     return [Section("jacobian", (shown, *(said if call and _matrices(result) else ())), heading(result)), *where]
+
+
+def _cells(
+    result: Shown, matrix: Array | None, call: Call | None, brief: bool
+) -> tuple[Mapping[tuple[int, int], Math], list[Section]]:
+    """Return the entries of J, and the definitions of what their formulas mention."""
+    symbolic, told = result.formulas, () if call is None else result.graph.names
+    if brief and matrix is not None and (call is None or is_long(result) or _new(symbolic.defined, told)):
+        return number_cells(matrix), []
+    cells = entry_cells(result, matrix)
+    return cells, definitions({name: symbolic.where[name] for name in _new(symbolic.defined, told)})
 
 
 def number_cells(matrix: Array) -> dict[tuple[int, int], Math]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -39,13 +39,10 @@ def repairs(claim: Node, graph: Graph, system: Mapping[Node, bool], write: Write
     """
     called = {n for name, n in graph.names.items() if "[" not in name and n is not claim}
     nodes = [n for n in scheduled([claim], called) if n not in called]
-    read = dict.fromkeys(a for n in nodes for a in n.args if a in called)
     if len(nodes) > (_FACTORED if kinds is FACTORS else _MAX_NODES):
         return
-    readers: dict[Node, list[Node]] = {}
-    for node in nodes:
-        for arg in dict.fromkeys(node.args):
-            readers.setdefault(arg, []).append(node)
+    read = dict.fromkeys(a for n in nodes for a in n.args if a in called)
+    readers = _readers(nodes)
     for kind, node in product(kinds, (*nodes, *read)):
         own = readers.get(node, [])
         changes = [*kind(node, graph, write), *(_of_system(node, system, write) if kind is _functions else ())]
@@ -53,6 +50,15 @@ def repairs(claim: Node, graph: Graph, system: Mapping[Node, bool], write: Write
             if _fits(other, node, own):
                 for changed in _changed(node, other, own):
                     yield text, substituted([claim], changed, called)[0]
+
+
+def _readers(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
+    """Return for each argument the nodes that read it, each once."""
+    found: dict[Node, list[Node]] = {}
+    for node in nodes:
+        for arg in dict.fromkeys(node.args):
+            found.setdefault(arg, []).append(node)
+    return found
 
 
 def _changed(node: Node, other: Node, readers: Sequence[Node]) -> Iterator[Mapping[Node, Node]]:

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.engine.evaluate import at_point
-from gradcli.errors import InputError
-from gradcli.explain.results import Array, Named, Row, Shown
+from gradcli.errors import InputError, Notes
+from gradcli.explain.corners import note_corners
+from gradcli.explain.results import Array, Named, Row, Shown, Wanted
 from gradcli.explain.sections import (
     Equations,
     Formula,
@@ -111,7 +112,9 @@ class TaylorResult(Shown):
 
 
 @np.errstate(all="ignore")
-def taylor(graph: Graph, wrt: Sequence[str], points: Sequence[Named], order: int) -> TaylorResult:
+def taylor(
+    graph: Graph, wrt: Sequence[str], points: Sequence[Named], order: int, notes: Notes, wanted: Wanted
+) -> TaylorResult:
     """Return the derivatives up to an order.  A formula is None where it is too long.
 
     Errors: `InputError` unless one scalar depends on one scalar input, and where derivatives are too long.
@@ -125,6 +128,8 @@ def taylor(graph: Graph, wrt: Sequence[str], points: Sequence[Named], order: int
     formulas = tuple(_formula(graph, n) for n in nodes)
     found = []
     for at in points:
+        if wanted.page:
+            note_corners(graph, at, notes)
         numbers = at_point(graph, at, nodes)
         values = np.array([float(numbers[n]) for n in nodes]) + 0.0
         found.append(TaylorPoint(at, values, tuple(_coefficients(formulas, at, values))))

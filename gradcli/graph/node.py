@@ -307,5 +307,8 @@ def bits(number: Exact) -> int:
 
 def _decimal(number: int | Fraction) -> Exact:
     """Return a fraction as a decimal if it has at most 17 digits, as itself if not."""
-    near = Decimal(repr(float(number)))
+    try:
+        near = Decimal(repr(float(number)))
+    except OverflowError:  # beyond float64
+        return number
     return near if Fraction(near) == number else number

@@ -341,9 +341,8 @@ def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> Inpu
     place = span.start - expression.start
     hint = spelling(text, place if error.offset else len(text))
     if text.startswith("=", place) and not text.startswith("==", place):
-        hint = hint or "a statement is NAME = EXPRESSION; compare with `==`"
-        if not place:
-            hint = 'a statement, or a point, that has spaces stands in quotes: "y = x**2"'
+        typed = 'a statement, or a point, that has spaces stands in quotes: "y = x**2"'
+        hint = (hint or "a statement is NAME = EXPRESSION; compare with `==`") if place else typed
         return InputError("`=` stands inside an expression", span, hint)
     if message.startswith("invalid") and "literal" in message:
         return InputError("this is not a number", span, hint or "a product is written with `*`: 3*x")

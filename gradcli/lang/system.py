@@ -158,9 +158,7 @@ def read_system(sources: Iterable[Source]) -> System:
     ('y',)
     """
     sources = list(sources)
-    statements = [s for source in sources for s in read_statements(source)]
-    if any(s.name is None for s in statements):
-        statements = _name_bare(statements)
+    statements = _name_bare([s for source in sources for s in read_statements(source)])
     if all(s.declares for s in statements):
         raise InputError("no system is given", hint='for example: gradcli jacobian "y=x**2"')
     assigned = _assigned(statements)
@@ -176,6 +174,8 @@ def read_system(sources: Iterable[Source]) -> System:
 def _name_bare(statements: list[Statement]) -> list[Statement]:
     """Name bare expressions `y`, or `y0`, `y1`, … when there are several."""
     bare = [s for s in statements if s.name is None]
+    if not bare:
+        return statements
     taken = {n for s in statements for n in _reads(s)} | {s.name for s in statements}
     names = iter(["y"] if len(bare) == 1 else [f"y{i}" for i in range(len(bare))])
     named = []

@@ -39,13 +39,12 @@ def equations(rows: Sequence[Row], notes: Sequence[str], width: int) -> list[lis
     sizes = [*widths([row[:-1] for row in signed]), 0]  # nothing stands behind what is last
     gaps = [" ", GAP if len(rows) > 1 else " "]
     aligned = ["".join(_cell(row, k, sizes[k], gaps[min(k, 1)]) for k in range(len(row))) for row in signed]
-    if all(cells(line) + len(GAP) + cells(note) <= width for line, note in zip(aligned, notes, strict=True)):
+    ends = [len(GAP) + cells(note) for note in notes]
+    if all(cells(line) + end <= width for line, end in zip(aligned, ends, strict=True)):
         behind = max(map(cells, aligned), default=0)
-        fits = all(behind + len(GAP) + cells(note) <= width for note in notes)
-        return [
-            [f"{pad(line, behind) if fits else line}{GAP}{note}" if note else line]
-            for line, note in zip(aligned, notes, strict=True)
-        ]
+        if behind + max(ends, default=0) <= width:
+            aligned = [pad(line, behind) if note else line for line, note in zip(aligned, notes, strict=True)]
+        return [[f"{line}{GAP}{note}" if note else line] for line, note in zip(aligned, notes, strict=True)]
     names = [cells(row[0]) for row in rows if cells(row[0]) <= _LONGEST_NAME]
     left = max(names, default=0)
     return [_equation(row, note, left, width) for row, note in zip(rows, notes, strict=True)]

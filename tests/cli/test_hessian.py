@@ -48,6 +48,9 @@ def test_symmetric_to_the_last_digit(cli):
         ("f=x*y", "x=0,y=0", "saddle point: the gradient is 0, and the eigenvalues [-1, 1] have both signs"),
         ("f=x*y", "x=1,y=0", "curved both ways: the eigenvalues [-1, 1] have both signs"),
         ("f=x**2+y**2", "x=1,y=0", "curved up in every direction: the eigenvalues [2, 2] are positive"),
+        ("f=x**2", "x=1", "curved up: the second derivative is positive"),
+        ("f=-(x**2)", "x=0", "maximum: the gradient is 0, and the second derivative is negative"),
+        ("f=x**4", "x=0", "the second derivative is 0: H says nothing of the curvature"),
         ("f=x**2+y", "x=1,y=0", "curved up or flat: the eigenvalues [0, 2] are positive or 0"),
         ("f=x**2+y**4", "x=0,y=0", "maybe a minimum: the gradient is 0, and the eigenvalues [0, 2] are positive or 0"),
         ("f=x+y", "x=1,y=0", "all eigenvalues are 0: H says nothing of the curvature"),
@@ -55,6 +58,18 @@ def test_symmetric_to_the_last_digit(cli):
 )
 def test_eigenvalues_in_a_line(cli, system, at, line):
     assert cli.done("hessian", system, "--at", at).out.splitlines()[-1] == line
+
+
+def test_one_second_derivative_has_no_other_half(cli):
+    out = cli.done("hessian", "f=x**3", "--at", "x=2").out
+    assert "H: the second derivative of f\n" in out
+    assert "symmetric" not in out
+
+
+def test_the_same_choice_is_made_once(cli):
+    found = cli.json("hessian", "f=relu(x)**2", "--at", "x=3")
+    assert (found["symbolic"], found["hessian"]) == ([["where(x <= 0, 0, 2)"]], [[2.0]])
+    assert cli.json("hessian", "f=relu(x)**2", "--at", "x=-3")["hessian"] == [[0.0]]
 
 
 def test_the_page_shows_the_lower_half_with_numbers(cli):

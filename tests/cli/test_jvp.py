@@ -96,6 +96,11 @@ def test_a_tangent_for_all_points_is_given_by_u(cli):
     assert out == "y.jvp\n2.0\n6.0\n"
 
 
+def test_the_cotangent_has_another_name_beside_an_input_v(cli):
+    found = cli.done("jvp", "y=v*x", "--at", "v=2,x=3", "--u", "v=1,x=0", "--v", "2", "--only", "pairing").out
+    assert found.splitlines()[1].split() == ["y\u0304·ẏ", "=", "2·3", "=", "6"]
+
+
 MISTAKES = {
     "no tangent": (["y=x*z", "--at", "x=1,z=1"], "no tangent is given"),
     "of no input": (["y=x*z", "--u", "q=1"], "`q` is not an input here"),

@@ -86,6 +86,7 @@ LANGUAGE = [
     system("y = x «$» 2", says="this cannot be read as an expression"),
     system("y = sin(x,«,» 2) + 1", says="this cannot be read as an expression"),
     system("a = 3; y = x^2 + x^3 «*»", says="this cannot be read as an expression"),
+    system("y = «1/3/1e-320»*x", says="this number is too large", mend="1.8e308"),
     system("y = «3»x", says="this is not a number", mend=r"3\*x"),
     system("«=»", says="`=` stands inside an expression", mend="in quotes"),
     system("y = x«=»2", says="`=` stands inside an expression", mend="NAME = EXPRESSION"),

@@ -66,6 +66,12 @@ def test_where_a_derivative_is_infinite_there_is_no_polynomial(cli):
     assert "no Taylor polynomial" in cli("jacobian", "y=sqrt(x)", "--order", "2", "--at", "x=0").out
 
 
+def test_a_corner_is_noted(cli):
+    told = cli.done("jacobian", "y=abs(x)", "--order", "2", "--at", "x=0")
+    assert "at x = 0, abs(x) has no derivative" in told.err
+    assert cli.done("jacobian", "y=abs(x)", "--order", "2", "--at", "x=0", "-f", "json").err == ""
+
+
 def test_latex_has_powers_and_fractions(cli):
     out = cli.done("jacobian", "y=sin(x)", "--order", "3", "--at", "x=0", "-f", "latex").out
     assert r"\frac{\partial^{3} y}{\partial x^{3}}" in out

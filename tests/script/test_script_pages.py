@@ -362,6 +362,28 @@ def test_the_sign_of_a_zero_that_the_script_writes_decides_on_the_page_too(run):
     assert outcome.out.endswith("tensor([-0., -2.], grad_fn=<CopysignBackward0>) tensor([ 0., -1.])\n")
 
 
+def test_a_script_s_own_v_is_not_the_cotangent(run):
+    out = run("""\
+import torch
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x*x
+    @staticmethod
+    def backward(ctx, g):
+        return 2*ctx.saved_tensors[0]*g
+v = torch.tensor([1., 2.], requires_grad=True)
+E = 3*v**2
+E.backward(torch.tensor([1., 10.]))
+z = Square.apply(v)
+z.backward(torch.tensor([1., 10.]))
+""").out
+    assert "v.grad = 6*E\u0304*v = [1·6, 10·12] = [6, 120]\n" in out
+    assert "z\u0304 = ∂L/∂z = [1, 10]; of L, only these slopes matter\n" in out
+    assert "v.grad = Square.backward(z\u0304) = [2, 40]\n" in out
+
+
 # Layers
 
 

@@ -17,7 +17,7 @@ from gradcli.explain.results import BackwardResult, Named, Wanted
 from gradcli.explain.results import Call as Shown
 from gradcli.explain.sections import Equations, Grad, Line, Math, Name, Page, Section, Text, Value, Words, quantity
 from gradcli.explain.system import point_parts
-from gradcli.explain.weights import loss_name, weights_section
+from gradcli.explain.weights import cotangent, loss_name, weights_section
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.names import bar
 from gradcli.graph.node import Node
@@ -55,6 +55,8 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
     outputs: dict[str, Node] = dict(recorded.graph.outputs)
     v: Named = dict(recorded.v)
     called: dict[str, str] = {}
+    only = cotangent(recorded.graph) if len(recorded.v) == 1 else ""
+    weights = {made: only or f"v_{name}" for made, name in roots.items()}
     for k, use in enumerate(recorded.functions.values()):
         _, passed = call.own.get(use.step, (None, []))
         for i, node in use.arguments.items():
@@ -62,13 +64,15 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
             name = f"\0{k}.{i}"
             outputs[name] = node
             v[name] = np.zeros(node.shape) if own is None else own._a[..., 0].astype(float)
-            called[name] = _backward(use, i, roots, len(recorded.v))
+            called[name] = _backward(use, i, weights)
     return Graph.of(recorded.graph.inputs, outputs, names={**recorded.graph.names, **outputs}), v, called
 
 
-def _backward(use: Use, i: int, roots: Mapping[str, str], count: int) -> str:
-    """Return what the script's `backward` returns for an argument, in its words: Square.backward(ȳ)."""
-    weights = {made: "v" if count == 1 else f"v_{name}" for made, name in roots.items()}
+def _backward(use: Use, i: int, weights: Mapping[str, str]) -> str:
+    """Return what the script's `backward` returns for an argument, in its words: Square.backward(ȳ).
+
+    `weights` are what the cotangents of outputs are called.
+    """
     given = [weights.get(n, bar(n)) for n in use.outputs.values()]
     found = f"{use.step.cls.__name__}.backward({', '.join(given)})"
     return found if len(use.written) == 1 else f"{found}[{i}]"
