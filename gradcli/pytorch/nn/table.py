@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, make_dataclass
 from functools import cache
 from inspect import Parameter
-from pathlib import Path
 from typing import Any, NamedTuple
+
+from gradcli.pytorch.facts import paragraphs
 
 REQUIRED = Parameter.empty  # in the place of a default
 
@@ -28,8 +29,8 @@ class Row(NamedTuple):
 def rows() -> dict[str, Row]:
     """Return the row of each module by its name."""
     found: dict[str, Row] = {}
-    for paragraph in Path(__file__).with_name("modules.txt").read_text("utf-8").split("\n\n")[1:]:
-        home, *modules = re.split(r"\n(?! )", paragraph.strip())
+    for paragraph in paragraphs("nn/modules.txt")[1:]:
+        home, *modules = re.split(r"\n(?! )", paragraph)
         base = ""
         for module in modules:
             (name, *calls), *more = map(str.split, module.split("\n"))
