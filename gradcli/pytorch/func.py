@@ -117,7 +117,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             if flowing:
                 ys, vs = map(list, zip(*flowing, strict=True))
                 grads = _grad(ys, xs, vs, True, True, materialize_grads=True)
-        return _cut(filled(own, iter(grads)), xs)  # type: ignore[no-any-return]
+        return _cut(filled(own, iter(grads)), xs)
 
     return (_cut(y, xs), pull, _cut(aux, xs)) if has_aux else (_cut(y, xs), pull)
 
@@ -181,7 +181,7 @@ _columns_untold = _jacobians(functools.partial(_columns, name=""))
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    return _columns_untold(_gradients_told(func, argnums), argnums)  # type: ignore[no-any-return]
+    return _columns_untold(_gradients_told(func, argnums), argnums)
 
 
 def _lanes(x: Any, dim: int, call: str) -> tuple[Tensor, ...]:
@@ -231,7 +231,7 @@ def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
     found, step = stack(lanes, dim), lanes[0]._fn
     if found._map > Mode.maps:
         found._map = math.inf
-    return found if step is None else called(found, _OF_LANES.get(step.name(), step.name()))  # type: ignore[no-any-return]
+    return found if step is None else called(found, _OF_LANES.get(step.name(), step.name()))
 
 
 # What PyTorch calls a step of all lanes where it is another operation than that of one.

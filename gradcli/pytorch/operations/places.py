@@ -147,7 +147,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     if repeats is None:
         input, repeats = of_array(np.arange(len(input))), input
     if dim is None:
-        input, dim = input.reshape(-1), 0  # type: ignore[attr-defined]
+        input, dim = input.reshape(-1), 0
     if not isinstance(repeats, Tensor):
         refuse_if(repeats < 0, "negative repeats")
         return named("repeat_interleave", input, repeats, dim)
@@ -155,7 +155,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     size, own = input.shape[dim], repeats._a[..., 0]
     refuse_if(own.size not in (1, size), "count of repeats", own.size, size)
     refuse_if((own < 0).any(), "negative repeat")
-    return input.index_select(dim, of_array(np.repeat(np.arange(size), own)))  # type: ignore[attr-defined,no-any-return]
+    return input.index_select(dim, of_array(np.repeat(np.arange(size), own)))
 
 
 @partial(telling, name="one_hot")
