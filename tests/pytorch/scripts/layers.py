@@ -812,3 +812,11 @@ for module, shape in ((Frame(1), (1, 1, 2, 2)), (Picture(1, 2, 1), (1, 1, 2, 2))
         print(module, module(torch.ones(shape)).shape)
     except ValueError as error:
         print(error)
+
+# --- the files of modules
+import pickle
+from torch.nn.modules.upsampling import Upsample
+from torch.nn.modules.instancenorm import InstanceNorm1d
+print(Upsample, InstanceNorm1d is nn.InstanceNorm1d)
+for module in (nn.InstanceNorm2d(2), nn.Upsample(2), nn.Conv1d(1, 1, 1), nn.ZeroPad2d(1), nn.PixelShuffle(2), nn.CosineSimilarity(), nn.GroupNorm(1, 2)):
+    print(type(module).__module__, pickle.loads(pickle.dumps(module)))
