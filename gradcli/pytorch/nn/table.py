@@ -60,8 +60,17 @@ def parameters(row: str) -> dict[str, Any]:
 
 
 # Whose constructor PyTorch names where it is another class's.
-_CONSTRUCTED = {"MSELoss": "_Loss", "L1Loss": "_Loss", "BCELoss": "_WeightedLoss", "RNN": "RNNBase"}
+_CONSTRUCTED = {
+    "MSELoss": "_Loss",
+    "L1Loss": "_Loss",
+    "SoftMarginLoss": "_Loss",
+    "BCELoss": "_WeightedLoss",
+    "RNN": "RNNBase",
+}
 _CONSTRUCTED |= dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), "_BatchNorm")
+_CONSTRUCTED |= dict.fromkeys(("InstanceNorm1d", "InstanceNorm2d"), "_InstanceNorm")
+_CONSTRUCTED |= dict.fromkeys(("AdaptiveAvgPool1d", "AdaptiveAvgPool2d"), "_AdaptiveAvgPoolNd")
+_CONSTRUCTED |= dict.fromkeys(("AdaptiveMaxPool1d", "AdaptiveMaxPool2d"), "_AdaptiveMaxPoolNd")
 _CONSTRUCTED |= dict.fromkeys(("Dropout", "Dropout2d"), "_DropoutNd")
 _CONSTRUCTED |= dict.fromkeys(("MaxPool1d", "MaxPool2d"), "_MaxPoolNd")
 
