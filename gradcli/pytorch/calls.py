@@ -261,7 +261,7 @@ def _along(name: str, build: Callable[..., Node], args: Sequence[Any], kwargs: d
     """Return what goes along one axis, in a dtype that may be given; a number is a vector of one element."""
     if "dtype" in kwargs:
         dtype, others = kwargs["dtype"], {k: v for k, v in kwargs.items() if k != "dtype"}
-        return _along(name, build, (args[0].to(dtype), *args[1:]), others).to(dtype)  # type: ignore[attr-defined, no-any-return]
+        return _along(name, build, (args[0].to(dtype), *args[1:]), others).to(dtype)
     operands, settings, make = _parameters(build).read(name, args, kwargs)
     x = operands[0]
     refuse_if("axis" not in dict(settings), "no axis", name)

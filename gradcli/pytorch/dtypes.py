@@ -116,7 +116,7 @@ class iinfo:
 
     def __init__(self, type: dtype | None = None) -> None:
         kind = type or default_dtype()
-        own: Any = np.finfo(kind.numpy) if kind.is_floating_point else np.iinfo(kind.numpy)  # type: ignore[call-overload]
+        own: Any = np.finfo(kind.numpy) if kind.is_floating_point else np.iinfo(kind.numpy)
         self.bits, self.dtype = own.bits, kind.name
         for name in self._names:
             setattr(self, name, np.asarray(getattr(own, name)).item())

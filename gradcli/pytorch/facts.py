@@ -11,11 +11,16 @@ if TYPE_CHECKING:
     from gradcli.pytorch.recipes import Pull
 
 
+def paragraphs(file: str) -> list[str]:
+    """Return the paragraphs of a file of this room."""
+    return (Path(__file__).parent / file).read_text("utf-8").strip().split("\n\n")
+
+
 def _tables() -> dict[str, dict[str, str]]:
     """Return the tables by name: what stands before the colon, by each word behind it."""
     found = {}
-    for paragraph in Path(__file__).with_name("facts.txt").read_text("utf-8").split("\n\n"):
-        name, *lines = [line for line in paragraph.strip().splitlines() if line[0] != "#"]
+    for paragraph in paragraphs("facts.txt"):
+        name, *lines = [line for line in paragraph.splitlines() if line[0] != "#"]
         rows = [line.rpartition(": ") for line in lines]
         found[name] = {word: key for key, _, words in rows for word in words.split()}
     return found

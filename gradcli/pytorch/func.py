@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
 from gradcli.pytorch.autograd import grad as _grad
@@ -116,7 +117,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             if flowing:
                 ys, vs = map(list, zip(*flowing, strict=True))
                 grads = _grad(ys, xs, vs, True, True, materialize_grads=True)
-        return _cut(filled(own, iter(grads)), xs)  # type: ignore[no-any-return]
+        return _cut(filled(own, iter(grads)), xs)
 
     return (_cut(y, xs), pull, _cut(aux, xs)) if has_aux else (_cut(y, xs), pull)
 
@@ -180,7 +181,7 @@ _columns_untold = _jacobians(functools.partial(_columns, name=""))
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    return _columns_untold(_gradients_told(func, argnums), argnums)  # type: ignore[no-any-return]
+    return _columns_untold(_gradients_told(func, argnums), argnums)
 
 
 def _lanes(x: Any, dim: int, call: str) -> tuple[Tensor, ...]:
@@ -211,12 +212,26 @@ def _form(tree: Any, indent: int = 2) -> str:
     return f"TreeSpec({type(tree).__name__}, {keys}, [{separator.join(inner)}])"
 
 
+def _rows(args: tuple[Any, ...], in_dims: Any, call: str) -> list[Any]:
+    """Return the arguments for each element along the axes to map over."""
+    refuse_if(not isinstance(in_dims, int | tuple), "axes to map over", call, type(in_dims))
+    try:
+        dims = _spread(in_dims, args)
+    except (ValueError, KeyError):
+        raise refusal("form of the axes to map over", call, _form(in_dims), _form(args)) from None
+    parts = [repeat(x) if d is None else _lanes(x, d, call) for x, d in zip(leaves(args), dims, strict=True)]
+    sizes = [len(p) for p in parts if isinstance(p, tuple)]
+    refuse_if(len({*sizes}) > 1, "sizes to map over", sizes)
+    missing_if(not sizes[0], "vmap over an axis of no elements")
+    return [filled(args, iter(row)) for row in zip(*parts, strict=False)]
+
+
 def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
     """Return what was found for each lane as one tensor, called after the operation that gave it."""
     found, step = stack(lanes, dim), lanes[0]._fn
     if found._map > Mode.maps:
         found._map = math.inf
-    return found if step is None else called(found, _OF_LANES.get(step.name(), step.name()))  # type: ignore[no-any-return]
+    return found if step is None else called(found, _OF_LANES.get(step.name(), step.name()))
 
 
 # What PyTorch calls a step of all lanes where it is another operation than that of one.
@@ -233,24 +248,14 @@ def vmap(
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         name = getattr(func, "__name__", repr(func))
-        what = f"vmap({name}, in_dims={in_dims}, ...)"
-        refuse_if(not isinstance(in_dims, int | tuple), "axes to map over", what, type(in_dims))
-        try:
-            dims = _spread(in_dims, args)
-        except (ValueError, KeyError):
-            raise refusal("form of the axes to map over", what, _form(in_dims), _form(args)) from None
-        parts = [x if d is None else _lanes(x, d, what) for x, d in zip(leaves(args), dims, strict=True)]
-        sizes = [len(p) for p, d in zip(parts, dims, strict=True) if d is not None]
-        refuse_if(len({*sizes}) > 1, "sizes to map over", sizes)
-        missing_if(not sizes[0], "vmap over an axis of no elements")
+        rows = _rows(args, in_dims, f"vmap({name}, in_dims={in_dims}, ...)")
         found: list[Any] = []
         random = DEFAULT.get_state()
         inside: Any = {"maps": Mode.maps + 1, "transforms": Mode.transforms + 1, "randomness": randomness}
-        for i in range(sizes[0]):
-            own = filled(args, (p if d is None else p[i] for p, d in zip(parts, dims, strict=True)))
+        for i, own in enumerate(rows, 1):
             if randomness == "same":
                 DEFAULT.set_state(random)
-            with _Switch(mapped=Mode.mapped or i + 1 < sizes[0], **inside):
+            with _Switch(mapped=Mode.mapped or i < len(rows), **inside):
                 found.append(func(*own, **kwargs))
             for y in leaves(found[-1]):
                 refuse_if(not isinstance(y, Tensor), "no tensor of a map", name, type(y))

@@ -68,4 +68,4 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
     along, across = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = A.abs().sum(along, keepdim)
     left = across - (along < across and not keepdim)
-    return sums.amax(left, keepdim) if ord > 0 else sums.amin(left, keepdim)  # type: ignore[no-any-return]
+    return sums.amax(left, keepdim) if ord > 0 else sums.amin(left, keepdim)

@@ -11,9 +11,9 @@ import sys
 import warnings
 from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from gradcli.pytorch.facts import TABLES, paragraphs
 from gradcli.pytorch.modes import Mode
 
 
@@ -21,8 +21,8 @@ from gradcli.pytorch.modes import Mode
 def _table() -> dict[str, tuple[str, str]]:
     """Return the kind and the text of each message by its name."""
     found = {}
-    for paragraph in Path(__file__).with_name("messages.txt").read_text("utf-8").split("\n\n"):
-        head, _, text = paragraph.strip().partition("\n")
+    for paragraph in paragraphs("messages.txt"):
+        head, _, text = paragraph.partition("\n")
         name, _, kind = head.partition(": ")
         found[name] = kind, text.replace("\n", " ").replace("\\n", "\n").replace("\\t", "\t").replace("\\s", " ")
     return found
@@ -113,7 +113,6 @@ def missing_if(asked: Any, name: str, hint: str | None = None) -> None:
 def missing(name: str, known: Iterable[str] = (), prefix: str = "") -> MissingError:
     """Return the error for a name, with the nearest names that there are."""
     from gradcli.errors import did_you_mean
-    from gradcli.pytorch.facts import TABLES
 
     near = TABLES["nearest"].get(name, "")
     if " " in near:

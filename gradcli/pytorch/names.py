@@ -9,7 +9,6 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from inspect import CO_VARARGS
-from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from gradcli.pytorch.calls import vocabulary_call
 from gradcli.pytorch.cuts import note_lost
+from gradcli.pytorch.facts import paragraphs
 from gradcli.pytorch.messages import missing
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.refusals import check_pair, check_tensors
@@ -190,8 +190,7 @@ class _Found:
 @cache
 def pytorch_names() -> dict[str, frozenset[str]]:
     """Return the names that PyTorch 2.13 has, as tests/pytorch/record_names.py has recorded them."""
-    parts = Path(__file__).with_name("names.txt").read_text("utf-8").split("\n\n")
-    return {module.rstrip(":"): frozenset(names) for module, *names in map(str.split, parts)}
+    return {module.rstrip(":"): frozenset(names) for module, *names in map(str.split, paragraphs("names.txt"))}
 
 
 # Not by `__getattr__`, with which Python looks every other attribute up in a longer way.

@@ -21,12 +21,7 @@ from typing import Any
 
 from gradcli.graph import shapes
 from gradcli.pytorch.messages import MissingError, missing
-
-# The modules of `torch.nn.modules`, whose classes `torch.nn` has.
-NN_HOMES = (
-    *("activation", "batchnorm", "container", "conv", "distance", "dropout", "flatten", "linear", "loss"),
-    *("normalization", "padding", "pixelshuffle", "pooling", "rnn", "sparse"),
-)
+from gradcli.pytorch.nn.table import rows
 
 _MODULES = (
     *("autograd", "autograd.function", "autograd.functional", "autograd.gradcheck", "autograd.graph", "cuda", "func"),
@@ -41,7 +36,7 @@ _OTHERS = {
     **dict.fromkeys(("nn.parallel", "nn.parallel.data_parallel"), "nn.containers"),
     **dict.fromkeys(("accelerator", "backends.cuda", "backends.cudnn", "backends.mps", "mps"), "cuda"),
     "functional": "torch",
-    **dict.fromkeys(("nn.modules", *(f"nn.modules.{home}" for home in NN_HOMES)), "nn"),
+    **dict.fromkeys(("nn.modules", *(f"nn.modules.{row.home}" for row in rows().values())), "nn"),
     **dict.fromkeys(("nn.modules.module", "nn.parameter"), "nn.module"),
     **dict.fromkeys((f"optim.{n}" for n in ("adadelta", "adagrad", "adam", "adamw")), "optim"),
     **dict.fromkeys((f"optim.{n}" for n in ("optimizer", "rmsprop", "sgd")), "optim"),

@@ -253,7 +253,7 @@ def _output(y: Tensor, number: int, context: Context, args: Sequence[Any]) -> Te
     if step is not None and _holds(context._kept, y):
         made = alias(y)
     elif not is_dirty and _holds(args, y):
-        made = y.view_as(y) if y.numel() else y.clone()  # type: ignore[attr-defined]
+        made = y.view_as(y) if y.numel() else y.clone()
     if step is not None and id(y) not in context._whole and y._a.dtype.kind == "f":
         made._fn, made._requires = step.output(number), False
     if made._base is not None and not is_dirty:
@@ -298,7 +298,7 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
 class _Refusal(Function):
     @staticmethod
     def forward(ctx: Any, result: Tensor, *grads: Tensor) -> Any:
-        return result.clone()  # type: ignore[attr-defined]
+        return result.clone()
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

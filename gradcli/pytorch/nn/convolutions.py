@@ -45,7 +45,7 @@ def _transposed(axes: int) -> Callable[..., Tensor]:
 
         given = [t for t in (x, weight, bias) if t is not None]
         found = apply(f"conv_transpose{axes}d", build, given, (tuple(rows), groups), "ConvolutionBackward0")
-        return found if x is input else called(found.squeeze(0), "SqueezeBackward1")  # type: ignore[attr-defined]
+        return found if x is input else called(found.squeeze(0), "SqueezeBackward1")
 
     return convolve
 

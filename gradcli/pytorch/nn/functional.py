@@ -130,7 +130,7 @@ def _along(name: str) -> Callable[..., Tensor]:
         if dim is None:
             warn("implicit axis", name)
             dim = 0 if input.dim() in (0, 1, 3) else 1
-        x = to(-input if name == "softmin" else input, dtype)  # type: ignore[operator]
+        x = to(-input if name == "softmin" else input, dtype)
         return named(name.replace("min", "max"), x, axis_of(dim, x.dim()))
 
     made.__name__ = name
@@ -146,7 +146,7 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> T
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     both = (to(x, result_dtype((x1, x2))) for x in broadcast_tensors(x1, x2))
-    first, second = (x / x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in both)  # type: ignore[attr-defined]
+    first, second = (x / x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in both)
     return (first * second).sum(dim)
 
 
@@ -163,9 +163,9 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if input.dim() == 2:
         return addmm(bias, input, turned)
     *outer, inner = input.shape
-    flat, shape = input.reshape(math.prod(outer), inner), (*outer, weight.shape[0])  # type: ignore[attr-defined]
+    flat, shape = input.reshape(math.prod(outer), inner), (*outer, weight.shape[0])
     if input.is_contiguous():
-        return addmm(bias, flat, turned).view(*shape)  # type: ignore[attr-defined]
+        return addmm(bias, flat, turned).view(*shape)
     found: Any = matmul(flat, turned)
     return called(found.view(*shape), "UnsafeViewBackward0") + bias
 
@@ -199,11 +199,11 @@ def embedding(
     refuse_if(weight.dim() != 2, "axes of an embedding")
     own = input._a[..., 0]
     if own.dtype.kind != "i":
-        raise refusal("kind of indices", "CPUBoolType" if own.dtype == bool else input.type())  # type: ignore[attr-defined]
+        raise refusal("kind of indices", "CPUBoolType" if own.dtype == bool else input.type())
     refuse_if(own.size and not 0 <= own.min() <= own.max() < weight.shape[0], "slice outside")
     for i in np.unique(own) if max_norm is not None else ():
         row = weight.detach()[i]
-        if (length := row.norm(norm_type).item()) > max_norm:  # type: ignore[attr-defined]
+        if (length := row.norm(norm_type).item()) > max_norm:
             row *= max_norm / (length + 1e-7)
     places = Places.of(own)
     mask = [] if padding_idx is None else [(own == padding_idx % weight.shape[0])[..., None, None]]
@@ -255,14 +255,14 @@ def instance_norm(
     factor, summand = (None if p is None else p.repeat(count) for p in (weight, bias))
     flat = input.contiguous().view(1, count * channels, *rest)
     found: Any = batch_norm(flat, None, None, factor, summand, True, momentum, eps)
-    return found.view(input.shape)  # type: ignore[no-any-return]
+    return found.view(input.shape)
 
 
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     count, channels, *rest = input.shape
     refuse_if(channels % num_groups, "channels in groups", list(input.shape), num_groups)
     rows = (channels // num_groups, *rest)
-    found = layer_norm(input.reshape(count, num_groups, *rows), rows, None, None, eps).reshape(input.shape)  # type: ignore[attr-defined]
+    found = layer_norm(input.reshape(count, num_groups, *rows), rows, None, None, eps).reshape(input.shape)
     for p, step in ((weight, Tensor.__mul__), (bias, Tensor.__add__)):
         found = found if p is None else step(found, p.view(-1, *(1 for _ in rest)))
     return called(found, "NativeGroupNormBackward0")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.dtypes import chosen, default_dtype
+from gradcli.pytorch.dtypes import check_device, chosen, default_dtype
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
@@ -41,10 +41,11 @@ class _Layer(Module):
         super().__init__()
         arguments = given(type(self).__name__, self.takes, args, kwargs)
         self.__dict__["_kind"] = chosen(arguments.pop("dtype", None), default_dtype()).numpy
+        check_device(arguments.pop("device", None))
         for name, value in arguments.items():
             if isinstance(value, Tensor):
                 self.register_buffer(name, value)
-            elif name != "device":
+            else:
                 setattr(self, name, value)
         self._build()
 
@@ -173,7 +174,7 @@ class Embedding(_Layer):
 class _BatchNorm(_Layer):
     def _build(self) -> None:
         self._affine((self.num_features,), self.affine, self.affine)
-        zeros = np.zeros(self.num_features, np.float32)
+        zeros = np.zeros(self.num_features, self._kind)
         buffers = {"running_mean": zeros, "running_var": zeros + 1, "num_batches_tracked": np.array(0)}
         for name, value in buffers.items():
             self.register_buffer(name, of_array(value) if self.track_running_stats else None)

@@ -97,4 +97,4 @@ def _of_function(name: str, row: Row) -> type:
     made.calls = (row.calls[0], *(k for k in known if k not in ("size_average", "reduce")))
     if row.shows is None and base is not _Loss:
         made.shows = " ".join(known).replace("inplace", "inplace?").replace("approximate", "approximate!")
-    return made  # type: ignore[no-any-return]
+    return made

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, make_dataclass
 from functools import cache
 from inspect import Parameter
-from pathlib import Path
 from typing import Any, NamedTuple
+
+from gradcli.pytorch.facts import paragraphs
 
 REQUIRED = Parameter.empty  # in the place of a default
 
@@ -28,8 +29,8 @@ class Row(NamedTuple):
 def rows() -> dict[str, Row]:
     """Return the row of each module by its name."""
     found: dict[str, Row] = {}
-    for paragraph in Path(__file__).with_name("modules.txt").read_text("utf-8").split("\n\n")[1:]:
-        home, *modules = re.split(r"\n(?! )", paragraph.strip())
+    for paragraph in paragraphs("nn/modules.txt")[1:]:
+        home, *modules = re.split(r"\n(?! )", paragraph)
         base = ""
         for module in modules:
             (name, *calls), *more = map(str.split, module.split("\n"))
@@ -59,8 +60,17 @@ def parameters(row: str) -> dict[str, Any]:
 
 
 # Whose constructor PyTorch names where it is another class's.
-_CONSTRUCTED = {"MSELoss": "_Loss", "L1Loss": "_Loss", "BCELoss": "_WeightedLoss", "RNN": "RNNBase"}
+_CONSTRUCTED = {
+    "MSELoss": "_Loss",
+    "L1Loss": "_Loss",
+    "SoftMarginLoss": "_Loss",
+    "BCELoss": "_WeightedLoss",
+    "RNN": "RNNBase",
+}
 _CONSTRUCTED |= dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), "_BatchNorm")
+_CONSTRUCTED |= dict.fromkeys(("InstanceNorm1d", "InstanceNorm2d"), "_InstanceNorm")
+_CONSTRUCTED |= dict.fromkeys(("AdaptiveAvgPool1d", "AdaptiveAvgPool2d"), "_AdaptiveAvgPoolNd")
+_CONSTRUCTED |= dict.fromkeys(("AdaptiveMaxPool1d", "AdaptiveMaxPool2d"), "_AdaptiveMaxPoolNd")
 _CONSTRUCTED |= dict.fromkeys(("Dropout", "Dropout2d"), "_DropoutNd")
 _CONSTRUCTED |= dict.fromkeys(("MaxPool1d", "MaxPool2d"), "_MaxPoolNd")
 

@@ -86,7 +86,7 @@ def _diag(input: Any, diagonal: int = 0) -> Tensor:
 
 
 def _places(indices: Any, dtype: Any = dtypes.int64, device: Any = "cpu") -> Any:
-    return of_array(np.stack(indices)).to(device).to(dtype)  # type: ignore[attr-defined]
+    return of_array(np.stack(indices)).to(device).to(dtype)
 
 
 def _power(input: Any, n: int) -> Any:

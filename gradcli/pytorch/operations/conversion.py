@@ -22,7 +22,7 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             wanted = value.dtype if isinstance(value, Tensor) else value
     wanted = dtypes.chosen(wanted, input.dtype)
     if wanted is input.dtype:
-        return input.clone() if kwargs.get("copy") else input  # type: ignore[attr-defined,no-any-return]
+        return input.clone() if kwargs.get("copy") else input
     return apply("cast", lambda x: cast(x, wanted.name), (input,), wanted.name)
 
 

@@ -200,4 +200,4 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
     refuse_if(min(times, default=1) < 0, "negative size", min(shape, default=0), shape)
     found = named("repeat", self, *(max(1, n) for n in times))
     some = tuple(slice(None if n else 0) for n in times)
-    return found if 0 not in times else called(found[some], "RepeatBackward0")  # type: ignore[no-any-return]
+    return found if 0 not in times else called(found[some], "RepeatBackward0")

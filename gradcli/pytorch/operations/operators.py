@@ -208,7 +208,7 @@ method("__invert__")(bitwise_not)
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         check_tensors(where, "where", [condition])
-        return condition.nonzero(as_tuple=True)  # type: ignore[attr-defined]
+        return condition.nonzero(as_tuple=True)
     given = (condition, input) if other is None else (condition, input, other)
     check_overload("where", given, told("calls of where").split("\n"))
     refuse_if(condition._a.dtype not in (bool, np.uint8), "condition that is none", condition.dtype.word)

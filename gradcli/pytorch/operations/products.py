@@ -113,7 +113,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     _check("addmm", mat1, mat2)
     if (beta, alpha) != (1, 1):
         check_repeated(input, input.shape, (len(mat1), mat2.shape[1]))
-        return called(weighted(input, mm(mat1, mat2), beta, alpha), "AddmmBackward0")  # type: ignore[no-any-return]
+        return called(weighted(input, mm(mat1, mat2), beta, alpha), "AddmmBackward0")
 
     def build(b: Node, x: Node, w: Node) -> Node:
         check_repeated(input, b.shape, (x.shape[0], w.shape[1]))
@@ -127,7 +127,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 @method("outer", "ger")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     _check("outer", input, vec2)
-    return input.reshape(-1, 1) * vec2  # type: ignore[attr-defined,no-any-return]
+    return input.reshape(-1, 1) * vec2
 
 
 def _in_letters(*given: Any) -> tuple[str, tuple[Any, ...]]:

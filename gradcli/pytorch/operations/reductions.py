@@ -149,7 +149,7 @@ def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any
     refuse_if(is_median and is_boolean(input), "no kernel", "median_cpu", "Bool")
     if is_median and dim is None and not input.numel():
         missing_if(not input.is_floating_point(), "torch.median(…) of no whole numbers")
-        return called(input.sum().fill_(np.nan), "MedianBackward0")  # type: ignore[attr-defined]
+        return called(input.sum().fill_(np.nan), "MedianBackward0")
     _refuse_empty(op, input, dim)
     names = [f"{op.capitalize()}Backward{number}" for number in (0, 1)]
     if dim is None:

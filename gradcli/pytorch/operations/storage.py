@@ -69,7 +69,7 @@ class UntypedStorage:
         return self._row.nbytes
 
     def tolist(self) -> list[Any]:
-        return self._row.tolist()  # type: ignore[no-any-return]
+        return self._row.tolist()
 
     def __getitem__(self, i: int) -> Any:
         return self._row[i].item()

@@ -40,7 +40,7 @@ class TensorDataset(Dataset[Any]):
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> Any:
-        return tuple(x[index] for x in self.tensors)  # type: ignore[index]
+        return tuple(x[index] for x in self.tensors)
 
     def __len__(self) -> int:
         return len(self.tensors[0])

@@ -841,3 +841,38 @@ for module, shape in ((Frame(1), (1, 1, 2, 2)), (Picture(1, 2, 1), (1, 1, 2, 2))
         print(module, module(torch.ones(shape)).shape)
     except ValueError as error:
         print(error)
+
+# --- the files of modules
+import pickle
+from torch.nn.modules.upsampling import Upsample
+from torch.nn.modules.instancenorm import InstanceNorm1d
+print(Upsample, InstanceNorm1d is nn.InstanceNorm1d)
+for module in (nn.InstanceNorm2d(2), nn.Upsample(2), nn.Conv1d(1, 1, 1), nn.ZeroPad2d(1), nn.PixelShuffle(2), nn.CosineSimilarity(), nn.GroupNorm(1, 2)):
+    print(type(module).__module__, pickle.loads(pickle.dumps(module)))
+
+# --- layers of a dtype, on a device
+torch.manual_seed(0)
+f = torch.float64
+for make in (
+    lambda **how: nn.Conv1d(1, 2, 2, **how), lambda **how: nn.Conv2d(1, 2, 2, **how), lambda **how: nn.ConvTranspose2d(1, 2, 2, **how),
+    lambda **how: nn.BatchNorm1d(2, **how), lambda **how: nn.InstanceNorm2d(2, affine=True, **how), lambda **how: nn.GroupNorm(1, 2, **how),
+    lambda **how: nn.LayerNorm(2, **how), lambda **how: nn.RNN(1, 2, **how), lambda **how: nn.RNNCell(1, 2, **how), lambda **how: nn.PReLU(**how),
+    lambda **how: nn.Linear(1, 2, **how),
+):
+    layer = make(dtype=f, device="cpu")
+    print(layer, [x.dtype for x in layer.state_dict().values()])
+    print(next(layer.parameters()))
+    try:
+        make(device="cuda")
+    except AssertionError as error:
+        print(error)
+torch.set_default_dtype(f)
+print(nn.BatchNorm2d(2).running_var)
+
+# --- constructors that are another class's
+for made in (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d, nn.BatchNorm2d):
+    for args, settings in (((), {}), ((2,), {"foo": 1}), (tuple(range(9)), {})):
+        try:
+            made(*args, **settings)
+        except TypeError as error:
+            print(str(error).replace("from 2 to 3", "2"))

@@ -23,7 +23,7 @@ def pad_sequence(
     for i, x in enumerate(own):
         start = length - len(x) if padding_side == "left" else 0
         (found[i] if batch_first else found[:, i])[start : start + len(x)] = x
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 class PackedSequence(NamedTuple):
@@ -44,9 +44,9 @@ PackedSequence.__module__ = "torch.nn.utils.rnn"
 def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True) -> Any:
     own, rows, order = as_tensor(lengths), input if batch_first else input.transpose(0, 1), None
     if not enforce_sorted:
-        own, order = own.sort(descending=True)  # type: ignore[attr-defined]
+        own, order = own.sort(descending=True)
         rows = rows.index_select(0, order)
-    sizes = own.tolist()  # type: ignore[attr-defined]
+    sizes = own.tolist()
     refuse_if(len(sizes) != len(rows), "count of lengths", len(sizes), len(rows))
     refuse_if(sizes != sorted(sizes, reverse=True), "lengths out of order")
     refuse_if(sizes[-1] <= 0, "empty sequence")
@@ -67,7 +67,7 @@ def pad_packed_sequence(
     found = called(found, "PadPackedSequenceBackward0")
     lengths = as_tensor([sum(n > i for n in counts) for i in range(counts[0])])
     if order is not None:
-        lengths, found = lengths[order], found.index_select(1, order)  # type: ignore[index]
+        lengths, found = lengths[order], found.index_select(1, order)
     return found.transpose(0, 1) if batch_first else found, lengths
 
 
