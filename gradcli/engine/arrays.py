@@ -50,7 +50,10 @@ def load(path: Path) -> Array:
 
 def _npy(path: Path, file: BinaryIO) -> Array:
     """Read the header first: it may promise an array of any size, and a file may be endless."""
-    version = np.lib.format.read_magic(file)
+    try:
+        version = np.lib.format.read_magic(file)
+    except ValueError:
+        raise InputError(f"`{path}` cannot be read: it is no .npy file") from None
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, fortran, dtype = read(file)
     if dtype.hasobject or dtype.kind not in "iufb":

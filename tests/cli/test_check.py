@@ -274,6 +274,12 @@ def test_every_entry_has_its_difference():
         assert trials.drawn(case, 5, 0).counted.all() == counts
 
 
+def test_where_no_point_is_finite_a_constant_beside_a_variable_is_no_fault(cli):
+    outcome = cli("check", "y=[x,inf]", "dy/dx=[1,1]", "-f", "json")
+    assert (outcome.status, outcome.objects[0]["verdict"]) == (1, "undecided")
+    assert "no point was found" in outcome.objects[0]["why"]
+
+
 MISTAKES = {
     "no claim": (["f=x**2"], "there is no claim to check"),
     "no system": (["df/dx=1"], 'no system is given\n  for example: gradcli check "f=x**2*y"'),

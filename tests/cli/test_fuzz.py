@@ -163,6 +163,36 @@ def test_random_expressions(cli, expression, command):
     answered(cli, [*command, "--outputs", "y"], f"y={expression}", "all=sum(x)+sum(z)+sum(M)")
 
 
+OTHERS = st.sampled_from(
+    [
+        ("jvp", "--u", "x=1"),
+        ("jvp", "--u", "z=2,x=[1,0]", "--steps"),
+        ("jvp", "-f", "json"),
+        ("hessian",),
+        ("hessian", "--u", "x=[1,0]", "-f", "latex"),
+        ("export", "--to", "numpy"),
+        ("export", "--to", "c", "--what", "value,vjp,jacobian,jvp"),
+        ("export", "--to", "javascript", "--what", "hessian"),
+    ]
+)
+
+
+@fuzz(200)
+@given(expression=EXPRESSIONS, command=OTHERS, at=st.sampled_from(FULL_POINTS))
+def test_random_expressions_of_other_commands(cli, expression, command, at):
+    command = [*command, *at[:2], "--outputs", "y"]
+    answered(cli, command, f"y={expression}", "all=sum(x)+sum(z)+sum(M)")
+
+
+@fuzz(100)
+@given(claim=EXPRESSIONS, expression=EXPRESSIONS, what=st.sampled_from(["dy/dx", "d2y/dx2", "x.grad", "dy/dz"]))
+def test_random_claims(cli, claim, expression, what):
+    statements = (f"y={expression}", f"{what}={claim}", "all=sum(x)+sum(z)+sum(M)")
+    outcome = cli("check", "--trials", "4", "--", *statements, seconds=20)
+    assert outcome.status in (0, 1, 2), outcome
+    assert not any(trace in outcome.err for trace in ("Traceback", "gradcli failed", "Warning: ")), outcome.err
+
+
 @fuzz(200)
 @given(
     text=st.text(string.printable, max_size=20) | st.text(max_size=9),

@@ -103,7 +103,8 @@ def same_points(arrays: Sequence[Array]) -> list[Array]:
     counts = {a.shape[-1] for a in arrays}
     if len(counts) == 1:
         return list(arrays)
-    return [np.broadcast_to(a, (*a.shape[:-1], max(counts))) for a in arrays]
+    (points,) = counts - {1}
+    return [np.broadcast_to(a, (*a.shape[:-1], points)) for a in arrays]
 
 
 def _stack(axis: int, *parts: Array, out: Array | None = None) -> Array:
