@@ -248,16 +248,19 @@ def _layer(kind: Callable[..., Batch | Layer | Convolution], settings: Any, shap
 # Losses
 
 
-def _loss(each: Kernel | None, slope: Kernel, signs: Sequence[int], settings: Any, shapes: Shapes) -> Kernels:
+def _loss(each: Kernel | None, slope: Kernel, is_even: bool, settings: Any, shapes: Shapes) -> Kernels:
     """Return a loss that a function gives for each element and its target, if one does, and its rules.
 
-    They are a slope, given elements, targets, the gradient, and of how many there is a mean: by places with its sign.
+    They are a slope, given elements, targets, the gradient, and of how many there is a mean; that of the targets is
+    the opposite where the loss is of differences, and even.
     """
     if len(shapes) != 2 or shapes[0] != shapes[1]:
         return Kernels()
     how = by_name(settings).get("reduction", settings[0])
     count = max(1, math.prod(shapes[0])) if how == "mean" else 1
-    rules = {i: lambda x, t, y, g, s=s: s * slope(x, t, g, count) for i, s in enumerate(signs)}
+    rules: dict[int, Kernel] = {0: lambda x, t, y, g: slope(x, t, g, count)}
+    if is_even:
+        rules[1] = lambda x, t, y, g: -slope(x, t, g, count)
 
     def loss(x: Array, t: Array) -> Array:
         one = each(x, t)  # type: ignore[misc]
@@ -276,7 +279,7 @@ def _near(name: str, settings: Any, shapes: Shapes) -> Kernels:
         far = x - t
         return np.where(abs(far) >= beyond, np.copysign(1 / count, far) * g * line, 1 / count * far * g / squared)
 
-    return _loss(None, slope, (1, -1), settings, shapes)
+    return _loss(None, slope, True, settings, shapes)
 
 
 def _squared(x: Array, t: Array) -> Array:
@@ -358,17 +361,17 @@ _OPERATIONS: dict[str, Callable[[Any, Shapes], Kernels]] = {
     "layer_norm": partial(_layer, Layer),
     "conv1d": partial(_layer, Convolution),
     "conv2d": partial(_layer, Convolution),
-    "mse_loss": partial(_loss, _squared, lambda x, t, g, n: 2 / n * (x - t) * g, (1, -1)),
+    "mse_loss": partial(_loss, _squared, lambda x, t, g, n: 2 / n * (x - t) * g, True),
     "smooth_l1_loss": partial(_near, "beta"),
     "huber_loss": partial(_near, "delta"),
     "binary_cross_entropy": partial(
-        _loss, _of_probabilities, lambda p, t, g, n: g * (p - t) / np.maximum((1 - p) * p, 1e-12) / n, (1,)
+        _loss, _of_probabilities, lambda p, t, g, n: g * (p - t) / np.maximum((1 - p) * p, 1e-12) / n, False
     ),
     "binary_cross_entropy_with_logits": partial(
         _loss,
         lambda x, t: (1 - t) * x - logsigmoid(None, x),
         lambda x, t, g, n: (in_loop(sigmoid, x) - t) * g / n,
-        (1,),
+        False,
     ),
     "nll_loss": _classes,
 }

@@ -206,6 +206,8 @@ def _rounded_first(a: Array, b: Array) -> Array:
 
 def _rows_behind(first: int, a: Array, b: Array) -> Array:
     """Return the rows of a product from one on, whose terms are rounded before they are added."""
+    if b.shape[1] < min(len(a), _vector(a)) and not turned(b):  # NumPy is quick along long rows
+        return np.ascontiguousarray(in_order(np.multiply(b[:, :, None], a[first:].T[:, None, :], order="C")).T)
     terms = np.multiply(a[first:].T[:, :, None], b[:, None, :], order="C")
     return _dots(terms) if turned(b) and not turned(a) and len(a) > 1 else _columns(terms)
 

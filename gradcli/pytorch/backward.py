@@ -84,7 +84,7 @@ class Call:
     def sweep(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
         """Visit each edge once all of its gradient is there."""
         waiting = dependencies(edge for edge, _ in seeds)
-        active = {*waiting} if self.inputs is None else _leading_to(waiting, self.wanted)
+        active = waiting if self.inputs is None else _leading_to(waiting, self.wanted)
         pending: dict[Edge, Any] = {}
         for edge, g in seeds:
             self.add(pending, edge, g)
