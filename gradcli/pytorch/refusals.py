@@ -93,15 +93,10 @@ def check_convolution(
     own = [count] if bias is None else list(bias.shape)
     refuse_if(own != [count], "size of a convolution's bias", "transposed=1, " * transposed, shape, count, own)
     if not transposed and not isinstance(settings["padding"], str):
-        _check_room(axes, whole[2:], shape[2:], settings)
-
-
-def _check_room(axes: int, sizes: Sequence[int], kernel: Sequence[int], settings: dict[str, Any]) -> None:
-    """Refuse a kernel that reaches beyond the input and what is around it."""
-    reach = [d * (n - 1) + 1 for n, d in zip(kernel, several(settings["dilation"], axes), strict=True)]
-    room = [n + 2 * p for n, p in zip(sizes, several(settings["padding"], axes), strict=True)]
-    small = any(n < r for n, r in zip(room, reach, strict=True))
-    refuse_if(small, "kernel larger than the input", _by(room), _by(reach))
+        reach = [d * (n - 1) + 1 for n, d in zip(shape[2:], several(settings["dilation"], axes), strict=True)]
+        room = [n + 2 * p for n, p in zip(whole[2:], several(settings["padding"], axes), strict=True)]
+        small = any(n < r for n, r in zip(room, reach, strict=True))
+        refuse_if(small, "kernel larger than the input", _by(room), _by(reach))
 
 
 def check_settings(axes: int, settings: dict[str, Any]) -> None:
@@ -144,20 +139,15 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
     for words, own, letter in (("kernel size", size, "k"), ("stride", step, "d")):
         pair = own if axes == 2 else [1, *own]
         refuse_if(min(pair) <= 0, "sizes of a pool", words, letter, *pair)
+    kind = name if name == "max_pool1d" else "pool"
     for n, p, d in zip(size, ends, apart, strict=True):
-        kind = name if name == "max_pool1d" else "pool"
         refuse_if(p > (d * (n - 1) + 1) // 2, f"padding of {kind}", p, n, d)
     rows = zip(input.shape[-axes:], size, step, ends, apart, strict=True)
-    _check_pooled(name, input, [(m + 2 * p - d * (n - 1) - 1 + (s - 1) * ceil) // s + 1 for m, n, s, p, d in rows])
-
-
-def _check_pooled(name: str, input: Tensor, sizes: list[int]) -> None:
-    """Refuse to make nothing of an input."""
-    refuse_if(name == "max_pool1d" and min(sizes) < 1, "output of max_pool1d", sizes[0])
-    axes = len(sizes)
+    found = [(m + 2 * p - d * (n - 1) - 1 + (s - 1) * ceil) // s + 1 for m, n, s, p, d in rows]
+    refuse_if(name == "max_pool1d" and min(found) < 1, "output of max_pool1d", found[0])
     head = [input.shape[-axes - 1], *[1] * (axes == 1)]
-    before, after = ("x".join(map(str, (*head, *own))) for own in (input.shape[-axes:], sizes))
-    refuse_if(min(sizes) < 1, "output of a pool", before, after)
+    before, after = ("x".join(map(str, (*head, *own))) for own in (input.shape[-axes:], found))
+    refuse_if(min(found) < 1, "output of a pool", before, after)
 
 
 def check_square(name: str, A: Tensor) -> Tensor:

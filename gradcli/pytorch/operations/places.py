@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -36,27 +36,20 @@ def _each(x: Tensor, dim: int, index: Tensor, *sources: Any) -> Array:
     own = index._a[..., 0]
     refuse_if(own.dtype.kind != "i", "dtype of places to gather")
     axis, size = _axis(x, dim)
+    shape, sizes = list(x.shape), list(own.shape)
     refuse_if(max(1, own.ndim) != max(1, x.dim()), "axes of places", "self" if sources else "input")
-    _check_sizes(x, axis, own, sources)
+    wide = [i for i, (m, n) in enumerate(zip(sizes, shape, strict=False)) if m > n and i != axis]
+    refuse_if(wide and not sources, "sizes of places to gather", wide[:1], sizes, shape, axis)
+    tensors = [list(s.shape) for s in sources if isinstance(s, Tensor)]
+    wide += [i for s in tensors for i, (m, n) in enumerate(zip(sizes, s, strict=False)) if m > n]
+    more = f" and to be no larger size than src {tensors[0]}" if tensors else ""
+    refuse_if(wide and sources, "sizes of places to fill", sizes, shape, axis, more)
     bad = own[(own < 0) | (own >= size)]
     refuse_if(bad.size, "place to gather outside", *bad[:1], dim, size)
     if not x.dim() or not own.ndim:
         return own
     there = numbers_of(x)[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(own.shape))]
     return np.take_along_axis(there, own, axis)
-
-
-def _check_sizes(x: Tensor, axis: int, places: Array, sources: Sequence[Any]) -> None:
-    """Refuse more places than a tensor has across an axis, or than there are numbers to put there."""
-    shape, sizes = list(x.shape), list(places.shape)
-    wide = [i for i, (m, n) in enumerate(zip(sizes, shape, strict=False)) if m > n and i != axis]
-    if not sources:
-        refuse_if(wide, "sizes of places to gather", wide[:1], sizes, shape, axis)
-        return
-    tensors = [list(s.shape) for s in sources if isinstance(s, Tensor)]
-    wide += [i for s in tensors for i, (m, n) in enumerate(zip(sizes, s, strict=False)) if m > n]
-    more = f" and to be no larger size than src {tensors[0]}" if tensors else ""
-    refuse_if(wide, "sizes of places to fill", sizes, shape, axis, more)
 
 
 def _slices(x: Tensor, dim: int, index: Tensor) -> Array:
