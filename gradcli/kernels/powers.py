@@ -5,7 +5,6 @@ Source: SLEEF's `powf`, whose pairs of float32 are float64 here, and PyTorch's `
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from gradcli.kernels.mkl import sqrt
 from gradcli.kernels.rounding import Array, wide
-from gradcli.kernels.vector_functions import LN2, LN2_HIGH, LN2_LOW, Vectors, in_loop, polynomial
+from gradcli.kernels.vector_functions import LN2, LN2_HIGH, LN2_LOW, LOG2_E, Vectors, in_loop, polynomial
 
 _PRODUCTS: dict[float, Callable[[Array], Array]] = {
     0: np.ones_like,
@@ -35,11 +34,10 @@ def power(x: Array, exponent: float) -> Array:
     """
     if exponent in _PRODUCTS:
         return _PRODUCTS[exponent](x)
+    raised = partial(wide, lambda x: np.power(x, exponent))
     if x.dtype != np.float32:
-        return wide(partial(_raised, exponent=exponent), x)
-    return in_loop(
-        lambda f, x: _in_vectors(x, np.asarray(exponent, np.float32)) if f is Vectors else _single(x, exponent), x
-    )
+        return raised(x)
+    return in_loop(lambda f, x: _in_vectors(x, np.asarray(exponent, np.float32)) if f is Vectors else raised(x), x)
 
 
 def powers(x: Array, exponent: Array) -> Array:
@@ -56,14 +54,6 @@ def powers(x: Array, exponent: Array) -> Array:
         return _in_vectors(*own) if f is Vectors else wide(np.power, *own)
 
     return in_loop(kernel, whole, other)
-
-
-def _raised(x: Array, exponent: float) -> Array:
-    return np.power(x, exponent)
-
-
-def _single(x: Array, exponent: float) -> Array:
-    return _raised(x.astype(np.float64), exponent).astype(np.float32)
 
 
 def _in_vectors(x: Array, exponent: Array) -> Array:
@@ -88,7 +78,7 @@ def _log(x: Array) -> Array:
 
 def _exp(x: Array) -> Array:
     """Return powers of e of float64 numbers in float32."""
-    two = np.rint(x.astype(np.float32) * np.float32(1 / math.log(2)))
+    two = np.rint(x.astype(np.float32) * np.float32(LOG2_E))
     rest = x - two.astype(np.float64) * LN2_HIGH + two * np.float64(np.float32(LN2_LOW))
     slope = polynomial(
         rest.astype(np.float32), 1.3632464688e-3, 8.3659691736e-3, 4.1671082377e-2, 1.6666552424e-1, 0.4999998510

@@ -20,7 +20,7 @@ from gradcli.kernels.rounding import Array, fused, wide
 
 Kernel = Callable[..., Array]
 
-_LOG2_E = 1 / math.log(2)
+LOG2_E = 1 / math.log(2)
 LN2_HIGH, LN2_LOW = 0.693145751953125, -1.428606765330187e-06  # to be taken away, and to be added
 
 
@@ -37,7 +37,7 @@ def exp(x: Array) -> Array:
     if x.dtype != np.float32:
         return _exp_of_double(np.clip(x, -1000, 710))
     x = np.clip(x, -104, 104)
-    power = np.rint(x * np.float32(_LOG2_E))
+    power = np.rint(x * np.float32(LOG2_E))
     rest = fused(power, np.float32(-LN2_HIGH), x)
     rest = fused(power, np.float32(LN2_LOW), rest)
     found = polynomial(rest, 1.98527618e-4, 1.39304355e-3, 8.33336078e-3, 4.16664854e-2, 1.66666672e-1, 0.5)
@@ -46,7 +46,7 @@ def exp(x: Array) -> Array:
 
 
 def _exp_of_double(x: Array) -> Array:
-    power = np.rint(x * _LOG2_E)
+    power = np.rint(x * LOG2_E)
     rest = fused(power, -0.693147180559662956511601805686950683593750, x)
     rest = fused(power, -0.28235290563031577122588448175013436025525412068e-12, rest)
     found = np.zeros(x.shape, np.longdouble)
@@ -67,7 +67,7 @@ _EXP_OF_DOUBLE = (
 
 def _exp_in_pairs(x: Array, less: float = 0.0) -> Array:
     """Return powers of e, less 0 or 1, with some digits more."""
-    power = np.nan_to_num(np.rint(x * np.float32(_LOG2_E)))
+    power = np.nan_to_num(np.rint(x * np.float32(LOG2_E)))
     rest = x.astype(np.float64) - power.astype(np.float64) * LN2_HIGH + power * np.float32(LN2_LOW)
     high = rest.astype(np.float32)
     found = polynomial(high, 0.1980960224e-3, 0.1394256484e-2, 0.8333456703e-2, 0.4166637361e-1)

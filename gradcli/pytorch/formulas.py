@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.graph import construct
+from gradcli.graph.construct import call, reduce
 from gradcli.graph.node import Node
+from gradcli.graph.operations.reductions import spread
 from gradcli.kernels.operations import by_name
 from gradcli.kernels.products import turned
 from gradcli.pytorch.calls import called, named
-from gradcli.pytorch.record import Make, Step, record
+from gradcli.pytorch.record import Make, Step, mapped, record
 from gradcli.pytorch.tensor import Tensor
 
 Formula = Callable[..., Any]
@@ -82,17 +83,11 @@ FORMULAS: dict[str, dict[int, Formula]] = {
 }
 
 
-def _of_sums(x: Node, axis: int) -> Node:
-    kept = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
-    return construct.broadcast(construct.reshape(construct.reduce("sum", x, (axis,)), kept), x.shape)
-
-
 # Gradients that are made of the result, as nodes of it and of the gradient that it is given.
 OF_RESULT: dict[str, Callable[..., Node]] = {
     "tanh": lambda y, g: g * (1 - y * y),
     "sigmoid": lambda y, g: g * (1 - y) * y,
-    "softmax": lambda y, g, axis: y * (g - _of_sums(g * y, axis)),
-    "log_softmax": lambda y, g, axis: g - construct.call("exp", y) * _of_sums(g, axis),
+    "log_softmax": lambda y, g, axis: g - call("exp", y) * spread(reduce("sum", g, (axis,)), y.shape, (axis,)),
 }
 
 
@@ -108,7 +103,8 @@ def passed(step: Step, given: Any) -> list[Any] | None:
     found: dict[int, Any] = {}
     for i in in_turn(step):
         out = _repeated(step, given) if i == last else formulas[i](*given, **by_name(step.recipe.settings))
-        found[i] = _summed(out, step.recipe.inputs[i].shape)
+        shape = step.recipe.inputs[i].shape
+        found[i] = out if out.shape == shape else out.sum_to_size(shape)
     return [found[i] for i in step.pull.active]
 
 
@@ -131,17 +127,8 @@ _IN_ORDER = frozenset(("DotBackward0", "MvBackward0"))
 def _repeated(step: Step, given: Any) -> Tensor:
     """Return what a step gives for another gradient."""
     operands = [*given[: len(step.recipe.inputs) - 1], given[-1]]
-    out = Make.tensor(step.recipe.program([x._a for x in operands])[0])
+    out = mapped(Make.tensor(step.recipe.program([x._a for x in operands])[0]), operands)
     active = tuple(i for i, x in enumerate(operands) if x.requires_grad)
     if active:
         record(out, step.name(), step.recipe, operands, active)
     return out
-
-
-def _summed(x: Any, shape: tuple[int, ...]) -> Any:
-    """Return a gradient with the axes added up along which its input was repeated."""
-    new = len(x.shape) - len(shape)
-    axes = [*range(new), *(i + new for i, n in enumerate(shape) if n == 1 != x.shape[i + new])]
-    if axes:
-        x = x.sum(axes, keepdim=True)
-    return x.view(shape) if new else x

@@ -44,15 +44,15 @@ class LRScheduler:
         self._step_count += 1
         self._get_lr_called_within_step = True
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        rates = self.get_lr() if epoch is None else [self._at(i, base) for i, base in enumerate(self.base_lrs)]
+        rates = self.get_lr() if epoch is None else self._closed()
         for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = lr
         self._get_lr_called_within_step = False
         self._last_lr = self.get_last_lr()
 
-    def _at(self, i: int, base: float) -> float:
-        """Return the rate of a group at an epoch that a script gives, where PyTorch reckons it from the first one."""
-        return self.get_lr()[i]
+    def _closed(self) -> list[float]:
+        """Return the rates at an epoch that a script gives, which PyTorch reckons from the first ones where it can."""
+        return self.get_lr()
 
     def state_dict(self) -> dict[str, Any]:
         """Return what the scheduler has reached; functions are left out."""
@@ -88,8 +88,8 @@ class StepLR(_Chained):
     def _factor(self, i: int) -> float:
         return 1 if self.last_epoch % self.step_size else self.gamma
 
-    def _at(self, i: int, base: float) -> float:
-        return base * self.gamma ** (self.last_epoch // self.step_size)  # type: ignore[no-any-return]
+    def _closed(self) -> list[float]:
+        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
 
 
 class MultiStepLR(_Chained):
@@ -102,8 +102,9 @@ class MultiStepLR(_Chained):
     def _factor(self, i: int) -> float:
         return self.gamma ** self.milestones[self.last_epoch]
 
-    def _at(self, i: int, base: float) -> float:
-        return base * self.gamma ** sum(m <= self.last_epoch for m in self.milestones.elements())  # type: ignore[no-any-return]
+    def _closed(self) -> list[float]:
+        reached = sum(m <= self.last_epoch for m in self.milestones.elements())
+        return [base * self.gamma**reached for base in self.base_lrs]
 
 
 class ExponentialLR(_Chained):
@@ -116,8 +117,8 @@ class ExponentialLR(_Chained):
     def _factor(self, i: int) -> float:
         return self.gamma
 
-    def _at(self, i: int, base: float) -> float:
-        return base * self.gamma**self.last_epoch  # type: ignore[no-any-return]
+    def _closed(self) -> list[float]:
+        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
 
 
 class LambdaLR(LRScheduler):
@@ -157,8 +158,9 @@ class CosineAnnealingLR(LRScheduler):
         ratio = (1 + math.cos(math.pi * k / self.T_max)) / (1 + math.cos(math.pi * (k - 1) / self.T_max))
         return [ratio * (lr - least) + least for lr in last]
 
-    def _at(self, i: int, base: float) -> float:
-        return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+    def _closed(self) -> list[float]:
+        share = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
+        return [self.eta_min + (base - self.eta_min) * share / 2 for base in self.base_lrs]
 
 
 class ReduceLROnPlateau(LRScheduler):

@@ -455,3 +455,25 @@ for shape in ((2,), (2, 1), (1,)):
         except RuntimeError as error:
             print(error)
 print(next(iter(torch.nn.Linear(2, 1).__dict__)))
+
+# --- a sum to a size
+import torch
+
+x = torch.ones(3, 2, requires_grad=True)
+for s in ((2,), (3, 1), (1, 2), (1,), (3, 2), (1, 1), (5,), (2, 3), (1, 3, 2), (3,)):
+    try:
+        y = x.sum_to_size(*s)
+        print(s, y, y.grad_fn and y.grad_fn.next_functions[0][0].name())
+    except RuntimeError as error:
+        print(error)
+
+# --- schedulers ask their functions once
+import torch
+
+w = [torch.zeros(1, requires_grad=True), torch.zeros(1, requires_grad=True)]
+sgd = torch.optim.SGD([{"params": [p]} for p in w], 0.1)
+asked = []
+scheduler = torch.optim.lr_scheduler.LambdaLR(sgd, lambda epoch: asked.append(epoch) or 0.5**epoch)
+sgd.step()
+scheduler.step(3)
+print(asked, scheduler.get_last_lr())
