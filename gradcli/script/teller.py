@@ -156,7 +156,7 @@ class Teller:
             self.shown.words([f"line {line}, {told.source(line)}: {first}", *more])
 
     def failed(self, error: BaseException, text: str) -> None:
-        """Tell why the script failed, and what mends it; `text` is what was printed of the error."""
+        """Tell why the script failed, and what fixes it; `text` is what was printed of the error."""
         from gradcli.script.errors.why import why
 
         try:

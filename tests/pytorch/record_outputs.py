@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def record_errors() -> None:
-    """Record what PyTorch says to the scripts that are to be mended."""
+    """Record what PyTorch says to the scripts that are to be fixed."""
     texts = {**BROKEN, **IN_WORDS, **SLIPS, **{name: text for name, (text, _) in LOST.items()}}
     found = {name: forked(name, text)["error"] for name, text in texts.items()}
     ERRORS.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -83,7 +83,7 @@ def test_an_error_that_another_was_made_of_is_explained(cli, write):
     text = "import torch\ntry:\n    torch.ones(2).sum().backward()\nexcept RuntimeError as e:\n"
     outcome = cli("run", write(text + "    raise ValueError('mine') from e\n"))
     assert outcome.status == 1
-    assert "ValueError: mine\nwhy:  nothing that the output was computed from requires a gradient" in outcome.err
+    assert "ValueError: mine\nwhy: nothing that the output was computed from requires a gradient" in outcome.err
 
 
 def test_an_exception_of_a_hook_is_the_scripts(cli, write):

@@ -1,4 +1,4 @@
-"""Scripts that end with an error of autograd, of the kinds that people ask about; each is mended by changing lines."""
+"""Scripts that end with an error of autograd, of the kinds that people ask about; each is fixed by changing lines."""
 
 from __future__ import annotations
 
@@ -443,7 +443,7 @@ torch.nn.MSELoss()(net(x), y).backward()
 """,
 }
 
-# Their mend is no change of a line: what to do instead is said in words.
+# Their fix is no change of a line: what to do instead is said in words.
 IN_WORDS = {
     "a second derivative of what is linear": X
     + """\

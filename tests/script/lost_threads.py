@@ -14,6 +14,6 @@ def _parts(name: str) -> dict[str, str]:
     return {title: HEAD + text for title, text in zip(found[::2], found[1::2], strict=True)}
 
 
-# Each with the gradient that its mended form has in the end.
+# Each with the gradient that its fixed form has in the end.
 LOST = {title.split("; ")[0]: (text, title.split("; ")[1]) for title, text in _parts("lost_threads.txt").items()}
 SLIPS = _parts("slips.txt")

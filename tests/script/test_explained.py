@@ -1,4 +1,4 @@
-"""What `gradcli run` tells: a page for each backward, and after an error why, and what mends it."""
+"""What `gradcli run` tells: a page for each backward, and after an error why, and what fixes it."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_an_error_is_explained_in_the_scripts_names_and_lines(name, cli, script)
     outcome = cli("run", path)
     assert outcome.status == 1
     traceback, _, told = outcome.err.partition("\nwhy:")
-    assert told.count("\nmend: ") == 1
+    assert told.count("\nfix: ") == 1
     flat = " ".join(told.split())
     for part in said:
         assert part in flat

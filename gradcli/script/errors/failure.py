@@ -20,10 +20,10 @@ from gradcli.script.scene import Scene, line_of
 
 @dataclass(frozen=True)
 class Answer:
-    """What happened, in a sentence; what mends it, and the lines to change."""
+    """What happened, in a sentence; what fixes it, and the lines to change."""
 
     reason: str
-    mend: str
+    fix: str
     changes: Sequence[Change] = ()
 
 

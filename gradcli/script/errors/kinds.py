@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.pytorch.record import dependencies
-from gradcli.script.errors import leaves, mends, updates
+from gradcli.script.errors import fixes, leaves, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.syntax import calls
 from gradcli.script.errors.threads import Threads, lost
@@ -27,8 +27,8 @@ def second(at: Failure, step: Any) -> Answer:
     if any(change.first == int(step.freed) for change in recorded):
         said = f"{reason} What it computes is recorded, and the graph kept, with create_graph=True alone."
         return Answer(said, "record the gradient, of which another one is taken", recorded)
-    mend = "keep the graph in the first call; or compute the loss again before the second one, as a training loop does"
-    return Answer(reason, mend, mends.with_argument(at.text_at(step.freed), "retain_graph=True", "backward", "grad"))
+    fix = "keep the graph in the first call; or compute the loss again before the second one, as a training loop does"
+    return Answer(reason, fix, fixes.with_argument(at.text_at(step.freed), "retain_graph=True", "backward", "grad"))
 
 
 def _in_a_loop(at: Failure, step: Any, reason: str, once: str = "", weights: str = "") -> Answer | None:
@@ -57,8 +57,8 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
     if told := _in_a_loop(at, step, reason, weights=", with the weights of before"):
         return told
     what = "the optimizer's step" if how == "step" else "the change"
-    mend = f"{what} behind the backward; or compute the loss again after it, with the new numbers"
-    return Answer(reason, mend, updates.moved(text, at.line))
+    fix = f"{what} behind the backward; or compute the loss again after it, with the new numbers"
+    return Answer(reason, fix, updates.moved(text, at.line))
 
 
 def left_behind(at: Failure, view: Any) -> Answer:
@@ -111,8 +111,8 @@ def scalar(at: Failure, y: Any) -> Answer:
     reason = (
         f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each of them; only a scalar's is taken as 1."
     )
-    mend = f"backward() of their sum or mean, or {name}.backward(v) with v = ∂L/∂{name}"
-    return Answer(reason, mend, mends.summed(at.text, name))
+    fix = f"backward() of their sum or mean, or {name}.backward(v) with v = ∂L/∂{name}"
+    return Answer(reason, fix, fixes.summed(at.text, name))
 
 
 def shape(at: Failure, y: Any, v: Any) -> Answer:
@@ -125,20 +125,20 @@ def shape(at: Failure, y: Any, v: Any) -> Answer:
     )
     if made := at.text.assigned(weight):
         reason += f" It comes from line {made[0].lineno}, `{at.text.of(made[0])}`."
-    mend = f"a v of the shape {wanted}" + "; a scalar takes one number" * (not wanted)
-    return Answer(reason, mend, mends.other_weight(at.text, y, v))
+    fix = f"a v of the shape {wanted}" + "; a scalar takes one number" * (not wanted)
+    return Answer(reason, fix, fixes.other_weight(at.text, y, v))
 
 
 def unused(at: Failure, x: Any, roots: Any) -> Answer:
     """Return what is said of an input that nothing came from."""
     name, outputs = at.name(x, "the input"), ", ".join(at.name(y, "the output") for y in roots)
-    if found := mends.of_the_whole(at.text, at.names.tensors):
+    if found := fixes.of_the_whole(at.text, at.names.tensors):
         whole, changes = found
         reason = f"{outputs} is computed from {whole}, and {name} is another tensor: a part that was taken of it."
         return Answer(reason, f"the gradient by {whole}, and that part of it", changes)
     reason = f"no path leads from {outputs} back to {name}: it was computed without {name}, or from a copy of it."
-    mend = "let grad return None for it (materialize_grads=True: zeros); or use it in the computation"
-    return Answer(reason, mend, mends.with_argument(at.text, "allow_unused=True", "grad"))
+    fix = "let grad return None for it (materialize_grads=True: zeros); or use it in the computation"
+    return Answer(reason, fix, fixes.with_argument(at.text, "allow_unused=True", "grad"))
 
 
 def no_grad(at: Failure, x: Any) -> Answer:
@@ -149,11 +149,11 @@ def no_grad(at: Failure, x: Any) -> Answer:
     made = at.text.assigned(name)
     if made and calls(made[1], "grad"):
         reason = f"{name} is a gradient, and what computes it is recorded with create_graph=True alone."
-        mend = f"record it where it is taken; a second derivative is one of {name}"
-        return Answer(reason, mend, Threads(at.text).gradient_recorded())
+        fix = f"record it where it is taken; a second derivative is one of {name}"
+        return Answer(reason, fix, Threads(at.text).gradient_recorded())
     reason = f"{name} does not require a gradient, so that nothing was recorded for it."
-    mend = f"let {name} require one where it is made, before anything is computed from it"
-    return Answer(reason, mend, leaves.requiring(at.text, name, x))
+    fix = f"let {name} require one where it is made, before anything is computed from it"
+    return Answer(reason, fix, leaves.requiring(at.text, name, x))
 
 
 def nan(at: Failure, step: Any) -> Answer:
@@ -166,5 +166,5 @@ def nan(at: Failure, step: Any) -> Answer:
     if before:  # the numbers were not finite on the way forward already
         step = min(before, key=lambda e: e.seq)
         reason = f"{at.code(step.line)} gives numbers that are not finite, before any gradient flows."
-    mend = "keep the input away from that point before the operation (clamp, + eps); torch.where behind it is too late"
-    return Answer(reason, mend, mends.kept_away(at.text_at(step.line)))
+    fix = "keep the input away from that point before the operation (clamp, + eps); torch.where behind it is too late"
+    return Answer(reason, fix, fixes.kept_away(at.text_at(step.line)))

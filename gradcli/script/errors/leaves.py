@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from gradcli.script.errors import edits, mends
+from gradcli.script.errors import edits, fixes
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, Text
@@ -87,7 +87,7 @@ def real(at: Failure) -> list[Change]:
         return [
             change
             for own in (text, *(t for t in below if any(_is_whole(c) for c in t.calls("tensor"))))
-            for change in mends.with_argument(own, "dtype=torch.float32", called(call) if own is text else "tensor")
+            for change in fixes.with_argument(own, "dtype=torch.float32", called(call) if own is text else "tensor")
         ]
     return []
 

@@ -6,7 +6,7 @@ import ast
 
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.tensor import Tensor
-from gradcli.script.errors import edits, leaves, mends, updates
+from gradcli.script.errors import edits, fixes, leaves, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import calls, parts
@@ -27,9 +27,9 @@ def none(at: Failure) -> Answer | None:
 
 def _of_constant(at: Failure, name: str, x: Tensor) -> Answer:
     changes = _requiring(at.text, name, x) + _besides(at, name)
-    mend = f"let {name} require one" if changes else f"go on without it, or let {name} require one"
+    fix = f"let {name} require one" if changes else f"go on without it, or let {name} require one"
     reason = f"{name}.grad is None: {name} does not require a gradient."
-    return Answer(reason, mend, changes or mends.if_there(at.text, f"{name}.grad"))
+    return Answer(reason, fix, changes or fixes.if_there(at.text, f"{name}.grad"))
 
 
 def _requiring(text: Text, name: str, x: Tensor) -> list[Change]:
@@ -52,7 +52,7 @@ def _besides(at: Failure, name: str) -> list[Change]:
 def _asked_first(at: Failure, name: str) -> list[Change]:
     """Ask whether there is a gradient, where a script empties it before any backward."""
     empties = at.text.calls("zero_", "fill_", "detach_")
-    return mends.if_there(at.text, f"{name}.grad") if Recorder.swept is None and empties else []
+    return fixes.if_there(at.text, f"{name}.grad") if Recorder.swept is None and empties else []
 
 
 def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
@@ -60,7 +60,7 @@ def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
     reason = f"{name}.grad is None: "
     own = next((n for n, y in at.names.tensors.items() if y is x and "." in n), name)
     known = name if own == name else f"{name} ({own})"
-    asked = mends.if_there(text, f"{name}.grad")
+    asked = fixes.if_there(text, f"{name}.grad")
     if x._reached is not None:
         line = _emptied(text)
         by = f" at {at.where(line)}" if line else ""
@@ -73,7 +73,7 @@ def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
     if cut is not None:
         told = lost(at, threads.root or "what it went back from", cut, threads, name)
         reason += f"the backward at {at.where(swept)} did not reach it. {told.reason[0].upper()}{told.reason[1:]}"
-        return Answer(reason, told.mend, told.changes)
+        return Answer(reason, told.fix, told.changes)
     reason += f"what {at.code(swept)} went back from was computed without {known}."
     return Answer(reason, f"use {name} in the loss, or leave it out here", asked)
 
@@ -110,8 +110,8 @@ def _renamed(at: Failure, name: str) -> Answer | None:
         given = isinstance(statement, ast.Assign) and at.text.of(statement.targets[0]) == name
         if given and (changes := updates.kept_leaves(at.text.on(statement.lineno))):
             reason = f"{name}.grad is None: {at.where(statement.lineno)} gives the name {name} to a new "
-            mend = f"change {name} itself, where nothing is recorded"
-            return Answer(f"{reason}tensor, which is computed, and no leaf that backward has reached.", mend, changes)
+            fix = f"change {name} itself, where nothing is recorded"
+            return Answer(f"{reason}tensor, which is computed, and no leaf that backward has reached.", fix, changes)
     return None
 
 

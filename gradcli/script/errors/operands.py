@@ -1,4 +1,4 @@
-"""Errors of what an operation is given: another dtype, another shape, too many numbers; and what mends them."""
+"""Errors of what an operation is given: another dtype, another shape, too many numbers; and what fixes them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _is_whole(x: Any) -> bool:
     return _is_tensor(x) and not x.is_floating_point()
 
 
-def _loss(mend: str, which: int, words: str, at: Failure) -> Answer | None:
+def _loss(fix: str, which: int, words: str, at: Failure) -> Answer | None:
     """Return what is said of a loss whose input or target does not fit; `words` make it fit."""
     for call in _calls(at, given=2):
         given, own = call.args[which], at.text.of(call.args[0])
@@ -94,7 +94,7 @@ def _loss(mend: str, which: int, words: str, at: Failure) -> Answer | None:
         own = own if edits.is_simple(call.args[0]) else f"({own})"
         whole = ".float()" * (words.startswith(".reshape") and _is_whole(at.value(given)))
         changed = edits.behind(given, words.format(own) + whole) if which else edits.wrapped(given, words)
-        return Answer(reason, mend, at.text.edited(changed))
+        return Answer(reason, fix, at.text.edited(changed))
     return None
 
 
@@ -198,14 +198,14 @@ def mismatch(at: Failure) -> Answer:
     reason = (
         "the gradient is not what differences of the function give: a backward is not the derivative of its forward"
     )
-    mend = "gradcli run --check shows each Function's backward beside the derivative"
-    return Answer(f"{reason}, or the point is a corner.", mend)
+    fix = "gradcli run --check shows each Function's backward beside the derivative"
+    return Answer(f"{reason}, or the point is a corner.", fix)
 
 
 def broadcast(at: Failure, a: str, b: str, axis: str) -> Answer:
     """Return what is said of shapes that do not broadcast."""
     rule = "sizes are to be equal, or one of them 1"
-    mend = "an axis of size 1 where they differ: unsqueeze, or reshape"
+    fix = "an axis of size 1 where they differ: unsqueeze, or reshape"
     for node in _own(at, ast.BinOp):
         factors = (node.left, node.right)
         shapes = {n: tuple(x.shape) for n in factors if getattr(x := at.value(n), "shape", None) is not None}
@@ -214,8 +214,8 @@ def broadcast(at: Failure, a: str, b: str, axis: str) -> Answer:
             rows = shapes.get(node.left, ())[:1] == (int(b),) and axis == "1"
             changes = at.text.edited(edits.behind(node.right, ".unsqueeze(1)")) if rows else []
             said += f": from the last axis on, the {rule}; here they are {a} and {b} at axis {axis}."
-            return Answer(said, mend, changes)
-    return Answer(f"from the last axis on, {rule}: here {a} and {b} at axis {axis}.", mend)
+            return Answer(said, fix, changes)
+    return Answer(f"from the last axis on, {rule}: here {a} and {b} at axis {axis}.", fix)
 
 
 def matrices(at: Failure, *sizes: str) -> Answer:

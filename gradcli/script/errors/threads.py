@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.pytorch import torch
 from gradcli.pytorch.cuts import CUTS, Cut
-from gradcli.script.errors import edits, mends, updates
+from gradcli.script.errors import edits, fixes, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, Edit, Text, changed
@@ -64,7 +64,7 @@ class Threads:
         nodes = (n for e in self.way if e.lineno != self.text.line for n in ast.walk(e))
         for call in filter(None, map(self._gradient, nodes)):
             if keyword(call, "create_graph") is None:
-                return mends.with_argument(self.text.on(call.lineno), "create_graph=True", called(call))
+                return fixes.with_argument(self.text.on(call.lineno), "create_graph=True", called(call))
         return []
 
     def _gradient(self, node: ast.AST) -> ast.Call | None:
@@ -151,15 +151,15 @@ def lost(at: Failure, name: str, cut: Cut, threads: Threads, to: str = "what req
     reason = f"the thread from {name} back to {to} was lost at {at.code(cut.line)} by {how}"
     is_cut = any(h in (".detach()", ".data") for h in cut.hows)
     if not is_cut and any(h.endswith("no gradient") and "cast" not in h for h in cut.hows):
-        mend = f"a loss of {_jumping(text, cut)}: what jumps from number to number has no slope to follow"
-        return Answer(reason + ".", mend, _smooth(at, text, cut, threads))
+        fix = f"a loss of {_jumping(text, cut)}: what jumps from number to number has no slope to follow"
+        return Answer(reason + ".", fix, _smooth(at, text, cut, threads))
     if "no_grad()" in cut.hows:
         return _unrecorded(text, name, reason)
     changes = threads.kept()
     if len(cut.hows) == 1 and (how in (".detach()", ".data") or how.startswith("torch.")):
         return Answer(reason + ".", f"compute {name} without {how}" + "; NumPy knows no graph" * threads.lacks, changes)
-    mend = f"compute {name} of tensors, with PyTorch's operations alone"
-    return Answer(f"{reason}: numbers have no history.", mend, changes)
+    fix = f"compute {name} of tensors, with PyTorch's operations alone"
+    return Answer(f"{reason}: numbers have no history.", fix, changes)
 
 
 def number(at: Failure) -> Answer | None:
@@ -175,12 +175,12 @@ def _unrecorded(text: Text, name: str, reason: str) -> Answer:
     """Return what is said of what was computed where nothing is recorded."""
     decorators = [text.of(d) for f in text.around(ast.FunctionDef) for d in f.decorator_list]
     is_once = any("once_differentiable" in d for d in decorators)
-    if is_once and (once := mends.twice_differentiable(text)):
+    if is_once and (once := fixes.twice_differentiable(text)):
         return Answer(f"{reason}: once_differentiable has it.", "a backward that can be recorded", once)
     if changes := updates.kept_leaves(text):
         return Answer(f"{reason}: a new tensor has the name since.", "change what is there, in place", changes)
-    mend = f"compute {name} without no_grad(); such a block is for what needs no gradient"
-    return Answer(reason + ".", mend, mends.recorded(text))
+    fix = f"compute {name} without no_grad(); such a block is for what needs no gradient"
+    return Answer(reason + ".", fix, fixes.recorded(text))
 
 
 def _jumping(text: Text, cut: Cut) -> str:

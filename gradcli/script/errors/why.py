@@ -1,4 +1,4 @@
-"""The answer to an error, as lines: what happened, what mends it, and where the guide has more."""
+"""The answer to an error, as lines: what happened, what fixes it, and where the guide has more."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST = 100  # columns
 
 
 def why(error: BaseException, script: Script) -> str:
-    """Return what happened, what mends it, and where the guide has more; nothing where PyTorch's message says all."""
+    """Return what happened, what fixes it, and where the guide has more; nothing where PyTorch's message says all."""
     none = re.search(r"'NoneType' object has no attribute '(\w+)'", str(error))
     no_gradient = none is not None and none[1] not in pytorch_names()["Tensor"]  # what is None is something else
     guide = None if no_gradient else find(str(error))
@@ -62,7 +62,7 @@ def _answers() -> dict[str, list[tuple[str, str]]]:
     found = {}
     for paragraph in Path(__file__).with_name("answers.txt").read_text("utf-8").split("\n\n"):
         pattern, _, rest = paragraph.strip().partition("\n")
-        lines = re.split(r"\n(?=(?:why|mend|change|tell): )", rest)
+        lines = re.split(r"\n(?=(?:why|fix|change|tell): )", rest)
         found[pattern] = [(k, v.replace("\n", " ")) for k, _, v in (line.partition(": ") for line in lines)]
     return found
 
@@ -70,7 +70,7 @@ def _answers() -> dict[str, list[tuple[str, str]]]:
 def _told(at: Failure, row: Sequence[tuple[str, str]], *given: str) -> Answer | None:
     """Return the answer of a row, with the line, and the parts of the message, in it.
 
-    Of several mends it is the first that changes something, or else the last.
+    Of several fixes it is the first that changes something, or else the last.
     """
     found: dict[str, str] = {}
     changes: list[Change] = []
@@ -84,7 +84,7 @@ def _told(at: Failure, row: Sequence[tuple[str, str]], *given: str) -> Answer | 
                 break
         else:
             found[word] = text.format(*given, line=at.code(at.line))
-    return Answer(found["why"], found["mend"], changes)
+    return Answer(found["why"], found["fix"], changes)
 
 
 def _function(path: str) -> Any:
@@ -94,9 +94,9 @@ def _function(path: str) -> Any:
 
 def _written(at: Failure, told: Answer) -> list[str]:
     """Return the two as paragraphs, their lines broken, and the lines to change as they are to be."""
-    lines = _filled(f"why:  {told.reason}") + _filled(f"mend: {told.mend}{':' if told.changes else '.'}")
+    lines = _filled(f"why: {told.reason}") + _filled(f"fix: {told.fix}{':' if told.changes else '.'}")
     for change in told.changes:
-        head = f"      {at.lines(change.places())}: "
+        head = f"     {at.lines(change.places())}: "
         first, *more = change.shown()
         lines += [head + first, *(" " * len(head) + line for line in more)]
     return lines
@@ -105,4 +105,4 @@ def _written(at: Failure, told: Answer) -> list[str]:
 def _filled(words: str) -> list[str]:
     """Return a paragraph in lines; code is broken only where a line is too short for it."""
     tied = re.sub("`[^`]*`", lambda code: code[0].replace(" ", TIED), words)
-    return wrapped(tied, min(_MOST, page_width()), "      ")
+    return wrapped(tied, min(_MOST, page_width()), "     ")

@@ -81,10 +81,10 @@ def _paired(step: Step, told: Told) -> str | None:
     if len(size) != 1 or size[0] < 2 or shapes[column] != (*size, 1) or _op(step.edges[column]) in _SHAPED:
         return None
     n, one, other = size[0], _named(step, row, told), _named(step, column, told)
-    mend = f"; {one}.view(-1, 1) has a row for each" if one else ""
+    fix = f"; {one}.view(-1, 1) has a row for each" if one else ""
     return (
         f"{told.code(step.line)} pairs each of {n} numbers{f' of {one}' if one else ''} with each of {n} rows"
-        f"{f' of {other}' if other else ''}: {n} and {n}×1 make {n}×{n}{mend}"
+        f"{f' of {other}' if other else ''}: {n} and {n}×1 make {n}×{n}{fix}"
     )
 
 

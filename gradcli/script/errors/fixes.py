@@ -1,4 +1,4 @@
-"""The smallest changes to a script that mend an error: to what it calls, and with what."""
+"""The smallest changes to a script that fix an error: to what it calls, and with what."""
 
 from __future__ import annotations
 

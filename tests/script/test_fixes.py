@@ -1,4 +1,4 @@
-"""After an error of autograd: the change that is suggested, applied to the script, mends it."""
+"""After an error of autograd: the change that is suggested, applied to the script, fixes it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_there_are_enough():
 
 def test_what_the_table_of_answers_names_is_there():
     rows = [line for row in _answers().values() for line in row]
-    assert {word for word, _ in rows} == {"why", "mend", "change", "tell"}
+    assert {word for word, _ in rows} == {"why", "fix", "change", "tell"}
     assert all(callable(_function(text.partition(" ")[0])) for word, text in rows if word in ("change", "tell"))
 
 
@@ -57,9 +57,9 @@ def test_the_change_mends_the_script(name):
     assert "".join(traceback.format_exception_only(error)).strip() == RECORDED[name]
     script = Script(text, "script.py", None)
     told, shown = answer(error, script), why(error, script)
-    mended = changed(text, told.changes)
-    assert mended != text
-    assert error_of(mended) == ""
+    fixed = changed(text, told.changes)
+    assert fixed != text
+    assert error_of(fixed) == ""
     for change in told.changes:
         assert all(line.strip() in shown for line in change.lines)
 
@@ -71,7 +71,7 @@ def test_what_no_line_mends_is_said_in_words(name):
     told = answer(error, Script(IN_WORDS[name], "script.py", None))
     assert not told.changes
     assert told.reason
-    assert told.mend
+    assert told.fix
 
 
 @pytest.mark.parametrize("name", LOST)
@@ -81,8 +81,8 @@ def test_a_thread_that_was_lost_is_kept(name):
     assert line_of(error) == RECORDED[name]
     told = answer(error, Script(text, "script.py", None))
     assert told.changes
-    mended = changed(text, told.changes)
-    assert error_of(f"{mended}assert {gradient} is not None\n") == ""
+    fixed = changed(text, told.changes)
+    assert error_of(f"{fixed}assert {gradient} is not None\n") == ""
 
 
 @pytest.mark.parametrize("name", SLIPS)
@@ -110,7 +110,7 @@ def test_it_is_told_where_v_comes_from():
 
 def test_several_numbers_are_told_what_is_like_a_number():
     text = "import torch\nx = torch.ones(2, requires_grad=True)\ny = x * 2\ny.backward()\n"
-    assert "mend: backward() of their sum or mean, or y.backward(v) with v = ∂L/∂y:" in said(text)
+    assert "fix: backward() of their sum or mean, or y.backward(v) with v = ∂L/∂y:" in said(text)
 
 
 def test_a_number_is_told_with_the_line_that_made_it():
