@@ -11,6 +11,8 @@ from gradcli.explain.results import Array, BackwardPoint, BackwardResult
 from gradcli.explain.sections import Block, Equations, Grad, Line, Math, Name, Partial, Product, Section, Text, Value
 from gradcli.explain.weights import cotangent, flat, loss_name
 from gradcli.graph.names import bar
+from gradcli.graph.vjp import active_nodes
+from gradcli.wrapping import in_words
 
 WHOLE = 12  # elements of a gradient that is written out in formulas
 _COLUMNS = 12  # of a J beside which sums are written out, too
@@ -67,13 +69,25 @@ def _retained(result: BackwardResult, point: BackwardPoint, name: str, written: 
 
 
 def _kept(result: BackwardResult, point: BackwardPoint) -> list[Text]:
-    """Return why a retained gradient is not there by itself."""
-    h = next((name for name in point.retained if name not in result.graph.outputs), None)
-    if h is None:
-        return []
-    why = f"{h} is computed, so it is no leaf (leaves are inputs): PyTorch leaves {h}.grad None unless"
-    mend = f" {h}.retain_grad() comes before backward."
-    return [Text((why, mend, f" A hook on {h} sees the same number, which is called the adjoint of {h}."))]
+    """Return when PyTorch keeps a retained gradient, and which of them it never keeps."""
+    texts = [Text((_why_none(result, h),)) for h in result.unreached]
+    kept = (name for name in point.retained if name not in result.graph.outputs and name not in result.unreached)
+    if (h := next(kept, None)) is not None:
+        why = f"{h} is computed, so it is no leaf (leaves are inputs): PyTorch leaves {h}.grad None unless"
+        fix = f" {h}.retain_grad() comes before backward."
+        texts.append(Text((why, fix, f" A hook on {h} sees the same number, which is called the adjoint of {h}.")))
+    return texts
+
+
+def _why_none(result: BackwardResult, h: str) -> str:
+    """Return that the `.grad` of an intermediate stays None, as no gradient arrives there."""
+    outputs = in_words(list(result.graph.outputs))
+    if result.graph.names[h] not in active_nodes(result.graph, result.leaves.values()):
+        return f"{h} does not require a gradient in PyTorch: {h}.grad is None, and {h}.retain_grad() is an error."
+    return (
+        f"No path that gradients take leads from {outputs} back to {h}: in PyTorch {h}.grad stays None, "
+        f"also after {h}.retain_grad(), and no hook on {h} is called."
+    )
 
 
 def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math | None, weights: Array) -> list[Math]:

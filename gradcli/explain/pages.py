@@ -102,7 +102,7 @@ def _too_large(result: BackwardResult) -> Section:
 def _pytorch(result: BackwardResult, point: BackwardPoint, choice: Choice) -> Section:
     """Return the line of PyTorch; where nothing else is wanted, a script that runs."""
     if choice.only != ("pytorch",):
-        return pytorch_section(result.graph, point.calls, list(point.retained))
+        return pytorch_section(result.graph, point.calls, [h for h in point.retained if h not in result.unreached])
     from gradcli.explain.torch_script import torch_script
 
     return Section("pytorch", (Code(tuple(torch_script(result, point)), whole=True),))

@@ -13,7 +13,7 @@ from gradcli.graph.array import Array as Array
 from gradcli.graph.array import Named as Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
-from gradcli.graph.vjp import Sweep
+from gradcli.graph.vjp import Sweep, differentiated
 
 if TYPE_CHECKING:
     from gradcli.algebra.jacobian import SymbolicJacobian
@@ -158,10 +158,17 @@ class BackwardResult(Shown):
 
     @property
     def forgotten(self) -> list[str]:
-        """The intermediates of which PyTorch keeps no gradient."""
+        """The intermediates of which PyTorch keeps no gradient unless `retain_grad` is called."""
         graph = self.graph
         kept = {*graph.inputs.values(), *graph.outputs.values(), *(graph.names[name] for name in self.wanted.retain)}
-        return [name for name, n in graph.names.items() if n not in kept and "[" not in name]
+        lost = differentiated(graph, self.wrt) - kept
+        return [name for name, n in graph.names.items() if n in lost and "[" not in name]
+
+    @cached_property
+    def unreached(self) -> list[str]:
+        """The intermediates in `retain` that no gradient arrives at: PyTorch leaves their `.grad` None."""
+        reached = differentiated(self.graph, self.wrt) if self.wanted.retain else set()
+        return [name for name in self.wanted.retain if self.graph.names[name] not in reached]
 
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield an object a point; without a point, one whose gradients are formulas."""

@@ -76,7 +76,7 @@ def torch_script(result: BackwardResult, point: BackwardPoint) -> list[str]:
     for name, node in function.results.items():
         if writer.done[node] != name:
             body.append(f"{name} = {writer.done[node]}")
-    kept = [identifier(name) for name in point.retained]
+    kept = [identifier(name) for name in point.retained if name not in result.unreached]
     body += [f"{name}.retain_grad()" for name in kept]
     outputs = {identifier(name): y for name, y in result.graph.outputs.items()}
     calls = [{identifier(name): v for name, v in call.v.items()} for call in point.calls]

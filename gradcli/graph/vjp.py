@@ -105,6 +105,26 @@ def active_nodes(graph: Graph, wanted: Iterable[Node]) -> set[Node]:
     return active
 
 
+def differentiated(graph: Graph, wrt: Iterable[str]) -> set[Node]:
+    """Return the nodes that a gradient arrives at, be it 0: those between an output and one of the leaves `wrt`.
+
+    Source: PyTorch, whose `retain_grad` keeps None, and whose hooks are not called, at all other nodes.
+
+    >>> from gradcli.graph.construct import call
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> u = x * x
+    >>> [u in differentiated(Graph.of({"x": x}, {"z": v * x}), "x") for v in (u, call("detach", u))]
+    [True, False]
+    """
+    active = active_nodes(graph, [graph.inputs[name] for name in wrt])
+    reached = set(graph.outputs.values())
+    for node in reversed(graph.nodes):
+        if node.args and node in reached and OPERATIONS[node.op].passes_on:
+            reached.update(node.args)
+    return active & reached
+
+
 def reverse(graph: Graph, seeds: Iterable[tuple[Node, Node]], active: set[Node]) -> tuple[list[Pass], dict[Node, Node]]:
     """Return the passes of a reverse sweep and the adjoints, from nodes with their cotangents to the `active` nodes.
 
