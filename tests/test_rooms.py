@@ -17,8 +17,8 @@ MAY_IMPORT = {
     "lang": {"graph", "vocabulary"},
     "engine": {"graph"},
     "kernels": {"graph", "engine"},
-    "pytorch": {"graph", "vocabulary", "engine", "kernels"},
     "data": {"graph"},
+    "pytorch": {"graph", "vocabulary", "engine", "kernels", "data"},  # whose files replace others whole
     "algebra": {"graph", "engine"},  # whose rules for arrays hold for arrays of formulas
     "notation": {"graph", "algebra"},
     "export": {"graph", "engine"},

@@ -1,30 +1,32 @@
-"""`torch.save` and `torch.load`: tensors, what holds them, and modules, in a file that holds no code.
+"""`torch.save` and `torch.load`: tensors, containers of them, and modules, in a file that holds no code.
 
-A file is a zip archive: the structure as JSON, and each array in NumPy's own format.  Of a module it has the name of
-the class, and the attributes; no other class is ever looked up.  A file of PyTorch's is read as far as it holds
-tensors, numbers, words, and lists and dictionaries of them; nothing else is ever made of it.
+A file is a zip archive: the structure as JSON, and the bytes of each array.  For a module it has the name of the class,
+and the attributes; no other class is ever looked up.  Files that PyTorch has saved are read by `pickled`.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import pickle
+import struct
 import sys
 import zipfile
 from collections import Counter, OrderedDict
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from gradcli.pytorch import dtypes, nn
-from gradcli.pytorch.messages import missing_if, refuse_if, told, typename
+from gradcli.pytorch.archives import Archive, Damaged, checked_key
+from gradcli.pytorch.messages import MissingError, missing_if, refuse_if, told, typename
 from gradcli.pytorch.nn.module import Module, Parameter
 from gradcli.pytorch.operations.creation import rebuilt
+from gradcli.pytorch.pickled import Reader
 from gradcli.pytorch.tensor import Tensor
 
 _STRUCTURE = "gradcli.json"
+_KINDS = "biufcSUmM"  # of NumPy's dtypes, whose bytes are numbers or text
 _CONTAINERS: dict[str, Any] = {"ordered": OrderedDict, "counter": Counter, "dict": dict}
 _CONTAINERS |= {"list": list, "tuple": tuple, "size": dtypes.Size}
 
@@ -32,17 +34,37 @@ _CONTAINERS |= {"list": list, "tuple": tuple, "size": dtypes.Size}
 def save(obj: Any, f: Any, **_: Any) -> None:
     """Write tensors, what holds them, or modules to a file.
 
-    Errors: `MissingError` for anything else.
+    A file that is there already is replaced whole, or not at all.
+
+    Errors: `MissingError` for anything else; `RuntimeError` where the folder is not there; `OSError`.
     """
     folder = os.path.dirname(f) if isinstance(f, str | os.PathLike) else ""
     refuse_if(folder and not os.path.isdir(folder), "no folder", folder)
     writer = _Writer()
     structure = writer.described(obj)
-    with zipfile.ZipFile(f, "w") as archive:
+    if not isinstance(f, str | os.PathLike):
+        _write(f, structure, writer.arrays)
+        return
+    if os.path.exists(f) and not os.path.isfile(f):  # a device, or a pipe, cannot be replaced
+        with open(f, "wb") as file:
+            _write(file, structure, writer.arrays)
+        return
+    from gradcli.data.replacement import Replacement
+
+    replacement = Replacement(os.fspath(f))
+    try:
+        _write(replacement.file, structure, writer.arrays)
+        replacement.commit()
+    except BaseException:
+        replacement.discard()
+        raise
+
+
+def _write(file: BinaryIO, structure: Any, arrays: list[Any]) -> None:
+    with zipfile.ZipFile(file, "w") as archive:
         archive.writestr(_STRUCTURE, json.dumps(structure))
-        for i, array in enumerate(writer.arrays):
-            with archive.open(f"{i}.npy", "w") as file:
-                np.save(file, array, allow_pickle=False)
+        for i, array in enumerate(arrays):
+            archive.writestr(f"data/{i}", array.tobytes())
 
 
 class _Writer:
@@ -59,9 +81,10 @@ class _Writer:
             return {"again": self.seen[id(obj)]}
         self.seen[id(obj)] = len(self.seen)
         if isinstance(obj, Tensor):
-            return {"array": self._put(obj._a[..., 0]), "grad": obj._requires, "parameter": isinstance(obj, Parameter)}
+            return self._put(obj._a[..., 0]) | {"grad": obj._requires, "parameter": isinstance(obj, Parameter)}
         if isinstance(obj, np.ndarray | np.generic):
-            return {"array": self._put(np.asarray(obj)), "scalar": isinstance(obj, np.generic)}
+            missing_if(obj.dtype.kind not in _KINDS, f"torch.save of a NumPy array of {obj.dtype}")
+            return self._put(np.asarray(obj)) | {"scalar": isinstance(obj, np.generic)}
         if isinstance(obj, dtypes.dtype | dtypes.device):
             return {type(obj).__name__: str(obj).removeprefix("torch.")}
         for name, kind in _CONTAINERS.items():
@@ -74,38 +97,48 @@ class _Writer:
     def _pairs(self, own: dict[Any, Any]) -> list[Any]:
         return [[self.described(k), self.described(v)] for k, v in own.items()]
 
-    def _put(self, array: Any) -> int:
+    def _put(self, array: Any) -> dict[str, Any]:
         self.arrays.append(array)
-        return len(self.arrays) - 1
+        return {"array": len(self.arrays) - 1, "dtype": array.dtype.str, "shape": array.shape}
 
 
 def _class_named(name: str) -> type[Module] | None:
     """Return a class of modules by its name: of `torch.nn`, or a script's own."""
     home, _, own = name.rpartition(".")
-    found = getattr(nn if home.startswith("torch.nn.") else sys.modules.get(home), own, None)
+    known = vars(nn) if home.startswith("torch.nn.") else vars(sys.modules.get(home, object))
+    found = known.get(own) or (getattr(nn, own, None) if known is vars(nn) else None)
     return found if isinstance(found, type) and issubclass(found, Module) else None
 
 
 def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) -> Any:
     """Read what was saved.
 
-    Errors: `RuntimeError` for a file that is none of these; `UnpicklingError` for more than weights.
+    Errors: `RuntimeError` for a file that is not an archive of tensors, or is damaged; `UnpicklingError` for more than
+    weights.
     """
     try:
-        with zipfile.ZipFile(f) as archive:
-            if _STRUCTURE in archive.namelist():
-                return _Maker(archive, weights_only).made(json.loads(archive.read(_STRUCTURE)))
-            index = next(n for n in archive.namelist() if n.endswith("/data.pkl"))
-            own = io.BytesIO(archive.read(index)), archive, index.removesuffix("/data.pkl")
-            return _Reader(*own, weights_only).load()
-    except (zipfile.BadZipFile, StopIteration):
-        raise RuntimeError("the file is no archive of tensors") from None
+        with zipfile.ZipFile(f) as file:
+            return _loaded(Archive(file), weights_only)
+    except zipfile.BadZipFile:
+        raise RuntimeError("the file is not an archive of tensors") from None
+    except (LookupError, TypeError, ValueError, RecursionError, NotImplementedError, EOFError, struct.error) as error:
+        raise Damaged("what it says cannot be read") from error
+
+
+def _loaded(archive: Archive, weights_only: bool) -> Any:
+    if _STRUCTURE in archive.names:
+        return _Maker(archive, weights_only).made(json.loads(archive.read(_STRUCTURE)))
+    index = next((name for name in archive.names if name.endswith("/data.pkl")), None)
+    if index is None:
+        raise RuntimeError("the file is not an archive of tensors")
+    reader = Reader(archive, index.removesuffix("/data.pkl"), lambda name: _unknown(name, weights_only))
+    return reader.read(archive.read(index))
 
 
 class _Maker:
     """Makes objects as they are described."""
 
-    def __init__(self, archive: zipfile.ZipFile, weights_only: bool) -> None:
+    def __init__(self, archive: Archive, weights_only: bool) -> None:
         self.archive, self.weights_only = archive, weights_only
         self.seen: list[Any] = []
 
@@ -127,20 +160,27 @@ class _Maker:
             if kind == "list":
                 found += map(self.made, value)
             else:
-                found.update({self.made(k): self.made(v) for k, v in value})
+                found.update({checked_key(self.made(k)): self.made(v) for k, v in value})
         elif kind == "array":
             found = self._array(value, **node)
         else:
-            found = dtypes.device(value) if kind == "device" else next(d for d in dtypes.ALL if d.name == value)
+            found = dtypes.device(str(value)) if kind == "device" else dtypes.BY_NAME[value]
         self.seen[place] = found
         return found
 
     def _array(
-        self, number: int, grad: bool | None = None, parameter: bool = False, scalar: bool = False, **_: Any
-    ) -> Any:
+        self, number: int, dtype: str, shape: list[int], grad: bool | None = None, parameter: bool = False,
+        scalar: bool = False, **_: Any,
+    ) -> Any:  # fmt: skip
         self._check(f"numpy._core.multiarray.{'scalar' if scalar else '_reconstruct'}" if grad is None else "")
-        array = np.load(io.BytesIO(self.archive.read(f"{number}.npy")), allow_pickle=False)
-        return array[()] if scalar else array if grad is None else rebuilt(parameter, array, grad)
+        kind = np.dtype(str(dtype))
+        if kind.kind not in _KINDS or (grad is not None and kind not in dtypes.OF_NUMPY):
+            raise Damaged("an array is neither of numbers nor of text")
+        array = self.archive.array(self.archive.read(f"data/{number}"), kind, shape)
+        if grad is None:
+            return array[()] if scalar else array
+        refuse_if(grad and kind.kind != "f", "requires_grad of whole numbers")
+        return rebuilt(parameter, array, bool(grad))
 
     def _module(self, name: str, holds: list[Any], place: int) -> Any:
         self._check(name)
@@ -157,37 +197,10 @@ class _Maker:
             raise _more(name)
 
 
+def _unknown(name: str, weights_only: bool) -> BaseException:
+    return _more(name) if weights_only else MissingError(f"torch.load of a {name} that PyTorch has saved")
+
+
 def _more(name: str) -> Exception:
     """Return the error for what is more than weights where no more is wanted."""
     return pickle.UnpicklingError(told("more than weights", name, "\x1b[1m", "\x1b[0m"))
-
-
-class _Reader(pickle.Unpickler):
-    """Reads the index of a PyTorch file: it knows tensors and ordered dictionaries, and makes nothing else."""
-
-    def __init__(self, file: Any, archive: zipfile.ZipFile, folder: str, weights_only: bool) -> None:
-        super().__init__(file)
-        self.archive, self.folder, self.weights_only = archive, folder, weights_only
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (own := f"{module}.{name}") not in _KNOWN:
-            missing_if(not self.weights_only, f"torch.load of a {own} that PyTorch has saved")
-            raise _more(own)
-        return _KNOWN[own]
-
-    def persistent_load(self, identity: Any) -> Any:
-        _, kind, key, _, size = identity
-        return np.frombuffer(self.archive.read(f"{self.folder}/data/{key}"), kind.numpy)[:size].copy()
-
-
-def _rebuilt(storage: Any, offset: int, size: Any, stride: Any, requires_grad: bool, *_: Any) -> Tensor:
-    strides = tuple(n * storage.itemsize for n in stride)
-    return rebuilt(False, np.lib.stride_tricks.as_strided(storage[offset:], tuple(size), strides).copy(), requires_grad)
-
-
-_KNOWN: dict[str, Any] = {
-    **{f"torch.{d.tensor.removesuffix('Tensor')}Storage": d for d in dtypes.ALL},
-    "collections.OrderedDict": OrderedDict,
-    "torch._utils._rebuild_tensor_v2": _rebuilt,
-    "torch._utils._rebuild_parameter": lambda data, requires_grad, hooks: Parameter(data, requires_grad),
-}
