@@ -14,7 +14,7 @@ LANES = 2
 def in_tiles(graph, same, points, count, tile):
     """Return the outputs of a graph at so many points, in tiles; `same` has the inputs that are the same at all."""
     pytest.importorskip("llvmlite")
-    from gradcli.engine.numba_compiler import compiled, loaded
+    from gradcli.engine.numba_compiler import compiled
 
     schedule = Schedule.of(graph, same)
     constants = {name: value * np.ones(count) for name, value in schedule.constants.items()}
@@ -26,7 +26,7 @@ def in_tiles(graph, same, points, count, tile):
     arrays = [*(np.ascontiguousarray(points[name], dtype=float) for name in schedule.inputs), *found.values()]
     addresses = np.array([a.ctypes.data for a in arrays])
     scratch = np.full(code.rows * tile, np.nan)
-    engine, kernel, _ = loaded(compiled(source))
+    engine, kernel, _ = compiled(source)
     kernel(count, 0, count, count % 2 == 1, *(a.ctypes.data for a in (addresses, code.same, scratch)))
     del engine
     return found | constants

@@ -161,7 +161,7 @@ def _kernel(schedule: Schedule, engine: str, notes: Notes) -> Kernel:
     from gradcli.engine.numba_kernel import NumbaKernel
 
     try:
-        return NumbaKernel(schedule, notes)
+        return NumbaKernel(schedule)
     except NotInNumbaError as error:
         notes.add("note", f"{error}: the NumPy engine takes its place")
         return NumpyKernel(schedule)

@@ -10,10 +10,9 @@ import numpy as np
 from gradcli.engine.blocks import Arrays, Work, new_rows
 from gradcli.engine.numba_arrays import addresses, trusted
 from gradcli.engine.numba_code import Code, check, lanes_for, write
-from gradcli.engine.numba_compiler import loaded, object_code
+from gradcli.engine.numba_compiler import check_processor, compiled
 from gradcli.engine.numba_math import LIBRARY
 from gradcli.engine.schedule import Schedule, is_view
-from gradcli.errors import Notes
 from gradcli.graph.array import Array
 from gradcli.graph.einsum import products
 from gradcli.graph.node import Node
@@ -29,9 +28,10 @@ class NumbaKernel:
 
     block = 2**16
 
-    def __init__(self, schedule: Schedule, notes: Notes) -> None:
+    def __init__(self, schedule: Schedule) -> None:
         check(schedule)
-        self._schedule, self._notes = schedule, notes
+        check_processor()
+        self._schedule = schedule
         self.new = partial(new_rows, schedule.shapes)
         self._inputs, self._outputs = list(schedule.inputs), list(schedule.outputs)
         self._numbers = sum(n.size for n in schedule.outputs.values())
@@ -73,16 +73,16 @@ class NumbaKernel:
             function = self._functions.get((lanes, far)) or self._functions.get((lanes, True))
             if function is None:
                 code = write(self._schedule, lanes, far)
-                function = self._functions[lanes, far] = _Function(code, self._notes)
+                function = self._functions[lanes, far] = _Function(code)
             return function
 
 
 class _Function:
     """A compiled function, and what it is called with."""
 
-    def __init__(self, code: Code, notes: Notes) -> None:
+    def __init__(self, code: Code) -> None:
         self.same, self.scratch = code.same, code.rows * code.tile
-        self._engine, self.call, reader = loaded(object_code(code.source, notes))
+        self._engine, self.call, reader = compiled(code.source)
         self.reader = trusted(reader)
 
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tests.bench import exported, growth, mixture, points, processes, race, scripts, starts, symbolic
@@ -59,10 +55,9 @@ def main() -> int:
     session = Session(asked.quick, asked.most)
     limit_memory()
     print(LEGEND)
-    with _nothing_compiled():
-        for name, run in BENCHMARKS.items():
-            if name in asked.names or not asked.names:
-                run(session)
+    for name, run in BENCHMARKS.items():
+        if name in asked.names or not asked.names:
+            run(session)
     print_machine()
     if session.growth:
         print_markdown(session.growth, COLOURS)
@@ -71,20 +66,6 @@ def main() -> int:
     if session.failed:
         print("*** RESULTS DO NOT AGREE: see above", file=sys.stderr)
     return int(session.failed)
-
-
-@contextmanager
-def _nothing_compiled() -> Iterator[None]:
-    """Hide what earlier runs have compiled, so that a first run is one."""
-    before = os.environ.get("XDG_CACHE_HOME")
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_CACHE_HOME"] = folder
-        try:
-            yield
-        finally:
-            del os.environ["XDG_CACHE_HOME"]
-            if before is not None:
-                os.environ["XDG_CACHE_HOME"] = before
 
 
 if __name__ == "__main__":

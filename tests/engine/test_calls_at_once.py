@@ -23,10 +23,9 @@ def expected(x):
 
 
 @pytest.fixture(params=["numpy", "numba"])
-def run(request, monkeypatch, tmp_path):
+def run(request):
     """Return what was compiled, and called once: it keeps its memory for the next call."""
     pytest.importorskip(request.param)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     run = Compiled(GRAPH, engine=request.param, threads=1)
     run({"x": np.arange(64.0)})
     return run

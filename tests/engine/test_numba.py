@@ -1,12 +1,8 @@
 """The Numba engine against `evaluate`."""
 
 import re
-import subprocess
-import sys
-from contextlib import contextmanager
 from fractions import Fraction
 from itertools import product
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -29,12 +25,10 @@ from test_compiled import (
     text_of,
     whole_numbers,
 )
-from test_kernel_cache import short_files
 
 from gradcli import parse, vjp
-from gradcli.engine import kernel_cache, numba_code
+from gradcli.engine import numba_code
 from gradcli.engine.compiled import Compiled
-from gradcli.engine.kernel_cache import keep
 from gradcli.engine.numba_arrays import addresses
 from gradcli.engine.numba_code import EXPRESSIONS, RULES, write
 from gradcli.engine.numba_math import LIBRARY
@@ -49,15 +43,6 @@ from gradcli.graph.operations import OPERATIONS
 LACKING = {"digamma", "polygamma"}
 WITHOUT_RULE = {"det", "inv", "solve", "sort", "argsort", "take_along", "put_along", "median", "argmedian_mask"}
 ELEMENTWISE = {op: row for op, row in OPERATIONS.items() if row.broadcasts}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory):
-    """Keep kernels apart from the user's own."""
-    folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as context:
-        context.setenv("XDG_CACHE_HOME", str(folder))
-        yield folder / "gradcli"
 
 
 @pytest.fixture(scope="module")
@@ -358,121 +343,35 @@ def test_numpy_takes_the_place(numba, monkeypatch, graph, note):
     assert notes.lines == [f"note: {note}: the NumPy engine takes its place"]
 
 
-# The cache
+def test_numpy_takes_the_place_on_a_processor_that_llvm_does_not_know(numba, monkeypatch):
+    from gradcli.engine.numba_compiler import check_processor
+
+    def unknown():
+        raise RuntimeError("No available targets")
+
+    check_processor.cache_clear()
+    monkeypatch.setattr("llvmlite.binding.Target.from_default_triple", unknown)
+    notes = Notes()
+    assert Compiled(parse("y = 2*x"), engine="numba", notes=notes)({"x": np.arange(3.0)})["y"].tolist() == [0, 2, 4]
+    reason = "LLVM cannot compile for this processor (No available targets)"
+    assert notes.lines == [f"note: {reason}: the NumPy engine takes its place"]
 
 
-def twice(number=2, notes=None):
-    """Return results of a small kernel, made anew: the first of as many as fill a vector."""
-    graph, points = parse(f"y = {number}*x + 1"), {"x": np.arange(8.0)}
-    return Compiled(graph, engine="numba", notes=notes if notes is not None else Notes())(points)["y"][:3].tolist()
+@pytest.mark.parametrize("triple", ["aarch64-linux-gnu", "arm64-apple-darwin", "x86_64-linux-gnu", "riscv64-linux-gnu"])
+def test_kernels_compile_for_other_processors(numba, triple):
+    """LLVM writes code for other processors too; here without features that only some of their kind have."""
+    from llvmlite import binding
 
+    from gradcli.engine.numba_compiler import optimized
 
-def files(folder):
-    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
-
-
-IN_ANOTHER_PROCESS = """
-import numpy as np
-from gradcli import parse
-from gradcli.engine import numba_compiler
-from gradcli.engine.compiled import Compiled
-numba_compiler.compiled = None  # to compile would fail
-print(Compiled(parse("other = 5*z + 1"), engine="numba")({"z": np.arange(8.0)})["other"][:3].tolist())
-"""
-
-
-def test_kernel_is_kept_for_other_processes_and_numbers(numba, cache):
-    assert twice() == [1, 3, 5]
-    before = files(cache)
-    assert twice(3) == [1, 4, 7]
-    done = subprocess.run(
-        [sys.executable, "-c", IN_ANOTHER_PROCESS], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (done.stdout, done.stderr) == ("[1.0, 6.0, 11.0]\n", "")
-    assert files(cache) == before
-    # No file of Python's or of Numba's own, which they would run unseen.
-    assert all(re.fullmatch("kernel_[0-9a-f]{64}", path.name) for path in before)
-    assert all(path.parent == cache for path in before)
-
-
-@pytest.fixture
-def own(numba, monkeypatch, tmp_path):
-    """Return a folder of a test's own in which kernels are kept."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "gradcli"
-
-
-def test_kernel_that_is_damaged_is_made_anew(own):
-    assert twice() == [1, 3, 5]
-    (path,) = own.iterdir()
-    whole = path.read_bytes()
-    code = whole.index(b"\x7fELF") if b"\x7fELF" in whole else len(whole) // 2
-    for damaged in (bytes(b ^ 0xFF if code + 64 <= k < code + 4096 else b for k, b in enumerate(whole)), b""):
-        path.write_bytes(damaged)
-        notes = Notes()
-        assert twice(notes=notes) == [1, 3, 5]
-        assert notes.lines == []
-        assert list(own.iterdir()) == [path]
-        assert path.read_bytes() != damaged
-        with patch("gradcli.engine.numba_compiler.compiled", None):
-            assert twice() == [1, 3, 5]
-
-
-def test_kernel_of_another_version_or_processor_is_not_run(own):
-    assert twice() == [1, 3, 5]
-    with patch("llvmlite.__version__", "0"):
-        assert twice() == [1, 3, 5]
-    with patch("llvmlite.binding.get_host_cpu_name", lambda: "generic"):
-        assert twice() == [1, 3, 5]
-    assert len(list(own.iterdir())) == 3
-
-
-@contextmanager
-def nothing():
-    yield
-
-
-# What is in the way, what to do meanwhile, and what is said.
-IN_THE_WAY = {
-    "open to all": (
-        lambda own: (own.mkdir(0o700, parents=True), own.chmod(0o777)),
-        nothing,
-        "others may write to `{}`",
-    ),
-    "a file": (lambda own: (own.parent.mkdir(0o700), own.write_text("")), nothing, "`{}` is no folder"),
-    "a full disk": (lambda own: None, lambda: short_files(100), "file too large"),
-}
-
-
-@pytest.mark.parametrize("what", IN_THE_WAY)
-def test_cache_is_never_a_reason_to_fail(own, what):
-    prepare, meanwhile, says = IN_THE_WAY[what]
-    prepare(own)
-    before = files(own.parent)
-    for _ in range(2):
-        notes = Notes()
-        with meanwhile():
-            assert twice(notes=notes) == [1, 3, 5]
-        assert notes.lines == [f"note: what Numba compiled is not kept in `{own}`: {says.format(own)}"]
-        assert files(own.parent) == before
-
-
-def test_what_others_may_have_put_there_is_not_read(own):
-    planted = []
-    with patch.object(kernel_cache, "keep", lambda key, data: planted.append(data)):
-        twice("x")
-    with patch.object(kernel_cache, "keep", lambda key, data: keep(key, planted[0])):
-        assert twice() == [1, 3, 5]
-    own.chmod(0o777)
-    assert twice() == [1, 3, 5]
-    own.chmod(0o700)  # by its checksum it is the kernel: it adds the first number to a square
-    assert twice() == [2, 3, 6]
-
-
-def test_command_tells_why_a_kernel_is_not_kept(own, cli, tmp_path):
-    own.mkdir(0o700, parents=True)
-    own.chmod(0o770)
-    np.savez(tmp_path / "p.npz", x=np.arange(3.0))
-    outcome = cli.done("backward", "y=x**2", "--points", str(tmp_path / "p.npz"), "--engine", "numba")
-    assert outcome.out.split() == ["x.grad", "0.0", "2.0", "4.0"]
-    assert outcome.err == f"note: what Numba compiled is not kept in `{own}`: others may write to `{own}`\n"
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    try:
+        target = binding.Target.from_triple(triple)
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    for text in ("y = sin(x)*exp(z) + where(x > z, x % z, floor(x))", "y = tanh(M @ v); z = sum(abs(v))"):
+        graph = vjp(parse(text, **({"M": (3, 3), "v": (3,)} if "M" in text else {})))
+        machine = target.create_target_machine(opt=2, codemodel="jitdefault", jit=True)
+        code = machine.emit_object(optimized(write(Schedule.of(graph, {}), 8).source, machine, 2))
+        assert {b"kernel", b"addresses"} <= set(re.findall(rb"\b_?(kernel|addresses)\b", code))

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from test_compiled import expected_of, whole_numbers
 
 from gradcli import parse, vjp
-from gradcli.engine import numba_compiler
+from gradcli.engine import numba_kernel
 from gradcli.engine.compiled import Compiled
 from gradcli.engine.numba_code import write
 from gradcli.engine.schedule import Schedule
@@ -24,9 +24,8 @@ MOVED = [
 
 
 @pytest.fixture(autouse=True)
-def numba(monkeypatch, tmp_path):
+def numba():
     pytest.importorskip("llvmlite")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
 @pytest.mark.parametrize("text", MOVED)
@@ -67,8 +66,8 @@ def test_rows_begin_anywhere_in_a_line_of_the_cache(monkeypatch, large, count):
 
 def test_one_more_function_is_made_for_results_that_are_far(monkeypatch):
     monkeypatch.setattr("gradcli.engine.numba_kernel._FAR", 8 * 3000)
-    made, compiled = [], numba_compiler.compiled
-    monkeypatch.setattr(numba_compiler, "compiled", lambda source: made.append(source) or compiled(source))
+    made, compiled = [], numba_kernel.compiled
+    monkeypatch.setattr(numba_kernel, "compiled", lambda source: made.append(source) or compiled(source))
     for f, counts, functions in ((np.sin, (100, 2000, 4000), 2), (np.exp, (4000, 100, 2000), 1), (np.tanh, (3, 5), 1)):
         run = Compiled(parse(f"y = {f.__name__}(x)"), engine="numba", threads=1)
         made.clear()

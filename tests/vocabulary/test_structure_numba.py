@@ -72,9 +72,8 @@ def test_kernels_with_an_input_that_is_the_same_at_all_points(expression, shapes
     ],
     ids=["values", "gradient"],
 )
-def test_compiled_kernels(graph, tmp_path, monkeypatch):
+def test_compiled_kernels(graph):
     pytest.importorskip("numba")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     notes = Notes()
     points = points_of(graph, 3000)
     found = Compiled(graph, engine="numba", notes=notes)(points)
