@@ -1,4 +1,4 @@
-"""What the user did, where, and how to mend it."""
+"""What the user did wrong, where, and how to fix it."""
 
 from __future__ import annotations
 
@@ -51,28 +51,60 @@ class Span(NamedTuple):
         return self.source.text[self.start : self.end]
 
     @property
+    def line(self) -> str:
+        r"""The characters on one line, without a backslash that continued one.
+
+        >>> Span(Source("y = x + \\\n  2"), 4, 13).line
+        'x + 2'
+        """
+        return " ".join(self.text.replace("\\", " ").split())
+
+    @property
     def place(self) -> str:
         """Where in a file this is, in words that go on: ` (line 3 of net.grad)`; nothing for the command line."""
         line, _ = self.source.locate(self.start)
         return f" (line {line + 1} of {self.source.label})" if self.source.label else ""
 
 
+class Fix(NamedTuple):
+    """A correction: what to type in place of a span of an argument, of a file, or of the whole command line."""
+
+    span: Span
+    text: str
+
+    @property
+    def corrected(self) -> str:
+        """The whole text, corrected.
+
+        >>> Fix(Span(Source("y = 2x"), 4, 6), "2*x").corrected
+        'y = 2*x'
+        """
+        before = self.span.source.text
+        return before[: self.span.start] + self.text + before[self.span.end :]
+
+
 @dataclass
 class InputError(Exception):
     """A mistake in what was asked: exit status 2, a caret, and a way out.
 
-    `message` says what is wrong in one sentence, `hint` what would mend it.  `about` is the part of the system that it
-    is wrong with: who knows where that was written gives the error its place.
+    `message` says what is wrong in one sentence, `hint` how to fix it, and `fix` is the correction itself where there
+    is exactly one; without a hint, it is the hint.  `about` is the part of the system that is wrong: the caller who
+    knows where that was written gives the error its place.
     """
 
     message: str
     span: Span | None = None
     hint: str | None = None
     about: Any = None
+    fix: Fix | None = None
 
-    def __reduce__(self) -> tuple[type[InputError], tuple[str, Span | None, str | None]]:
+    def __post_init__(self) -> None:
+        if self.hint is None and self.fix is not None:
+            self.hint = f"write `{self.fix.text}`"
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, Span | None, str | None, None, Fix | None]]:
         # An exception is pickled by its `args`, which a dataclass leaves empty.
-        return InputError, (self.message, self.span, self.hint)
+        return InputError, (self.message, self.span, self.hint, None, self.fix)
 
     def at(self, span: Span | None) -> InputError:
         """Return the error, placed at `span` unless it has a place already."""

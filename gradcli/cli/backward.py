@@ -87,7 +87,7 @@ def backward(
             backward_at_points(run, Backward(cotangents, strict, kept, steps))
         return
     look = pages.look(asked.style)
-    situation = read_situation(system, asked)
+    situation = read_situation(system, asked, notes)
     kept = _retained(system, situation.graph, retain)
     calls = read_calls(situation.graph.outputs, len(situation.points), cotangents, strict, notes)
     steps = steps or "steps" in pages.only

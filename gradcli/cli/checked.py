@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.cli.claims import cases
 from gradcli.cli.options import Asked, Files
 from gradcli.cli.situation import read_situation
-from gradcli.errors import InputError, Source
+from gradcli.errors import InputError, Notes, Source
 from gradcli.explain.check import CheckResult, Settings, check, check_blocks
 from gradcli.explain.claim import Case
 from gradcli.explain.witness import cost
@@ -43,7 +43,7 @@ def checked(sources: Sequence[Source], asked: Asked, path: str | None, settings:
         asked = asked._replace(style=None, outputs=",".join(system.assigned))
         if path is not None:
             return _at_file(system, claims, asked, path, settings)
-        situation = read_situation(system, asked)
+        situation = read_situation(system, asked, Notes())
         found = cases(claims, situation.graph, system.outputs)
         return check(situation.graph, found, replace(settings, points=situation.points if asked.at else ()))
     except InputError as error:

@@ -62,7 +62,8 @@ def export(
     if len(at) > 1:
         raise InputError("--at is given twice", hint="the file tests itself at one point")
     asked = Asked(expr, files, at, shapes, wrt, outputs, None)
-    situation = read_situation(read_asked(asked), asked)
+    notes = Notes()
+    situation = read_situation(read_asked(asked), asked, notes)
     graph = situation.graph
     check(graph, kinds)
     if sparse and not matrices:
@@ -74,7 +75,6 @@ def export(
     reserved = language.RESERVED | {name}
     wanted = Wanted(name, kinds, situation.wrt, point, to in ("c", "javascript"), reserved, sparse)
     text = language.source(program(graph, _statements(graph), wanted))
-    notes = Notes()
     for kind in () if sparse else matrices:
         if told := mostly_zero(kind, graph, situation.wrt):
             notes.add("note", told)
@@ -96,7 +96,7 @@ def _statements(graph: Graph) -> list[str]:
     """Return the system as the user wrote it, for a comment."""
     spans = graph.spans
     shapes = [f"{name}: {'×'.join(map(str, x.shape))}" for name, x in graph.inputs.items() if x.shape]
-    lines = [f"{name} = {' '.join(spans[n].text.split())}" for name, n in graph.names.items() if n in spans]
+    lines = [f"{name} = {spans[n].line}" for name, n in graph.names.items() if n in spans]
     return [_plain(line) for line in ([f"# {', '.join(shapes)}"] if shapes else []) + lines]
 
 

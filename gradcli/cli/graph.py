@@ -63,7 +63,7 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
 
     notes = Notes()
     style = _style(asked.style, output)
-    situation = read_situation(read_asked(asked, cotangents), asked)
+    situation = read_situation(read_asked(asked, cotangents), asked, notes)
     if len(situation.points) > 1:
         raise InputError(f"a picture is of one point, and these are {len(situation.points)}", hint="give one --at")
     at = situation.points[0] if situation.points else None

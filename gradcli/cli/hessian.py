@@ -54,7 +54,7 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
                 hessian_at_points(run)
         return
     look = pages.look(asked.style)
-    graph, wrt, points = read_situation(system, asked)
+    graph, wrt, points = read_situation(system, asked, notes)
     wanted = Wanted(page=asked.page is not None)
     if not tangent:
         result = explained(graph, wrt, points, notes, wanted)

@@ -58,7 +58,7 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
     if sparse:
         raise InputError("--sparse is for many points", hint="give them with --points FILE")
     look = pages.look(asked.style)
-    situation = read_situation(system, asked)
+    situation = read_situation(system, asked, notes)
     page = asked.page is not None
     if order is not None:
         from gradcli.explain.taylor import taylor

@@ -61,7 +61,7 @@ def jvp(
             jvp_at_points(run, tangent)
         return
     look = pages.look(asked.style)
-    graph, wrt, points = read_situation(system, asked)
+    graph, wrt, points = read_situation(system, asked, notes)
     if cotangents and not points:
         raise InputError("--v is for points", hint="vᵀ(J·u) = (vᵀJ)·u is shown in numbers: give --at")
     u = read_tangent({name: graph.inputs[name] for name in wrt}, tangent, notes)

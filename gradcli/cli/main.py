@@ -25,15 +25,21 @@ class Commands(click.Group):
         return [*COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of a name.
-
-        Errors: `InputError` where there is none, with the one that may be meant.
-        """
+        """Return the command of a name, or None."""
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             self.add_command(getattr(import_module(f"gradcli.cli.{cmd_name}"), cmd_name))
-        if cmd_name not in COMMANDS and not ctx.resilient_parsing:
-            raise no_command(cmd_name, COMMANDS)
         return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments begin with.
+
+        Errors: `InputError` where they begin with none, with the command that may be meant.
+        """
+        if args[0] not in COMMANDS and not ctx.resilient_parsing:
+            raise no_command(self, ctx, args)
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

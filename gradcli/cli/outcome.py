@@ -16,7 +16,7 @@ from gradcli.cli.status import DONE, INTERRUPTED, MISTAKE
 from gradcli.cli.streams import discard, flush, tell, why_not_printed
 
 if TYPE_CHECKING:
-    from gradcli.errors import InputError, Notes
+    from gradcli.errors import Fix, InputError, Notes
     from gradcli.explain.sections import Page
     from gradcli.report.data_lines import Data
     from gradcli.report.render import Look
@@ -31,6 +31,7 @@ _MEANT = {
     "--tangent": "--u",
     "hvp": "hessian",
 }
+_LETTER = len("--x")
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
@@ -46,8 +47,6 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return MISTAKE
-    except click.ClickException as error:
-        return _mistake(_refused(error, given), given)
     except (KeyboardInterrupt, click.Abort):
         tell("interrupted")
         return INTERRUPTED
@@ -68,11 +67,8 @@ def _refused(error: click.ClickException, given: Sequence[str]) -> InputError:
     from gradcli.errors import InputError, did_you_mean
 
     context = getattr(error, "ctx", None)
-    if isinstance(error, click.NoSuchOption) and context and context.parent:
-        group = context.parent.command
-        for name in group.list_commands(context.parent):
-            if any(error.option_name in p.opts for p in group.get_command(context.parent, name).params):
-                return InputError(error.message, hint=f"{error.option_name} belongs to `gradcli {name}`")
+    if isinstance(error, click.NoSuchOption) and context and (found := _elsewhere(error, context, given)):
+        return found
     path = context.command_path if context else " ".join(["gradcli", *given[:1]])
     # What click says that may be meant is not what was typed.
     unknown = isinstance(error, click.NoSuchOption)
@@ -81,26 +77,81 @@ def _refused(error: click.ClickException, given: Sequence[str]) -> InputError:
     return InputError(message, typed(message, given), hint)
 
 
-def no_command(name: str, known: Sequence[str]) -> InputError:
-    """Return what to tell of a command that there is not: a formula without one, a name that others have for one."""
-    from shlex import quote
+def _elsewhere(error: click.NoSuchOption, context: click.Context, given: Sequence[str]) -> InputError | None:
+    """Return the error of an option that a value, or another command, would have; None for any other."""
+    from gradcli.cli.retyped import with_command
+    from gradcli.errors import InputError
 
+    whole = context.parent or context
+    assert isinstance(whole.command, click.Group)
+    commands = _commands(whole.command, whole)
+    name = next((name for name, options in commands.items() if error.option_name in options), None)
+    if name and not context.parent:
+        fix = with_command(given, commands)
+        return InputError(error.message, hint=f"put the command first: {fix.text}", fix=fix)
+    if name:
+        return InputError(error.message, hint=f"{error.option_name} belongs to `gradcli {name}`")
+    if point := _as_point(error, context, given):
+        return InputError(error.message, hint=f"give values with --at: {point.text}", fix=point)
+    return None
+
+
+def _as_point(error: click.NoSuchOption, context: click.Context, given: Sequence[str]) -> Fix | None:
+    """Return the command line with `--at x=3` in place of `--x 3`, unless the option is nearly one of the command's."""
+    from gradcli.cli.retyped import with_point
+    from gradcli.errors import did_you_mean
+
+    name, options = error.option_name, _options(context.command)
+    similar = did_you_mean(name.strip("-"), [option.strip("-") for option in options])
+    near = name in _MEANT or f"-{name}" in options or (len(name) > _LETTER and similar)
+    return None if near or "--at" not in options else with_point(given, options)
+
+
+def no_command(group: click.Group, context: click.Context, arguments: Sequence[str]) -> InputError:
+    """Return the error of arguments that begin with no command: with a formula, or with another name for a command."""
+    from gradcli.cli.retyped import with_command
     from gradcli.errors import InputError, did_you_mean
 
-    hint = did_you_mean(_MEANT.get(name, name), known) or "`gradcli --help` lists the commands"
-    if not name.replace("-", "_").isidentifier():
-        hint = f"a system stands behind a command: gradcli backward {quote(name)}"
-    return InputError(f"No such command '{name}'.", hint=hint)
+    name, known = arguments[0], group.list_commands(context)
+    message = f"No such command '{name}'."
+    if name.replace("-", "_").isidentifier():
+        hint = did_you_mean(_MEANT.get(name, name), known) or "`gradcli --help` lists the commands"
+        return InputError(message, hint=hint)
+    fix = with_command(arguments, _commands(group, context))
+    return InputError(message, hint=f"put the system after a command: {fix.text}", fix=fix)
+
+
+def _commands(group: click.Group, context: click.Context) -> dict[str, list[str]]:
+    """Return the options of each command."""
+    return {name: _options(group.get_command(context, name)) for name in group.list_commands(context)}
+
+
+def _options(command: click.Command | None) -> list[str]:
+    """Return the names of a command's options."""
+    return [name for p in (command.params if command else ()) for name in p.opts]
 
 
 def _choice(error: click.ClickException, context: click.Context | None, message: str) -> tuple[str, list[str]]:
     """Return what was typed where a few words are known, and these."""
     if isinstance(error, click.NoSuchOption) and context:
-        options = [name for p in context.command.params for name in p.opts]
+        options = _options(context.command)
         return _MEANT.get(error.option_name, error.option_name), options
     kind = getattr(getattr(error, "param", None), "type", None)
     typed = message.partition(" is not one of ")[0].rpartition(": ")[2].strip("'")
     return (typed, [*kind.choices]) if isinstance(kind, click.Choice) else ("", [])
+
+
+def in_command_line(error: Exception, given: Sequence[str]) -> Exception:
+    """Return a mistake of the user's as an `InputError`, with its place in the command line; others as they are."""
+    from gradcli.cli.retyped import separated
+    from gradcli.cli.typed import typed
+    from gradcli.errors import InputError
+
+    if isinstance(error, click.ClickException):
+        error = _refused(error, given)
+    if not isinstance(error, InputError):
+        return error
+    return separated(error, given).at(typed(error.message, given))
 
 
 def _mistake(error: Exception, given: Sequence[str]) -> int:
@@ -110,11 +161,11 @@ def _mistake(error: Exception, given: Sequence[str]) -> int:
     if lacking(error):
         tell(shortage())
         return MISTAKE
+    error = in_command_line(error, given)
     if isinstance(error, InputError):
-        from gradcli.cli.typed import typed
         from gradcli.wrapping import page_width
 
-        tell(error.at(typed(error.message, given)).render(page_width(), "error: "))
+        tell(error.render(page_width(), "error: "))
         return MISTAKE
     if isinstance(error, OSError):
         tell(f"error: the result cannot be written: {why_not_printed(error)}")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from shlex import quote
 from typing import Any
 
 from gradcli.engine.arrays import array_of, assemble
-from gradcli.errors import InputError, Source, Span, nearest
+from gradcli.errors import Fix, InputError, Source, Span, nearest
 from gradcli.graph.array import Named
 from gradcli.graph.names import element_names
 from gradcli.graph.shapes import Shape
 from gradcli.lang.builder import build
+from gradcli.lang.joined import WITH_BRACKETS, with_brackets
 from gradcli.lang.system import System
 from gradcli.lang.values import Assignment, read_point, read_shapes
 
@@ -50,7 +52,14 @@ def _known(name: str, system: System, option: str) -> None:
         raise InputError(f"{option}: `{name}` is computed by the system", hint="only inputs have values")
     if not system.leaves():
         system.graph({})  # a system that has no input is wrong itself
-    raise InputError(f"{option}: `{name}` is not in the system", hint=nearest(name, system.leaves(), "inputs"))
+    message = f"{option}: `{name}` is not in the system"
+    if fix := with_brackets(system, name):
+        raise InputError(message, hint=_brackets(fix), fix=fix)
+    raise InputError(message, hint=nearest(name, system.leaves(), "inputs"))
+
+
+def _brackets(fix: Fix) -> str:
+    return f"call a function with brackets: `{fix.text}`"
 
 
 def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Shape]) -> list[Named]:
@@ -69,7 +78,11 @@ def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Sha
         which = f"point {k}" if len(points) > 1 else "the point"
         missing = [n for n in names if n not in point]
         if missing:
-            raise _lacking(which, {n: shapes.get(n, ()) for n in missing}, options[k - 1])
+            error = _lacking(which, {n: shapes.get(n, ()) for n in missing}, options[k - 1])
+            fixes = (fix for name in (*point, *system.assigned) if (fix := with_brackets(system, name)))
+            if fix := next(fixes, None):
+                raise replace(error, hint=f"{_brackets(fix)}; or {error.hint}", fix=fix)
+            raise error
         _check_shapes(which, point, {n: shapes.get(n, points[0][n].shape) for n in names}, options[k - 1 : k])
     return [{n: point[n] for n in names} for point in points]
 
@@ -92,7 +105,9 @@ def _lacking(which: str, missing: Mapping[str, Shape], option: str) -> InputErro
     typed = option.strip() if len(option) <= _TYPED else "…"
     added = quote(",".join(filter(None, (typed, example_of(missing)))))
     end = Span(Source(option, "--at"), len(option), len(option))
-    return InputError(f"{which} lacks a value for `{listed}", end, f"add it: --at {added}")
+    function = next((name for name in missing if name in WITH_BRACKETS), None)
+    called = f"`{function}` is a function where it is called with brackets, `{function}(x)`; else " if function else ""
+    return InputError(f"{which} lacks a value for `{listed}", end, f"{called}add it: --at {added}")
 
 
 def example_of(shapes: Mapping[str, Shape]) -> str:

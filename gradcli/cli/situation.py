@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from gradcli.cli.options import Asked
 from gradcli.cli.points import default_point, read_points, read_shape_options
-from gradcli.errors import InputError, Source, nearest
+from gradcli.errors import InputError, Notes, Source, nearest
 from gradcli.files import read_path, read_stdin
 from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.shapes import Shape
+from gradcli.lang.joined import note_joined
 from gradcli.lang.system import System, read_system
 from gradcli.lang.values import read_names
 
@@ -70,11 +71,15 @@ class Situation(NamedTuple):
     points: list[Named]
 
 
-def read_situation(system: System, asked: Asked) -> Situation:
-    """Return the graph of a system at its points, with everything that names something checked."""
+def read_situation(system: System, asked: Asked, notes: Notes) -> Situation:
+    """Return the graph of a system at its points, with everything that names something checked.
+
+    Inputs without values that may be calls of functions are noted.
+    """
     known = read_shape_options(system, asked.shapes)
     found = read_points(system, asked.at, known)
     known = known | {n: v.shape for n, v in (found[0] if found else default_point(system)).items()}
+    note_joined(system, known, notes)
     return Situation(*read_graph(system, known, asked), found)
 
 

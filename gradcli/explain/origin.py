@@ -60,7 +60,7 @@ def _not_finite_argument(node: Node, values: Mapping[Node, Array]) -> Node | Non
 
 def _words(node: Node, graph: Graph) -> str:
     """Return an operation with the place where the user wrote it."""
-    written = f" ({' '.join(graph.spans[node].text.split())[:60]})" if node in graph.spans else ""
+    written = f" ({graph.spans[node].line[:60]})" if node in graph.spans else ""
     return f"`{node.op}`{written}"
 
 

@@ -78,4 +78,4 @@ def _right(name: str, node: Node, names: Mapping[Node, str], written: str) -> Ma
 
 def _written(graph: Graph, node: Node) -> str:
     """Return a node as the user wrote it."""
-    return " ".join(graph.spans[node].text.split()) if node in graph.spans else ""
+    return graph.spans[node].line if node in graph.spans else ""

@@ -6,8 +6,9 @@ import ast
 import keyword
 import re
 from collections.abc import Collection
+from typing import NamedTuple
 
-from gradcli.errors import InputError, did_you_mean
+from gradcli.errors import Fix, InputError, Span, did_you_mean
 from gradcli.graph.names import NAME
 from gradcli.lang.elsewhere import ELSEWHERE, key
 from gradcli.lang.settings import arguments, signature_of
@@ -45,6 +46,10 @@ _FUNCTION_KEYS = {key(name): name for name in reversed(FUNCTIONS)}
 _NUMBER = r"(?<![\w.])(?>(?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
 _WORD = rf"{NAME}|{_NUMBER}"
 _PAIR = re.compile(rf"({_NUMBER})\s*({NAME})|(?<!\w)({NAME})\s+({_WORD})|({_NUMBER})\s+({_WORD})", re.ASCII)
+_TERM = re.compile(rf"({_NUMBER})?\s*\*?\s*({NAME})|{_NUMBER}", re.ASCII)  # behind a function's name
+_POWERED = re.compile(rf"(?<![\w.])({NAME})\s*(?:\^|\*\*)\s*(-?\d+)\s*(?=[(\w])", re.ASCII)
+_OPERAND = re.compile(rf"(?:{NAME}|\d+)$", re.ASCII)
+_COMMA = re.compile(r"(?<![\w.,])(\d+),(\d+(?:e[+-]?\d+)?)(?![\w.,])")
 _BARS = re.compile(r"([\w)\]]\s*)?(\|\|?)([^|]+)\2")
 _DEFINED = re.compile(rf"({NAME})\s*\([^()]*\)\s*$")
 # Statements of Python's that define no name by an expression.
@@ -148,85 +153,189 @@ def _is_method(tree: ast.Attribute, call: ast.Call) -> bool:
     return not any(isinstance(n, ast.Name) and n.id not in CONSTANTS for t in trees for n in ast.walk(t))
 
 
-def product(text: str, inside: int) -> str:
+class Advice(NamedTuple):
+    """What to write instead of a text: in words, and as what replaces the characters `start` to `end` of the text."""
+
+    hint: str
+    start: int = 0
+    end: int = 0
+    instead: str | None = None
+
+    def fix(self, span: Span) -> Fix | None:
+        """Return the correction; `span` is where the text that the advice is about was typed."""
+        if self.instead is None:
+            return None
+        return Fix(Span(span.source, span.start + self.start, span.start + self.end), self.instead)
+
+    def moved(self, offset: int) -> Advice:
+        """Return the advice about a text that has as many characters more in front."""
+        return self._replace(start=self.start + offset, end=self.end + offset)
+
+
+def product(text: str, inside: int) -> Advice:
     """Return the advice to multiply with `*` a text whose second factor, in brackets, begins behind `inside`.
 
-    >>> product("2(x + 1)", 1)
+    >>> product("2(x + 1)", 1).hint
     'multiply with `*`: `2*(x + 1)`'
     """
     bracket = text.find("(", inside)
     written = f"{text[:bracket].rstrip()}*{text[bracket:]}"
-    return f"multiply with `*`: `{written}`" if len(written) <= _SHOWN else "multiply with `*`: 3*(x + 1)"
+    hint = f"multiply with `*`: `{written}`" if len(written) <= _SHOWN else "multiply with `*`: 3*(x + 1)"
+    return Advice(hint, 0, len(text), written)
 
 
-def spelling(text: str, place: int) -> str | None:
+def spelling(text: str, place: int) -> Advice | None:
     """Return how what Python could not read is spelled here, if that is clear; `place` is where Python gave up.
 
     >>> spelling("2x + 1", 0)
-    'a product is written with `*`: `2*x`'
-    >>> spelling("2*|x|", 2)
+    Advice(hint='a product is written with `*`: `2*x`', start=0, end=2, instead='2*x')
+    >>> spelling("2*|x|", 2).hint
     'an absolute value is written `abs(x)`'
-    >>> spelling("exp(-lambda*t)", 11)
+    >>> spelling("exp(-lambda*t)", 11).hint
     "`lambda` is a word of Python's: call it `lambda_`"
     """
     if advice := _of_a_statement(text):
         return advice
     start = max(0, place - _NEAR)
-    text, place = text[start : place + _NEAR], place - start
+    near = _near(text[start : place + _NEAR], place - start)
+    return near and near.moved(start)
+
+
+def _near(text: str, place: int) -> Advice | None:
+    """Return what the characters around a place should be."""
     here, rest = text[max(0, place - 1) : place + 2], text[place:]
     if ("|" in here or not rest) and (advice := _between_bars(text)):
         return advice
-    if operator := next((right for wrong, right in _OPERATORS.items() if wrong in here), None):
-        return f"it is written `{operator}`"
+    if operator := next((wrong for wrong in _OPERATORS if wrong in here), None):
+        start = max(0, place - 1) + here.index(operator)
+        return _written("it is written", start, start + len(operator), _OPERATORS[operator])
     if rest.startswith("!"):
-        return "a factorial is written `gamma(n + 1)`"
+        return _factorial(text, place)
     if rest.startswith("=") and (defined := _DEFINED.search(text[:place])):
-        return f"a name stands alone on the left: `{defined.group(1)} = …`"
+        name = defined.group(1)
+        return Advice(f"a name stands alone on the left: `{name} = …`", defined.start(), place, f"{name} ")
+    if advice := next((a for a in powered(text) if a.start <= place <= a.end + 1), None):
+        return advice
     if pair := next((p for p in _PAIR.finditer(text) if p.start() <= place < p.end()), None):
-        return _pair(*filter(None, pair.groups()))
+        return _pair(text, pair)
     return _reserved(text)
 
 
-def _of_a_statement(text: str) -> str | None:
-    """Return what stands here in the place of another kind of statement, which a script may have.
+def _written(hint: str, start: int, end: int, instead: str) -> Advice:
+    """Return the advice whose hint ends with what is to be written."""
+    return Advice(f"{hint} `{instead}`", start, end, instead)
 
-    >>> _of_a_statement("x += 1")
+
+def _factorial(text: str, place: int) -> Advice:
+    operand = _OPERAND.search(text[:place])
+    if operand is None:
+        return Advice("a factorial is written `gamma(n + 1)`")
+    return _written("a factorial is written", operand.start(), place + 1, f"gamma({operand.group()} + 1)")
+
+
+def powered(text: str) -> list[Advice]:
+    """Return the advice on each power of a function's name, as in sin^2(x), which is a power of the function's value.
+
+    >>> [a.instead for a in powered("sin^2(2*x) + cos**3 t + tan^-1(x)")]
+    ['sin(2*x)**2', 'cos(t)**3', 'atan(x)']
+    """
+    found = []
+    for match in _POWERED.finditer(text):
+        name, power = match.groups()
+        argument = _argument(text, match.end())
+        if name not in FUNCTIONS or argument is None:
+            continue
+        inside = text[match.end() : argument].strip()
+        inside = inside if inside.startswith("(") else f"({inside})"
+        inverse = f"a{name}"
+        if power == "-1" and inverse in FUNCTIONS:
+            advice = _written(f"`1/{name}{inside}` is the reciprocal; the inverse function is written",
+                              match.start(), argument, f"{inverse}{inside}")  # fmt: skip
+        else:
+            exponent = power if power.isdigit() else f"({power})"
+            what = "a power of a function's value is written"
+            advice = _written(what, match.start(), argument, f"{name}{inside}**{exponent}")
+        found.append(advice)
+    return found
+
+
+def _argument(text: str, start: int) -> int | None:
+    """Return the end of what a function is applied to, from `start`, or None.
+
+    It is in brackets, or a number, a name, or the one times the other.
+    """
+    if text.startswith("(", start):
+        depth = 0
+        for place in range(start, len(text)):
+            depth += (text[place] == "(") - (text[place] == ")")
+            if depth == 0:
+                return place + 1
+        return None
+    term = _TERM.match(text, start)
+    return term.end() if term else None
+
+
+def _of_a_statement(text: str) -> Advice | None:
+    """Return what is typed here in place of another kind of statement, which a script may have.
+
+    >>> _of_a_statement("x += 1").hint
     'nothing changes in place: give the new value a name of its own, x1 = x + …'
     """
     word = re.match(NAME, text)
     if word and word.group() == "if":
-        return "a choice is written `where(x > 0, a, b)`"
+        return Advice("a choice is written `where(x > 0, a, b)`")
     if word and word.group() in _STATEMENTS:
-        return "a statement is NAME = EXPRESSION; `gradcli run` takes a Python script"
+        return Advice("a statement is NAME = EXPRESSION; `gradcli run` takes a Python script")
     if changed := _CHANGED.match(text):
         name, operator = changed.groups()
-        return f"nothing changes in place: give the new value a name of its own, {name}1 = {name} {operator} …"
+        return Advice(f"nothing changes in place: give the new value a name of its own, {name}1 = {name} {operator} …")
     if walrus := _WALRUS.match(text):
-        return f"write `{walrus.group(1)} = …`"
+        return Advice(f"write `{walrus.group(1)} = …`", 0, walrus.end(), f"{walrus.group(1)} =")
     if _SEVERAL.match(text):
-        return "each name has a statement of its own: y = …; z = …"
-    return "formulas are typed as in Python, not in LaTeX: sqrt(x)/2" if "\\" in text else None
+        return Advice("each name has a statement of its own: y = …; z = …")
+    return Advice("formulas are typed as in Python, not in LaTeX: sqrt(x)/2") if "\\" in text else None
 
 
-def _between_bars(text: str) -> str | None:
+def _between_bars(text: str) -> Advice | None:
     """Return how what stands between bars is written."""
     bars = _BARS.search(text)
     if not bars or (bars.group(1) and bars.group(2) == "||"):
         return None
     what, function = ("an absolute value", "abs") if bars.group(2) == "|" else ("a norm", "norm")
-    return f"{what} is written `{function}({bars.group(3).strip()})`"
+    factor = bars.group(1)
+    start = bars.start(2) if factor else bars.start()
+    call = f"{function}({bars.group(3).strip()})"
+    return Advice(f"{what} is written `{call}`", start, bars.end(), f"*{call}" if factor else call)
 
 
-def _reserved(text: str) -> str | None:
+def _reserved(text: str) -> Advice | None:
     """Return what to call a variable that has the name of a word of Python's."""
-    taken = (word for word in re.findall(NAME, text) if keyword.iskeyword(word) and word not in _IN_USE)
-    return next((f"`{word}` is a word of Python's: call it `{word}_`" for word in taken), None)
+    for word in re.finditer(NAME, text):
+        if keyword.iskeyword(word.group()) and word.group() not in _IN_USE:
+            return Advice(f"`{word.group()}` is a word of Python's: call it `{word.group()}_`",
+                          *word.span(), f"{word.group()}_")  # fmt: skip
+    return None
 
 
-def _pair(a: str, b: str) -> str | None:
+def _pair(text: str, pair: re.Match[str]) -> Advice | None:
     """Return what two words mean that follow each other."""
+    a, b = filter(None, pair.groups())
     if keyword.iskeyword(a) or keyword.iskeyword(b) or len(a + b) > _SHOWN:
         return None
     if a in FUNCTIONS:
-        return f"a function is called with brackets: `{a}({b})`"
-    return f"a product is written with `*`: `{a}*{b}`"
+        start = pair.end() - len(b)
+        end = _argument(text, start) or pair.end()
+        term = _TERM.match(text, start)
+        inside = f"{term.group(1)}*{term.group(2)}" if term and term.group(1) and term.group(2) else text[start:end]
+        return _written("a function is called with brackets:", pair.start(), end, f"{a}({inside})")
+    return _written("a product is written with `*`:", pair.start(), pair.end(), f"{a}*{b}")
+
+
+def decimals(text: str) -> str | None:
+    """Return a text with a point in place of each comma between two digits, or None where it has none.
+
+    >>> decimals("1,5*x + 2,25"), decimals("x, 5")
+    ('1.5*x + 2.25', None)
+    """
+    pointed = _COMMA.sub(r"\1.\2", text)
+    return None if pointed == text else pointed

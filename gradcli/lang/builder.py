@@ -14,13 +14,23 @@ from decimal import Decimal
 from functools import partial, reduce
 from typing import Any
 
-from gradcli.errors import InputError, Span, nearest
+from gradcli.errors import Fix, InputError, Span, nearest
 from gradcli.graph import construct
 from gradcli.graph.names import element_name
 from gradcli.graph.node import MAX_BITS, Constant, Exact, Node, compare, const, elementwise, fold
 from gradcli.graph.places import pick
 from gradcli.graph.shapes import broadcast_shapes, check_size
-from gradcli.lang.advice import LANGUAGE, module_of, product, refused, two_meanings, unknown_attribute, unknown_function
+from gradcli.lang.advice import (
+    LANGUAGE,
+    Advice,
+    decimals,
+    module_of,
+    product,
+    refused,
+    two_meanings,
+    unknown_attribute,
+    unknown_function,
+)
 from gradcli.lang.indices import Key, index_of, whole_key
 from gradcli.lang.settings import arguments, complaint, plan, signature_of, take, takes_nodes, usage
 from gradcli.lang.statements import Expression
@@ -137,6 +147,12 @@ class _Walk:
                 return (value,), lambda args: turn(_numeric(args[0]))
             case ast.Attribute():
                 raise unknown_attribute(tree, module_of(tree))
+            case ast.Tuple() if pointed := decimals(self.expression.span(tree).text):
+                span = self.expression.span(tree)
+                raise InputError(
+                    "a comma in a number is not supported", None, f"write a decimal point: `{pointed}`",
+                    fix=Fix(span, pointed),
+                )  # fmt: skip
         raise refused(tree)
 
     def variable(self, tree: ast.Name) -> Node:
@@ -174,7 +190,7 @@ class _Walk:
         try:
             bound = arguments(function, given, tree.keywords)
         except TypeError as error:
-            raise InputError(complaint(name, str(error)), hint=usage(name, signature)) from None
+            raise self.misfit(tree, complaint(name, str(error)), usage(name, signature)) from None
         parts: list[ast.expr] = []
         slots = [(p, plan(str(signature.parameters[p].annotation), v, parts)) for p, v in bound.items()]
 
@@ -193,14 +209,22 @@ class _Walk:
 
         return parts, finish
 
+    def misfit(self, tree: ast.Call, message: str, hint: str) -> InputError:
+        """Return the error of arguments that do not fit: a decimal comma makes two of one."""
+        span = self.expression.span(tree)
+        if (pointed := decimals(span.text)) is None:
+            return InputError(message, hint=hint)
+        return InputError(message, hint=f"write a decimal point: `{pointed}`; {hint}", fix=Fix(span, pointed))
+
     def callee(self, tree: ast.Call) -> tuple[Builder, str, list[ast.expr]]:
         """Return the function that is called, its name, and its arguments with the object of a method in front."""
         if isinstance(tree.func, ast.Name) and tree.func.id in FUNCTIONS:
             return FUNCTIONS[tree.func.id], tree.func.id, tree.args
         match tree.func:
             case ast.Name(name) if name in self.scope:
-                hint = f"`{name}` is a variable; {self.times(tree)}"
-                raise InputError(f"unknown function `{name}`", self.expression.span(tree.func), hint)
+                advice = self.times(tree)
+                hint, fix = f"`{name}` is a variable; {advice.hint}", advice.fix(self.expression.span(tree))
+                raise InputError(f"unknown function `{name}`", self.expression.span(tree.func), hint, fix=fix)
             case ast.Name(name):
                 raise unknown_function(name).at(self.expression.span(tree.func))
             case ast.Attribute(value, name):
@@ -210,9 +234,10 @@ class _Walk:
                 raise unknown_attribute(tree.func, module).at(self.expression.span(tree.func))
             case ast.Call():
                 self.callee(tree.func)  # of nn.ReLU()(x), the ReLU is the mistake
-        raise InputError("only functions can be called", hint=self.times(tree))
+        advice = self.times(tree)
+        raise InputError("only functions can be called", hint=advice.hint, fix=advice.fix(self.expression.span(tree)))
 
-    def times(self, tree: ast.Call) -> str:
+    def times(self, tree: ast.Call) -> Advice:
         """Return the advice to write what looks like a call as a product."""
         whole, function = self.expression.span(tree), self.expression.span(tree.func)
         return product(whole.text, function.end - whole.start)

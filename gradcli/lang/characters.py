@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from gradcli.errors import InputError, Source, Span
+from gradcli.errors import Fix, InputError, Source, Span
 from gradcli.graph.names import MAX_NAME, normal
 
 _FOREIGN = re.compile(r"[^\x20-\x7e\n]")
@@ -40,6 +40,7 @@ _SIGNS = {
     "ᵀ": ".T",
 }
 _FUNCTIONS = {"√": "sqrt", "∛": "cbrt", "‖": "norm", "∑": "sum", "∏": "prod", "⌊": "floor", "⌈": "ceil"}
+_PAIRED = "‖⌊⌈"  # which close with another sign
 _SUPERSCRIPT = re.compile("[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹ⁿⁱ]+")
 _BEFORE = re.compile(r"(?:[^\W\d]\w*(?:\[[\w, ]*\])?|[\d.]+)$")
 _SHOWN = 40  # characters of an operand that is shown in advice
@@ -62,8 +63,7 @@ def check_characters(source: Source, text: str, offset: int) -> None:
     for start, end in _words(text):
         place = next((i for i in range(start, end) if not _may_stand(text[i])), None)
         if place is not None:
-            width, hint = _instead(text, place)
-            raise _unexpected(text[place], Span(source, offset + place, offset + place + width), hint)
+            raise _instead(source, text, place, offset)
         _check_name(source, text[start:end], offset + start)
 
 
@@ -95,7 +95,7 @@ def _check_name(source: Source, word: str, start: int) -> None:
     name = word.lstrip("0123456789")
     start += len(word) - len(name)
     if not name.isidentifier():
-        raise _unexpected(name[0], Span(source, start, start + 1), _instead(name, 0)[1])
+        raise _instead(source, name, 0, start)
     span = Span(source, start, start + len(name))
     if len(name) > MAX_NAME:
         raise InputError(
@@ -103,7 +103,7 @@ def _check_name(source: Source, word: str, start: int) -> None:
         )
     plain = normal(name)
     if keyword.iskeyword(plain):
-        raise InputError(f"`{plain}` is a word of Python's", span, f"call it `{plain}_`")
+        raise InputError(f"`{plain}` is a word of Python's", span, f"call it `{plain}_`", fix=Fix(span, f"{plain}_"))
     if any(bar in plain for bar in _BARS):
         hint = f"call it `{re.sub(f'[{_BARS}]', '', plain)}_bar`"
         raise InputError("a bar stands for an adjoint in gradcli's tables", span, hint)
@@ -112,7 +112,8 @@ def _check_name(source: Source, word: str, start: int) -> None:
         like = looks(normal(name[place]))
         hint = f"type the ASCII letter `{like}`" if like else "remove it"
         told = f", which looks like `{like}`" if like else ", which is not seen"
-        raise _unexpected(name[place], Span(source, start + place, start + place + 1), hint, told)
+        wrong = Span(source, start + place, start + place + 1)
+        raise _unexpected(name[place], wrong, hint, Fix(wrong, like), told)
 
 
 def looks(name: str) -> str:
@@ -124,36 +125,55 @@ def looks(name: str) -> str:
     return name if name.isascii() else unicodedata.normalize("NFD", name).translate(_LOOKS)
 
 
-def _unexpected(character: str, span: Span, hint: str, told: str = "") -> InputError:
+def _unexpected(character: str, span: Span, hint: str, fix: Fix | None = None, told: str = "") -> InputError:
     name = unicodedata.name(character, "a control character")
-    return InputError(f"unexpected character U+{ord(character):04X} ({name}){told}", span, hint)
+    return InputError(f"unexpected character U+{ord(character):04X} ({name}){told}", span, hint, fix=fix)
 
 
-def _instead(text: str, place: int) -> tuple[int, str]:
-    """Return how many characters are meant, and what to type in their place."""
+def _instead(source: Source, text: str, place: int, offset: int) -> InputError:
+    """Return the error of a character, with what to type instead; the text begins at `offset` of the source."""
     character = text[place]
-    if power := _SUPERSCRIPT.match(text, place):
+
+    def error(hint: str, start: int, end: int, instead: str | None) -> InputError:
+        fix = None if instead is None else Fix(Span(source, offset + start, offset + end), instead)
+        return _unexpected(character, Span(source, offset + place, offset + place + width), hint, fix)
+
+    power = _SUPERSCRIPT.match(text, place)
+    width = len(power.group()) if power else 1
+    end = place + width
+    if power:
         written = "**" + unicodedata.normalize("NFKC", power.group()).replace("−", "-")
-        return len(power.group()), _typed(text[:place], written, text[power.end() :])
+        hint, start, end, instead = _typed(text, place, end, written)
+        return error(hint, start, end, instead)
     if character in _FUNCTIONS:
-        inside = _AFTER.match(text, place + 1)
-        what = inside.group(1).strip("()") if inside else "x"
-        return 1, f"write `{_FUNCTIONS[character]}({what})`"
+        inside = _AFTER.match(text, end)
+        call = f"{_FUNCTIONS[character]}({inside.group(1).strip('()') if inside else 'x'})"
+        closed = inside is not None and character not in _PAIRED
+        return error(f"write `{call}`", place, inside.end() if inside else end, call if closed else None)
     if sign := _SIGNS.get(character):
-        return 1, _typed(text[:place], sign) if sign == ".T" else f"type `{sign}`"
+        hint = _typed(text, place, end, sign)[0] if sign == ".T" else f"type `{sign}`"
+        return error(hint, place, end, sign)
     plain = unicodedata.normalize("NFKC", character).replace("⁄", "/")
     if plain != character and plain.isascii() and plain.isprintable():
-        return 1, f"type `({plain})`" if "/" in plain else _typed(text[:place] * plain.isalnum(), plain)
+        if "/" in plain:
+            return error(f"type `({plain})`", place, end, f"({plain})")
+        return error(_typed(text if plain.isalnum() else "", place, end, plain)[0], place, end, plain)
     if (digit := unicodedata.decimal(character, None)) is not None:
-        return 1, f"type `{digit}`"
+        return error(f"type `{digit}`", place, end, str(digit))
     if not character.isprintable():
-        return 1, "remove it"
-    return 1, "names are letters, digits and `_`; signs are plain ASCII"
+        return error("remove it", place, end, "")
+    return error("names are letters, digits and `_`; signs are plain ASCII", place, end, None)
 
 
-def _typed(before: str, written: str, after: str = "") -> str:
-    """Return the advice to type something behind an operand, which is shown with it: sin²(x) is sin(x)**2."""
-    operand = _BEFORE.search(before[-_SHOWN:])
-    called = _AFTER.match(after) if after.startswith("(") else None
-    shown = f": `{operand.group()}{called.group() if called else ''}{written}`" if operand else ""
-    return f"type `{written}`{shown}"
+def _typed(text: str, place: int, end: int, written: str) -> tuple[str, int, int, str]:
+    """Return the advice to type something behind an operand, in place of the characters `place` to `end`.
+
+    The operand is shown with it: sin²(x) is sin(x)**2. The advice comes with the characters that it replaces, and with
+    what replaces them.
+    """
+    operand = _BEFORE.search(text[max(0, place - _SHOWN) : place])
+    called = _AFTER.match(text, end) if text.startswith("(", end) else None
+    if operand is None:
+        return f"type `{written}`", place, end, written
+    whole = f"{operand.group()}{called.group() if called else ''}{written}"
+    return f"type `{written}`: `{whole}`", place - len(operand.group()), called.end() if called else end, whole

@@ -7,13 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from gradcli.errors import InputError, Source, Span, nearest
+from gradcli.errors import Fix, InputError, Source, Span, nearest
 from gradcli.graph.names import NAME, normal
+from gradcli.lang.joined import as_call
 from gradcli.lang.statements import Expression, read_expression, read_key, split
+from gradcli.lang.system import read_system
 
 _QUANTITY = rf"({NAME})\s*(\[[\d\s,]*\])?"
-_PULLBACK = re.compile(rf"{_QUANTITY}\s*\.\s*grad\s*=(?!=)")
-_DERIVATIVE = re.compile(rf"d([0-9]*){_QUANTITY}((?:\s*/\s*d{_QUANTITY})+)\s*=(?!=)")
+_PULLBACK = re.compile(rf"{_QUANTITY}\s*\.\s*grad\s*=(?P<twice>=?)")
+_DERIVATIVE = re.compile(rf"d([0-9]*){_QUANTITY}((?:\s*/\s*d{_QUANTITY})+)\s*=(?P<twice>=?)")
+_PRIMED = re.compile(rf"({NAME})\s*('{{1,4}})\s*(?:\(\s*({NAME})\s*\))?\s*==?")
 _BY = re.compile(rf"/\s*d{_QUANTITY}")
 _MAX_ORDER = 4
 _COTANGENT = re.compile(rf"({NAME})\.v\b")
@@ -49,7 +52,7 @@ class Claim:
     def said(self) -> str:
         """The right side, as the user wrote it, on one line."""
         whole = self.expression.span(self.expression.tree)
-        return " ".join(self.span.source.text[whole.start : whole.end].split())
+        return Span(self.span.source, whole.start, whole.end).line
 
 
 def read_claims(sources: Iterable[Source]) -> tuple[list[Source], list[Claim]]:
@@ -63,17 +66,39 @@ def read_claims(sources: Iterable[Source]) -> tuple[list[Source], list[Claim]]:
     """
     blanked: list[Source] = []
     claims: list[Claim] = []
+    primed: list[tuple[Span, re.Match[str]]] = []
     for source in sources:
         text = source.text.replace("∂", "d")
         seen = Source(text, source.label)
         for piece, start in split(seen):
-            match = _PULLBACK.match(piece) or _DERIVATIVE.match(piece)
-            if match:
-                end = start + len(piece)
+            end = start + len(piece)
+            if match := _PULLBACK.match(piece) or _DERIVATIVE.match(piece):
                 claims.append(_claim(source, seen, match, start, end))
-                text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+            elif match := _PRIMED.match(piece):
+                primed.append((Span(source, start, end), match))
+            else:
+                continue
+            text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
         blanked.append(Source(text, source.label))
+    for span, match in primed:
+        raise _primed(span, match, blanked)
     return blanked, claims
+
+
+def _primed(span: Span, match: re.Match[str], rest: Sequence[Source]) -> InputError:
+    """Return the error of a claim about y', which does not name the input; `rest` is the system."""
+    y, primes, by = match.groups()
+    try:
+        leaves = [by] if by else read_system(rest).leaves()
+    except InputError:
+        leaves = []
+    order = len(primes) if len(primes) > 1 else ""
+    x = leaves[0] if leaves else "x"
+    typed = f"d{order}{y}/d{x}{order} = {span.text[match.end() :].strip()}"
+    message = f"`{y}{primes}` does not name the input to differentiate by"
+    if len(leaves) == 1:
+        return InputError(message, span, fix=Fix(span, typed))
+    return InputError(message, span, f"name it: `{typed}`")
 
 
 def restored(error: InputError, sources: Sequence[Source], blanked: Sequence[Source]) -> InputError:
@@ -81,12 +106,18 @@ def restored(error: InputError, sources: Sequence[Source], blanked: Sequence[Sou
     for was, now in zip(sources, blanked, strict=True):
         if error.span is not None and error.span.source is now:
             error.span = Span(was, error.span.start, error.span.end)
+        if error.fix is not None and error.fix.span.source is now:
+            error.fix = Fix(Span(was, *error.fix.span[1:]), error.fix.text)
     return error
 
 
 def _claim(source: Source, seen: Source, match: re.Match[str], start: int, end: int) -> Claim:
     left = match.group()
     span = Span(source, start, start + len(left.rstrip("= \t")))
+    if match["twice"]:
+        right = source.text[start + match.end() : end].strip()
+        fix = Fix(Span(source, start, end), f"{span.text} = {right}")
+        raise InputError("`==` compares, and claims nothing", fix.span, fix=fix)
     if not source.text[start + match.end() : end].strip():
         raise InputError(f"`{span.text} =` is followed by nothing", span, "a claim is a derivative = EXPRESSION")
     try:
@@ -152,5 +183,8 @@ def _quantity(name: str, key: str | None, span: Span) -> Quantity:
 
 
 def unknown(claim: Claim, name: str, known: Iterable[str], what: str) -> InputError:
-    """Return what to tell of a claim about a name that the system does not have."""
-    return InputError(f"`{name}` is not {what}", claim.span, nearest(name, known, "names here"))
+    """Return the error of a claim about a name that the system does not have."""
+    known = [*known]
+    call = next((call for n in known if (call := as_call(n, [name]))), None)
+    hint = f"call a function with brackets: `{call}`" if call else nearest(name, known, "names here")
+    return InputError(f"`{name}` is not {what}", claim.span, hint)

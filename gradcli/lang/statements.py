@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from gradcli.errors import InputError, Source, Span
+from gradcli.errors import Fix, InputError, Source, Span
 from gradcli.graph.names import NAME, normal
-from gradcli.lang.advice import FOREIGN, module_of, refused, spelling
+from gradcli.lang.advice import FOREIGN, Advice, module_of, powered, product, refused, spelling
 from gradcli.lang.characters import check_characters
 
 _TOKEN = re.compile(r"[()\[\]{};\n]")
@@ -25,10 +25,14 @@ _PLAIN = re.compile(
     r"[^()\[\]{};\n]*+(?:\([^()\[\]{};\n]*+\)[^()\[\]{};\n]*+)*+(?=[;\n]|\Z)"
 )  # no brackets in brackets
 _COMMENT = re.compile(r"#[^\n]*")
+_CONTINUED = re.compile(r"\\ *\n")
+_NO_VALUE = re.compile(rf"input\s+({NAME})\s*$")
+_OPERATOR = re.compile(r"\s*(\*\*|[-+*/@^])\s*$")  # that a text ends with
 _TARGET = re.compile(rf"(input\s+)?({NAME})\s*(\[[^\]=]*\])?\s*=(?!=)\s*", re.ASCII)
 _WIDE = re.compile(r"[^\x00-\]_-\x7f]")  # characters that `ast` counts as several
 _NO_NAMES = frozenset(["inf", "nan", *keyword.kwlist])
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
+_SHOWN = 40  # characters of an expression in advice
 _LINES = 1000  # that `ast` reads at a time
 _LISTED = (ast.NamedExpr, ast.Starred)  # which `ast` takes in a list and not, or not so, alone
 _MAX_DEPTH = 150  # Python's own parser stops at 200 brackets
@@ -143,7 +147,9 @@ def _clean(source: Source) -> str:
     text = source.text
     if "#" in text:
         text = _COMMENT.sub(lambda m: " " * len(m.group()), text)
-    return text.translate({ord("\r"): " ", ord("\t"): " ", ord("·"): "*", 0xFEFF: " "})
+    text = text.translate({ord("\r"): " ", ord("\t"): " ", ord("·"): "*", 0xFEFF: " "})
+    # A backslash at the end of a line continues it, as in Python.
+    return _CONTINUED.sub(lambda m: " " * len(m.group()), text) if "\\" in text else text
 
 
 def split(source: Source) -> Iterator[tuple[str, int]]:
@@ -205,6 +211,10 @@ def _head(source: Source, text: str, start: int) -> _Head:
     """Return a statement's expression as text, with its offset, and all else that a `Statement` has."""
     match = _TARGET.match(text)
     if not match:
+        if declared := _NO_VALUE.match(text):
+            whole = Span(source, start, start + len(text))
+            span = Span(source, start + declared.start(1), start + declared.end(1))
+            raise InputError("an input is declared with a value", span, fix=Fix(whole, f"input {declared[1]} = 1"))
         return _Head(text, start, None, None, False, start, start + len(text))
     declares, typed, subscript = match.groups()
     name, span = normal(typed), Span(source, start + match.start(2), start + match.end(3 if subscript else 2))
@@ -276,6 +286,26 @@ def _parse(source: Source, text: str, start: int, tree: ast.expr | None = None) 
         return Expression(tree, source, start, wide, tuple(_names_in(tree)))
     except InputError as error:
         raise error.at(Expression(tree, source, start, wide).span(error.about)) from None
+    except _NumberCalled as called:
+        raise _called(Expression(tree, source, start, wide).span(called.tree), source, start, text) from None
+
+
+class _NumberCalled(Exception):
+    """A call whose function is a number: 2(x + 1), or the 2(x) of sin^2(x)."""
+
+    def __init__(self, tree: ast.Call) -> None:
+        super().__init__()
+        self.tree = tree
+
+
+def _called(call: Span, source: Source, start: int, text: str) -> InputError:
+    """Return the error of a number that is called; `text` is the expression, which begins at `start`."""
+    whole = Span(source, start, start + len(text))
+    for advice in powered(text):
+        if advice.start < call.start - start < advice.end and (fix := advice.fix(whole)):
+            return InputError(f"`{fix.span.text}` is not part of the language", fix.span, advice.hint, fix=fix)
+    advice = product(call.text, 0)
+    return InputError("only functions can be called", call, advice.hint, fix=advice.fix(call))
 
 
 def _wide(text: str) -> tuple[tuple[int, int], ...]:
@@ -304,6 +334,8 @@ def _names_in(tree: ast.expr) -> list[ast.Name]:
         if isinstance(node, ast.Name):
             names.append(node)
         elif isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Constant):
+                raise _NumberCalled(node)
             if isinstance(node.func, ast.Attribute) and not module_of(node.func, node):
                 stack.append(node.func.value)
             stack += node.args
@@ -339,13 +371,15 @@ def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> Inpu
         return InputError("this number has too many digits", whole, "float64 ends near 1.8e308")
     span = _error_span(error, expression, text)
     place = span.start - expression.start
-    hint = spelling(text, place if error.offset else len(text))
+    advice = spelling(text, place if error.offset else len(text)) or _unfinished(expression, text)
+    whole = Span(expression.source, expression.start, expression.start + len(text))
+    hint, fix = (advice.hint, advice.fix(whole)) if advice else (None, None)
     if text.startswith("=", place) and not text.startswith("==", place):
         typed = 'a statement, or a point, that has spaces stands in quotes: "y = x**2"'
         hint = (hint or "a statement is NAME = EXPRESSION; compare with `==`") if place else typed
-        return InputError("`=` stands inside an expression", span, hint)
+        return InputError("`=` stands inside an expression", span, hint, fix=fix if place else None)
     if message.startswith("invalid") and "literal" in message:
-        return InputError("this is not a number", span, hint or "a product is written with `*`: 3*x")
+        return InputError("this is not a number", span, hint or "a product is written with `*`: 3*x", fix=fix)
     if "string literal" in message:
         return InputError("a quote is opened and never closed", span, "the language has numbers, and no text")
     if not message or message.startswith(("invalid syntax", "f-string", "invalid character", "unexpected character")):
@@ -353,4 +387,25 @@ def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> Inpu
     if "assign" in message:
         return InputError("only a name, or an element such as `y[0]`, can be assigned", span, "write NAME = EXPRESSION")
     hint = hint or "an operator, a number, a name or a comma is missing here, or one too many"
-    return InputError(message[0].lower() + message[1:], span, hint)
+    return InputError(message[0].lower() + message[1:], span, hint, fix=fix)
+
+
+def _unfinished(expression: Expression, text: str) -> Advice | None:
+    """Return the advice on an expression that ends with an operator: its next line stands in brackets with it."""
+    operator = _OPERATOR.search(text)
+    if operator is None or operator.start() == 0:
+        return None
+    end = expression.start + len(text)
+    first, *lines = _clean(expression.source)[end:].split("\n")
+    more, length = "", len(text) + len(first)
+    for line in lines:
+        more = f"{more} {line.strip()}" if line.strip() else more
+        length += 1 + len(line)
+        if more and not _OPERATOR.search(more):
+            break
+    if first.strip() or not more or _TARGET.match(more.strip()):
+        hint = f"type what follows the `{operator[1]}`, or remove it: `{text[: operator.start()][-_SHOWN:]}`"
+        return Advice(hint, operator.start(), len(text), "")
+    whole = f"({text}{more})"
+    hint = "put an expression of several lines in brackets" + (f": `{whole}`" if len(whole) <= _SHOWN else "")
+    return Advice(hint, 0, length, whole)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from gradcli.errors import InputError, Source, Span, nearest
+from gradcli.errors import Fix, InputError, Source, Span, nearest
 from gradcli.graph import construct
 from gradcli.graph.graph import Graph, needed_for, scheduled
 from gradcli.graph.names import element_name
@@ -206,7 +206,8 @@ def _condition(statement: Statement) -> InputError:
         return _no_value(statement)
     short = left.isidentifier() and len(right) <= _SHOWN
     hint = f"write `{left} = {right}`" if short else "a statement is NAME = EXPRESSION"
-    return InputError("`==` compares, and defines nothing", statement.span, hint)
+    fix = Fix(statement.span, f"{left} = {right}") if left.isidentifier() else None
+    return InputError("`==` compares, and defines nothing", statement.span, hint, fix=fix)
 
 
 def _reads(statement: Statement) -> set[str]:

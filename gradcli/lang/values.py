@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from gradcli.errors import InputError, Source, Span
+from gradcli.errors import Fix, InputError, Source, Span
 from gradcli.graph.names import NAME, normal
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, check_size
@@ -22,6 +22,11 @@ Value = Node | Path
 
 _NAME = re.compile(rf"\s*({NAME})\s*(\[[\d\s,]*\])?\s*=(?!=)", re.ASCII)
 _SHAPE = re.compile(rf"\s*({NAME})\s*=\s*(scalar|\d{{1,18}}(?:[x×]\d{{1,18}})*)\s*", re.ASCII)
+_SPACED = re.compile(
+    rf"[\s;]+(?={NAME}\s*(?:\[[\d\s,]*\])?\s*=(?!=))", re.ASCII
+)  # parts two assignments, as a comma should
+_NUMBERS = re.compile(rf"({NAME})\s*=\s*([-+]?\d+(?:\s*,\s*[-+]?[\d.]+(?:e[-+]?\d+)?)+)(?=\s*(?:,|\Z))", re.ASCII)
+_DECIMAL = re.compile(r"([-+]?\d+),(\d+(?:e[-+]?\d+)?)", re.ASCII)
 _STEM = re.compile(rf"\s*({NAME})", re.ASCII)
 _ITEM = re.compile(rf"({NAME})(\[[\d,\s]+\])?", re.ASCII)
 
@@ -157,7 +162,7 @@ def _parts(source: Source) -> list[tuple[int, int]]:
         if not source.text[first:end].strip():
             place = min(first, max(0, len(source.text) - 1))
             raise InputError(
-                "something is missing here", Span(source, place, place + 1), "values are parted by one comma"
+                "something is missing here", Span(source, place, place + 1), "separate values with one comma"
             )
     return parts
 
@@ -172,7 +177,7 @@ def _assignment(source: Source, start: int, end: int) -> Assignment:
             raise InputError(f"`{name.strip()[:40]}` is not a name", span, "write NAME=VALUE")
         if re.fullmatch(NAME, text):
             raise InputError(f"`{text}` has no value", span, f"write {text}=1, or a vector {text}=[1,2]")
-        raise InputError("a name is missing", span, "write NAME=VALUE; a vector is written x=[1,2]")
+        raise _without_name(span)
     span = Span(source, match.start(1), match.end(1) if match[2] is None else match.end(2))
     name = _name(source, match.start(1), match[1])
     check_name(name, span)
@@ -180,7 +185,25 @@ def _assignment(source: Source, start: int, end: int) -> Assignment:
     key = None if match[2] is None else read_key(match[2], span, "given", f"{name}[0]={given[:40]}")
     if not given:
         raise InputError(f"`{name}=` is followed by nothing", span, "write NAME=VALUE")
+    if spaced := _SPACED.search(source.text, match.end(), end):
+        sign = Span(source, *spaced.span())
+        fix = Fix(Span(source, start, end), _SPACED.sub(",", source.text[start:end].strip()))
+        raise InputError("values are separated by commas", sign, fix=fix)
     return Assignment(name, key, _value(source, match.end(), end), span)
+
+
+def _without_name(span: Span) -> InputError:
+    """Return the error of a value without a name: the digits behind a decimal comma, or an element of a list."""
+    hint = "write NAME=VALUE; a vector is written x=[1,2]"
+    for numbers in _NUMBERS.finditer(span.source.text):
+        if numbers.start() <= span.start < numbers.end():
+            name, typed = numbers.groups()
+            decimal = _DECIMAL.fullmatch(typed)
+            vector = f"{name}=[{typed}]"
+            text = f"{name}={decimal[1]}.{decimal[2]}" if decimal else vector
+            hint = f"write `{text}`" + (f"; a vector is written `{vector}`" if decimal else "")
+            return InputError("a name is missing", span, hint, fix=Fix(Span(span.source, *numbers.span()), text))
+    return InputError("a name is missing", span, hint)
 
 
 def _name(source: Source, start: int, typed: str) -> str:

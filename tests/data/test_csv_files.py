@@ -200,7 +200,7 @@ def test_names_of_matrices_need_no_quotes_between_semicolons():
         ("x0\tx1\n\t \n", "line 2, column `x0`: the cell is blank"),
         (
             "x0;x1\n1,5;2\n",
-            "line 2, column `x0`: `1,5` is not a number\n  write a point, not a comma, in a number: 1.5",
+            "line 2, column `x0`: `1,5` is not a number\n  write `1.5` where it is a decimal comma",
         ),
         ("x0;x1\n1,2\n", "line 2: 1 cell, where the header has 2"),
         ("x0\tx1\n1\t2\t3\n", "line 2: 3 cells, where the header has 2"),

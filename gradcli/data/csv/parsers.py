@@ -11,7 +11,6 @@ import math
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +27,8 @@ _NO_BLANKS = bytes.maketrans(_FOREIGN_BLANKS, b"?" * len(_FOREIGN_BLANKS))
 _ARROW_BLOCK = 2**20  # bytes that one of pyarrow's threads parses at a time
 _LARGE = re.compile(rb"[eE]\+?\d{3}|\d{300}")  # what may be too large, and is not written as infinity
 _ARROW_WIDTH = 500  # columns: pyarrow has objects for each, and NumPy is faster where there are more
+_GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
+_DECIMAL = re.compile(r"[-+]?\d{1,40},\d{1,40}(?:[eE][-+]?\d+)?", re.ASCII)
 _ROWS = 2**12  # that the reference parser has as text at a time
 
 
@@ -178,13 +179,21 @@ def _number(cell: str) -> float:
 
 
 def _no_number(cell: str) -> InputError:
-    """Return what is wrong with a cell, and what to write."""
+    """Return what is wrong with a cell, and what to write.
+
+    >>> _no_number("1,000").hint
+    'write `1000` where the comma groups digits, `1.000` where it is a decimal comma'
+    """
+    text = cell.strip()
     hint = None
-    if cell.count(",") == 1:
-        with suppress(InputError):
-            _number(cell.replace(",", "."))
-            hint = "write a point, not a comma, in a number: 1.5"
-    return InputError(f"{quoted(cell)} is not a number" if cell.strip() else "the cell is blank", hint=hint)
+    numbers = []
+    if _GROUPED.fullmatch(text):
+        numbers.append(f"`{text.replace(',', '')}` where the comma groups digits")
+    if _DECIMAL.fullmatch(text):
+        numbers.append(f"`{text.replace(',', '.')}` where it is a decimal comma")
+    if numbers:
+        hint = f"write {', '.join(numbers)}"
+    return InputError(f"{quoted(cell)} is not a number" if text else "the cell is blank", hint=hint)
 
 
 def _uneven(label: str, line: int, count: int, width: int) -> InputError:

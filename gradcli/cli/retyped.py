@@ -1,0 +1,104 @@
+"""Command lines that are nearly right, and how they are corrected."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+
+from gradcli.errors import Fix, InputError, Source, Span
+from gradcli.graph.names import NAME
+
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:,.*)?", re.ASCII)
+_ASSIGNED = re.compile(rf"({NAME})(?:\[[\d,\s]*\])?=(?!=)\s*[-+\d.\[@].*", re.ASCII)
+# The options whose values are separated by commas, and what a further value of each looks like.
+_LISTS = {"--v": (_NUMBER, _ASSIGNED), "--u": (_ASSIGNED,), "--at": (_ASSIGNED,), "--shape": (_ASSIGNED,)}
+_OPTION = re.compile(rf"--?({NAME})(?:=(.*))?")
+_VALUE = re.compile(r"[-+]?[\d.\[@]|pi\b|e\b|inf\b|nan\b")
+_CLAIM = re.compile(rf"d\d*{NAME}\s*(?:\[[\d\s,]*\])?\s*/\s*d|{NAME}\.grad\s*=")
+
+
+def command_line(arguments: Sequence[str]) -> Span:
+    """Return the whole command line, as a shell takes it."""
+    line = shlex.join(["gradcli", *arguments])
+    return Span(Source(line), 0, len(line))
+
+
+def _corrected(wrong: Sequence[str], right: Sequence[str]) -> Fix:
+    return Fix(command_line(wrong), shlex.join(["gradcli", *right]))
+
+
+def with_command(arguments: Sequence[str], commands: Mapping[str, Collection[str]]) -> Fix:
+    """Return the command line with the command in front that is missing there; `commands` have these options.
+
+    >>> with_command(["y=x**2", "--at", "x=3"], {"backward": ["--at", "--v"], "jacobian": ["--at"]}).text
+    "gradcli backward 'y=x**2' --at x=3"
+    """
+    if named := next((argument for argument in arguments if argument in commands), None):
+        place = arguments.index(named)
+        return _corrected(arguments, [named, *arguments[:place], *arguments[place + 1 :]])
+    typed = {argument.partition("=")[0] for argument in arguments if argument.startswith("--")}
+    words = [word for before, word in zip(["", *arguments], arguments, strict=False) if before[:1] != "-" != word[:1]]
+    texts = [piece for word in words for piece in re.split("[;\n]", word) if piece.strip()]
+    several = "--v" not in typed and len(texts) > 1
+    first = "check" if any(map(_CLAIM.match, texts)) else "jacobian" if several else "backward"
+    fitting = (name for name in (first, "jvp", *commands) if typed <= {*commands.get(name, ())})
+    return _corrected(arguments, [next(fitting, first), *arguments])
+
+
+def with_point(arguments: Sequence[str], known: Collection[str]) -> Fix | None:
+    """Return the command line with `--at x=3` in place of `--x 3`, or None where an unknown option has no value.
+
+    >>> with_point(["backward", "y=x*z", "--x", "3", "--z=4"], ["--at"]).text
+    "gradcli backward 'y=x*z' --at x=3,z=4"
+    """
+    rest: list[str] = []
+    values: list[str] = []
+    waiting = [*reversed(arguments)]
+    while waiting:
+        argument = waiting.pop()
+        option = _OPTION.fullmatch(argument)
+        name = argument.partition("=")[0]
+        if option is None or name in known:
+            rest.append(argument)
+            continue
+        value = option[2] if option[2] is not None else waiting.pop() if waiting else ""
+        if not _VALUE.match(value):
+            return None
+        values.append(f"{option[1]}={value}")
+    if "--at" in rest[:-1]:
+        place = rest.index("--at") + 1
+        rest[place] = ",".join([rest[place], *values])
+    else:
+        rest += ["--at", ",".join(values)]
+    return _corrected(arguments, rest)
+
+
+def separated(error: InputError, arguments: Sequence[str]) -> InputError:
+    """Return an error, or the one that explains it: `--v 1 2` gives --v one value, and 2 is taken for a statement.
+
+    >>> wrong = InputError("…", Span(Source("2"), 0, 1))
+    >>> separated(wrong, ["backward", "y=[x,x]", "--v", "1", "2"]).fix.corrected
+    "gradcli backward 'y=[x,x]' --v 1,2"
+    """
+    for k, option in enumerate(arguments[:-2]):
+        kinds = _LISTS.get(option, ())
+        more = 0
+        while k + 2 + more < len(arguments) and any(kind.fullmatch(arguments[k + 2 + more]) for kind in kinds):
+            more += 1
+        if more and _is_about(error, arguments[k + 2 : k + 2 + more]):
+            first, last = len(shlex.join(["gradcli", *arguments[: k + 1]])) + 1, k + 2 + more
+            line = command_line(arguments).source
+            text = shlex.quote(",".join(arguments[k + 1 : last]))
+            span = Span(line, first, len(shlex.join(["gradcli", *arguments[:last]])))
+            message = f"the values of {option} are separated by a space"
+            return InputError(message, span, f"separate them by a comma: {option} {text}", fix=Fix(span, text))
+    return error
+
+
+def _is_about(error: InputError, extra: Sequence[str]) -> bool:
+    """Tell whether an error comes from arguments that were taken for statements."""
+    names = {assigned[1] for text in extra if (assigned := _ASSIGNED.fullmatch(text))}
+    if len(names) < len(extra):  # a number alone is not a statement
+        return True
+    return error.span is not None and (error.span.source.text in extra or error.span.text in names)
