@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,6 +70,11 @@ class SymbolicJacobian:
         return [*self.written.definitions]
 
     @property
+    def worked_out_names(self) -> list[str]:
+        """The names in `defined`; none as long as nobody has asked for an entry."""
+        return self.defined if "written" in self.__dict__ else []
+
+    @property
     def where(self) -> dict[str, sympy.Expr]:
         """The definitions of the intermediates that entries mention."""
         return self.written.where
@@ -94,21 +99,27 @@ def symbolic_jacobian(graph: Graph, wrt: Sequence[str] | None = None) -> Symboli
     return unwritten_jacobian(graph, graph.inputs if wrt is None else wrt).worked_out()
 
 
-def unwritten_jacobian(graph: Graph, wrt: Iterable[str]) -> SymbolicJacobian:
-    """Return the Jacobian, whose formulas nobody may ask for."""
+def unwritten_jacobian(graph: Graph, wrt: Iterable[str], taken: Collection[str] = ()) -> SymbolicJacobian:
+    """Return the Jacobian, whose formulas nobody may ask for; no intermediate gets a name that is `taken`."""
     leaves = {name: graph.inputs[name] for name in wrt}
-    return symbolic_entries(graph, graph.outputs, leaves, lambda: entries(graph, leaves))
+    return symbolic_entries(graph, graph.outputs, leaves, lambda: entries(graph, leaves), taken)
 
 
 def symbolic_entries(
-    graph: Graph, rows: Mapping[str, Node], columns: Mapping[str, Node], found: Callable[[], Mapping[Place, Node]]
+    graph: Graph,
+    rows: Mapping[str, Node],
+    columns: Mapping[str, Node],
+    found: Callable[[], Mapping[Place, Node]],
+    taken: Collection[str] = (),
 ) -> SymbolicJacobian:
     """Return some entries of a matrix in formulas: the nodes of derivatives of a graph, which are `found` by places.
 
-    `rows` and `columns` are the nodes whose elements name the rows and the columns.
+    `rows` and `columns` are the nodes whose elements name the rows and the columns; no intermediate gets a name that is
+    `taken`.
     """
+    names = {*graph.inputs, *graph.names, *taken}
     return SymbolicJacobian(
-        all_elements(rows), all_elements(columns), lambda: _best(graph, dict(sorted(found().items())))
+        all_elements(rows), all_elements(columns), lambda: _best(graph, dict(sorted(found().items())), names)
     )
 
 
@@ -130,11 +141,11 @@ class _Written:
             return {name: tidy(e) for name, e in self.definitions.items()}
 
 
-def _best(graph: Graph, found: Mapping[Place, Node]) -> _Written:
+def _best(graph: Graph, found: Mapping[Place, Node], taken: set[str]) -> _Written:
     """Return the entries in terms of the leaves, or of intermediates that have names, whichever is better to read."""
     # The derivative has the nodes of the graph in it, each of which one of its equals may stand for.
     same = representatives(scheduled(found.values(), graph.nodes))
-    derivative = _Derivative(graph, {place: same[n] for place, n in found.items()})
+    derivative = _Derivative(graph, {place: same[n] for place, n in found.items()}, taken)
     derivative.check_length()
     best = derivative.tried({})
     if best is not None and max(map(length, best.entries.values()), default=0) <= _SHORT:
@@ -156,8 +167,9 @@ def _best(graph: Graph, found: Mapping[Place, Node]) -> _Written:
 class _Derivative:
     """The entries of a Jacobian as nodes, ready to be written."""
 
-    def __init__(self, graph: Graph, nodes: Mapping[Place, Node]) -> None:
+    def __init__(self, graph: Graph, nodes: Mapping[Place, Node], taken: set[str]) -> None:
         self.graph = graph
+        self.taken = taken
         self.nodes = nodes
         self.leaves = {n: symbols(name, n.shape) for name, n in graph.inputs.items()}
 
@@ -168,7 +180,7 @@ class _Derivative:
         """
         if len(self.nodes) <= 2 * _SAMPLE:
             return
-        some = _Derivative(self.graph, dict(islice(self.nodes.items(), _SAMPLE)))
+        some = _Derivative(self.graph, dict(islice(self.nodes.items(), _SAMPLE)), self.taken)
         written = some.written({}, Limits())
         if written.length * len(self.nodes) > 2 * _SAMPLE * MAX_OPERATIONS:
             raise _too_long()
@@ -181,7 +193,7 @@ class _Derivative:
 
     def written(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written:
         """Return the entries, in which the nodes in `names` may stand for themselves."""
-        found = formulas(self.nodes.values(), self.leaves, names, cut, {*self.graph.inputs, *self.graph.names})
+        found = formulas(self.nodes.values(), self.leaves, names, cut, self.taken)
         known = shorthands(found.definitions)
         exprs = {place: found.exprs[n][()] for place, n in self.nodes.items()}
         written = _tidied(exprs, known, None if cut else READABLE)

@@ -56,7 +56,7 @@ def backward(
         notes.add("note", f"steps are shown for the first {MAX_STEPPED_CALLS} of {len(calls[0])} calls")
     if not points or (wanted.page and (wanted.jacobian or _is_small(graph, wrt))):
         check_entries(graph, wrt)
-        formulas = symbolic(graph, wrt)
+        formulas = symbolic(graph, wrt, wanted.steps)
     if formulas is not None and not points:
         found = [_in_formulas(graph, wrt, swept, calls[0], wanted, formulas)]
     else:

@@ -7,7 +7,7 @@ from enum import Enum
 from itertools import islice
 from typing import Any
 
-from gradcli.explain.product import cell, definitions, heading, jacobian_sections, zeros
+from gradcli.explain.product import cell, heading, jacobian_sections, zeros
 from gradcli.explain.results import Array, Shown
 from gradcli.explain.sections import Equations, Line, Math, Partial, Section, Text, Value
 
@@ -69,8 +69,7 @@ def _beginning(result: Shown, matrix: Array | None) -> list[Section]:
     begins = Text((*heading(result), said, ". It begins" if lines else ""))
     more = Text(("--only jacobian shows all of it; -f json and -f csv write it.",))
     found = [Section("jacobian", (begins, *([Equations(tuple(lines))] if lines else [])))]
-    where = definitions({name: symbolic.where[name] for name in defined})
-    return [*found, *where, Section("jacobian", (more,))]
+    return [*found, Section("jacobian", (more,))]
 
 
 def _needed(result: Shown, exprs: list[Any]) -> list[str]:

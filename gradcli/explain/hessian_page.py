@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from gradcli.explain.hessian import HessianPoint, HessianResult, HvpPoint, HvpResult
-from gradcli.explain.product import definitions
+from gradcli.explain.mentions import page_of
 from gradcli.explain.results import Array
 from gradcli.explain.sections import Equal, Equations, Line, Math, Matrix, Page, Partial, Section, Text, Value, chosen
 from gradcli.explain.system import rates, system_section
@@ -21,7 +21,7 @@ _NEAR_ZERO = 1e-12  # of the largest eigenvalue: what rounding leaves of 0
 def hessian_pages(result: HessianResult, only: tuple[str, ...]) -> list[Page]:
     """Return a page for each point, a single one without a point, with the sections `only`, or with all."""
     points: Sequence[HessianPoint | None] = result.points or (None,)
-    return [Page.of(result, chosen(_sections(result, p), only)) for p in points]
+    return [page_of(result, chosen(_sections(result, p), only)) for p in points]
 
 
 def _sections(result: HessianResult, p: HessianPoint | None) -> dict[str, Callable[[], Sequence[Section]]]:
@@ -42,9 +42,7 @@ def _matrix(result: HessianResult, p: HessianPoint | None) -> list[Section]:
     title = f"H: the second derivatives of {result.output}; it is symmetric, and the lower half says it all"
     if len(columns) == 1:
         title = f"H: the second derivative of {result.output}"
-    found = [Section("hessian", (Matrix("H", heads, heads, cells),), (title,))]
-    where = result.symbolic.where if result.symbolic is not None else {}
-    return [*found, *definitions(where, "hessian")]
+    return [Section("hessian", (Matrix("H", heads, heads, cells),), (title,))]
 
 
 def _cell(result: HessianResult, p: HessianPoint | None, i: int, j: int) -> Math:
@@ -107,7 +105,7 @@ def _kind(up: bool, down: bool, flat: bool, at_rest: bool) -> tuple[str, str]:
 
 def hvp_pages(result: HvpResult, only: tuple[str, ...]) -> list[Page]:
     """Return a page for each point, with the sections `only`, or with all."""
-    return [Page.of(result, chosen(_product_sections(result, p), only)) for p in result.points]
+    return [page_of(result, chosen(_product_sections(result, p), only)) for p in result.points]
 
 
 def _product_sections(result: HvpResult, p: HvpPoint) -> dict[str, Callable[[], Sequence[Section]]]:

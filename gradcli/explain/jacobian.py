@@ -30,7 +30,7 @@ def jacobian(
     points: Sequence[Named],
     notes: Notes,
     wanted: Wanted,
-    written: Callable[[Graph, Sequence[str]], SymbolicJacobian] = symbolic,
+    written: Callable[[Graph, Sequence[str], bool], SymbolicJacobian] = symbolic,
 ) -> JacobianResult:
     """Return the Jacobian of the outputs with respect to the leaves `wrt`, as `written` and at each point.
 
@@ -39,7 +39,7 @@ def jacobian(
     Errors: `InputError` when it would have more than a million entries.
     """
     check_entries(graph, wrt)
-    formulas = written(graph, wrt)
+    formulas = written(graph, wrt, wanted.steps)
     found = []
     matrices = map(NumericJacobian(graph, wrt), points) if points else ()
     for at, matrix in zip(points, matrices, strict=True):

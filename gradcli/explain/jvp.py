@@ -114,7 +114,7 @@ def jvp(
     moving = [name for name in wrt if any(np.any(u[name]) for u in directions)] or [*wrt]
     style = style_of(graph, directions)
     if not points:
-        formulas = symbolic(graph, moving)
+        formulas = symbolic(graph, moving, wanted.steps)
         found = _in_formulas(graph, pushed, formulas, moving, directions[0], wanted.steps)
         return JvpResult(graph, tuple(moving), style, (found,), symbolic=formulas)
     given = zip(points, directions, cotangents or [{}] * len(points), strict=True)
@@ -123,7 +123,7 @@ def jvp(
         return JvpResult(graph, tuple(moving), style, tuple(results))
     matrix = NumericJacobian(graph, moving)
     results = [replace(p, jacobian=matrix(p.at)) for p in results]
-    return JvpResult(graph, tuple(moving), style, tuple(results), symbolic=symbolic(graph, moving))
+    return JvpResult(graph, tuple(moving), style, tuple(results), symbolic=symbolic(graph, moving, wanted.steps))
 
 
 def _is_small(graph: Graph, moving: Sequence[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gradcli.explain.jvp import JvpPoint, JvpResult, TangentStep, pairing
+from gradcli.explain.mentions import page_of
 from gradcli.explain.product import entry_cells, jacobian_sections
 from gradcli.explain.sections import (
     Computed,
@@ -34,7 +35,7 @@ _STEPS = 200  # nodes that are shown with their tangents
 
 def jvp_pages(result: JvpResult, only: tuple[str, ...]) -> list[Page]:
     """Return a page for each point, with the sections `only`, or with all."""
-    return [Page.of(result, chosen(_sections(result, p), only)) for p in result.points]
+    return [page_of(result, chosen(_sections(result, p), only)) for p in result.points]
 
 
 def _sections(result: JvpResult, p: JvpPoint) -> dict[str, Callable[[], Sequence[Section]]]:

@@ -16,19 +16,15 @@ from gradcli.explain.sections import (
     Equal,
     Equations,
     Line,
-    Listed,
     Math,
     Name,
-    Product,
     Section,
-    Sum,
     Text,
     Value,
-    Words,
     quantity,
 )
 from gradcli.explain.system import point_parts
-from gradcli.graph.graph import Graph, appearance, scheduled
+from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
@@ -210,19 +206,3 @@ def _is_plain(nodes: Sequence[Node], start: Node) -> bool:
     read = {a for n in nodes for a in n.args if a not in known}
     numbers = all(a.op == "const" and a.value is not None for a in read)
     return numbers and all(OPERATIONS[n.op].broadcasts and n.shape == start.shape for n in nodes)
-
-
-def mentions(math: Math, hidden: Collection[str]) -> bool:
-    """Tell whether mathematics has a name in it that is not shown."""
-    match math:
-        case Name(name):
-            return name in hidden
-        case Value(array):
-            elements = array.reshape(-1) if array.dtype == object else ()
-            return any(str(symbol) in hidden for e in elements for symbol in getattr(e, "free_symbols", ()))
-        case Computed(node, names):
-            inside = scheduled([node], names)[len(names) :]
-            return any(names.get(n) in hidden for n in {node, *(a for n in inside for a in n.args)})
-        case Words(parts) | Product(parts) | Sum(parts) | Listed(parts) | Equal(parts):
-            return any(mentions(part, hidden) for part in parts)
-    return False

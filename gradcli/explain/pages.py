@@ -14,6 +14,7 @@ from gradcli.explain.extent import shown_sections
 from gradcli.explain.forms import Forms, forms
 from gradcli.explain.gradients import gradients_section
 from gradcli.explain.jacobian import one_hots
+from gradcli.explain.mentions import page_of
 from gradcli.explain.product import heading, is_long, jacobian_sections, zeros
 from gradcli.explain.pytorch import pytorch_section
 from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult
@@ -37,13 +38,13 @@ class Choice:
 @np.errstate(all="ignore")  # a product may overflow
 def backward_pages(result: BackwardResult, choice: Choice) -> list[Page]:
     """Return a page for each point."""
-    return [Page.of(result, _backward(result, point, choice)) for point in result.points]
+    return [page_of(result, _backward(result, point, choice)) for point in result.points]
 
 
 @np.errstate(all="ignore")
 def jacobian_pages(result: JacobianResult, choice: Choice) -> list[Page]:
     """Return a page for each point; a single one without a point."""
-    return [Page.of(result, _jacobian(result, point, choice)) for point in result.points or (None,)]
+    return [page_of(result, _jacobian(result, point, choice)) for point in result.points or (None,)]
 
 
 def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> Iterator[Section]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,9 @@ def jacobian_sections(
     If `brief`, formulas are left out beside numbers; with a call, those alone that are long to read.
     """
     symbolic = result.formulas
-    cells, where = _cells(result, matrix, call, brief)
+    cells = _cells(result, matrix, call, brief)
     if len(symbolic.rows) == 1:
-        return [Section("jacobian", tuple(_row(result, cells))), *where]
+        return [Section("jacobian", tuple(_row(result, cells)))]
     shown = Matrix(
         "J",
         tuple(map(Name, symbolic.rows)),
@@ -42,18 +42,14 @@ def jacobian_sections(
         () if total is None else tuple(Value.of(g) for g in flat(total)),
     )
     said = (Text(("For the product, v, outputs and inputs are read as flat vectors, row by row.",)),)
-    return [Section("jacobian", (shown, *(said if call and _matrices(result) else ())), heading(result)), *where]
+    return [Section("jacobian", (shown, *(said if call and _matrices(result) else ())), heading(result))]
 
 
-def _cells(
-    result: Shown, matrix: Array | None, call: Call | None, brief: bool
-) -> tuple[Mapping[tuple[int, int], Math], list[Section]]:
-    """Return the entries of J, and the definitions of what their formulas mention."""
-    symbolic, told = result.formulas, () if call is None else result.graph.names
-    if brief and matrix is not None and (call is None or is_long(result) or _new(symbolic.defined, told)):
-        return number_cells(matrix), []
-    cells = entry_cells(result, matrix)
-    return cells, definitions({name: symbolic.where[name] for name in _new(symbolic.defined, told)})
+def _cells(result: Shown, matrix: Array | None, call: Call | None, brief: bool) -> Mapping[tuple[int, int], Math]:
+    """Return the entries of J; if `brief`, numbers alone where formulas are long or need further definitions."""
+    if brief and matrix is not None and (call is None or is_long(result) or _has_new_names(result)):
+        return number_cells(matrix)
+    return entry_cells(result, matrix)
 
 
 def number_cells(matrix: Array) -> dict[tuple[int, int], Math]:
@@ -61,9 +57,9 @@ def number_cells(matrix: Array) -> dict[tuple[int, int], Math]:
     return {(int(i), int(j)): Value.of(matrix[i, j]) for i, j in np.argwhere(matrix != 0)}
 
 
-def _new(defined: Sequence[str], told: Collection[str]) -> list[str]:
-    """Return the names that the page does not tell elsewhere."""
-    return [name for name in defined if name.partition("[")[0] not in told]
+def _has_new_names(result: Shown) -> bool:
+    """Tell whether formulas mention intermediates that the user has not named."""
+    return any(name.partition("[")[0] not in result.graph.names for name in result.formulas.defined)
 
 
 def is_long(result: Shown) -> bool:
@@ -82,12 +78,6 @@ def _row(result: Shown, cells: Mapping[tuple[int, int], Math]) -> list[Block]:
     some = f"The other {zeros:,} of {len(columns):,}" if lines else f"All {zeros:,}"
     counted = [Text((f"{some} derivatives are 0.",))] if len(lines) < len(columns) else []
     return [*([Equations(lines)] if lines else []), *counted]
-
-
-def definitions(where: Mapping[str, Any], section: str = "jacobian") -> list[Section]:
-    """Return what the names mean that formulas mention, as a part of a section; nothing where they mention none."""
-    lines = tuple(Line((Name(name), Value.of(e))) for name, e in where.items())
-    return [Section(section, (Equations(lines),), ("where",))] if lines else []
 
 
 def entry_cells(result: Shown, matrix: Array | None) -> dict[tuple[int, int], Math]:

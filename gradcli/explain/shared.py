@@ -35,8 +35,11 @@ def check_entries(graph: Graph, wrt: Sequence[str], hint: str = "", what: str = 
         )
 
 
-def symbolic(graph: Graph, wrt: Sequence[str]) -> SymbolicJacobian:
-    """Return the symbolic Jacobian, unless it would take minutes."""
+def symbolic(graph: Graph, wrt: Sequence[str], steps: bool = False) -> SymbolicJacobian:
+    """Return the symbolic Jacobian, unless it would take minutes.
+
+    With `steps`, its intermediates have other names than the nodes of the graph, which the page names, too.
+    """
     from gradcli.algebra.jacobian import unwritten_jacobian
 
     if (count := formulas_of(graph)) > MAX_FORMULAS:
@@ -44,7 +47,11 @@ def symbolic(graph: Graph, wrt: Sequence[str]) -> SymbolicJacobian:
             f"the formulas of {count:,} elements are too many to work out",
             hint="formulas need smaller shapes; `gradcli backward` with --at works in numbers",
         )
-    return unwritten_jacobian(graph, wrt)
+    if not steps:
+        return unwritten_jacobian(graph, wrt)
+    from gradcli.notation.nodes import node_names
+
+    return unwritten_jacobian(graph, wrt, node_names(graph).values())
 
 
 def formulas_of(graph: Graph) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError, Notes
 from gradcli.explain.corners import note_corners
+from gradcli.explain.mentions import page_of
 from gradcli.explain.results import Array, Named, Row, Shown, Wanted
 from gradcli.explain.sections import (
     Equations,
@@ -88,7 +89,7 @@ class TaylorResult(Shown):
 
     def pages(self) -> list[Page]:
         """Return a page for each point; a single one without a point."""
-        return [Page.of(self, self._sections(p)) for p in self.points or (None,)]
+        return [page_of(self, self._sections(p)) for p in self.points or (None,)]
 
     def _sections(self, p: TaylorPoint | None) -> Iterator[Section]:
         yield system_section(self, p and p.at, {} if p is None else {self.output: p.values[0]})

@@ -160,10 +160,10 @@ def one_calculus(monkeypatch):
     """The formulas of a system are worked out once for all of its pages."""
     found, worked_out = {}, jacobian.unwritten_jacobian
 
-    def once(graph, wrt):
-        key = (tuple(wrt), *graph.outputs)
+    def once(graph, wrt, taken=()):
+        key = (tuple(wrt), *graph.outputs, *taken)
         if key not in found:
-            found[key] = worked_out(graph, wrt)
+            found[key] = worked_out(graph, wrt, taken)
         return found[key]
 
     monkeypatch.setattr(jacobian, "unwritten_jacobian", once)

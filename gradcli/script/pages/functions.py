@@ -13,6 +13,7 @@ from gradcli.errors import Notes
 from gradcli.explain.backward import backward
 from gradcli.explain.forms import forms
 from gradcli.explain.gradients import introduced
+from gradcli.explain.mentions import page_of
 from gradcli.explain.results import BackwardResult, Named, Wanted
 from gradcli.explain.results import Call as Shown
 from gradcli.explain.sections import Equations, Grad, Line, Math, Name, Page, Section, Text, Value, Words, quantity
@@ -35,7 +36,7 @@ def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:
     roots = replace(result, graph=recorded.graph, wrt=tuple(recorded.wrt))
     weights = weights_section(roots, [Shown({name: v[name] for name in recorded.graph.outputs}, {}, {})])
     sections = (_system(recorded, result, roots_of), weights, _gradients(recorded, result, v, called, roots_of))
-    return Page.of(result, sections)
+    return page_of(result, sections)
 
 
 def _roots(recorded: Recorded) -> dict[str, str]:

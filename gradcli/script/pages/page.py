@@ -11,7 +11,8 @@ from typing import Any
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError
 from gradcli.explain.backward import backward
-from gradcli.explain.loops import Loop, Written, folded_system, loops, mentions, named
+from gradcli.explain.loops import Loop, Written, folded_system, loops, named
+from gradcli.explain.mentions import names_in
 from gradcli.explain.pages import Choice, backward_pages
 from gradcli.explain.results import BackwardResult, Shown, Wanted
 from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
@@ -175,7 +176,7 @@ def _plain(blocks: Sequence[Block], hidden: set[str]) -> Iterator[Block]:
         lines = []
         for line in block.lines:
             left, *rest = line.sides
-            kept = [side for side in rest if not mentions(side, hidden)]
+            kept = [side for side in rest if hidden.isdisjoint(names_in(side))]
             if isinstance(left, Name) and not kept:  # an adjoint that cannot be told: nor what is made of it
                 hidden.add(left.name)
             else:
