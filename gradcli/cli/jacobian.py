@@ -19,13 +19,14 @@ Examples:
   gradcli jacobian "y=x@M" --shape x=2,M=2x2 --wrt x
   gradcli jacobian "y=sin(a*b)" -f json
   gradcli jacobian "y=exp(-x)*sin(x)" --order 3 --at x=0
+  gradcli jacobian "y=x**3" --at "x=[1,2,3]" --sparse
   gradcli jacobian "y0=a*b" "y1=b**2" --points samples/points.csv
 """
 
 
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @system_options
-@click.option("--sparse", is_flag=True, help="Of many points, write only the entries that are not zero everywhere.")
+@click.option("--sparse", is_flag=True, help="Only the entries that are not zero everywhere: as json, csv or .npz.")
 @click.option("--steps", is_flag=True, help="Show how the entries come about: the forward pass, a reverse pass a row.")
 @click.option(
     "--order", type=click.IntRange(1, 10), metavar="N", help="Of a scalar of one input: derivatives up to this order."
@@ -46,6 +47,11 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
 
     notes = Notes()
     system = read_asked(asked, points=many.points)
+    if sparse and many.points is None:
+        from gradcli.cli.sparse import show_sparse
+
+        show_sparse(system, asked, many, notes)
+        return
     if many.wanted:
         if order is not None:
             raise InputError("--order is for single points", hint="give them with --at")
@@ -55,8 +61,6 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
         with open_many(system, asked, many) as run:
             jacobian_at_points(run, sparse)
         return
-    if sparse:
-        raise InputError("--sparse is for many points", hint="give them with --points FILE")
     look = pages.look(asked.style)
     situation = read_situation(system, asked, notes)
     page = asked.page is not None

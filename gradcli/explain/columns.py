@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gradcli.errors import InputError
 from gradcli.graph.construct import reshape, swap
 from gradcli.graph.graph import Graph, dimensions
-from gradcli.graph.jacobian import MAX_SINGLE, entries, jacobian
+from gradcli.graph.jacobian import MAX_SINGLE, entries, jacobian, sparse
 from gradcli.graph.matrices import triangle
 from gradcli.graph.names import all_elements, element_names
 from gradcli.graph.node import Node, const
@@ -37,17 +37,28 @@ def jacobian_columns(graph: Graph, wrt: Sequence[str]) -> Columns:
     return _blocks(jacobian(graph, wrt), graph.outputs, leaves, "d{}/d{}")
 
 
-def sparse_columns(graph: Graph, wrt: Sequence[str]) -> Columns:
-    """Return the entries of J that are not zero everywhere, each alone.
+def sparse_columns(graph: Graph, wrt: Sequence[str], alone: bool = False) -> Columns:
+    """Return the entries of J that are not zero everywhere: in one array, or each `alone`.
 
-    Errors: `InputError` where there are none, and for more rows than are swept one by one.
+    Errors: `InputError` where there are none, and for too many of them.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf((2,))
+    >>> sparse_columns(Graph.of({"x": x}, {"y": x**2}), ["x"]).names
+    {'J': ['dy[0]/dx[0]', 'dy[1]/dx[1]']}
     """
-    check_rows(graph)
     rows, across = all_elements(graph.outputs), all_elements({n: graph.inputs[n] for n in wrt})
-    found = {f"d{rows[i]}/d{across[j]}": node for (i, j), node in entries(graph, wrt).items()}
-    if not found:
+    if alone:
+        found = {f"d{rows[i]}/d{across[j]}": node for (i, j), node in entries(graph, wrt).items()}
+        columns = Columns(Graph.of(graph.inputs, found), {name: [name] for name in found})
+    else:
+        matrix = sparse(graph, wrt, by_blocks=True)
+        places = zip(matrix.rows.tolist(), matrix.columns.tolist(), strict=True)
+        names = [f"d{rows[i]}/d{across[j]}" for i, j in places]
+        columns = Columns(Graph.of(graph.inputs, {"J": matrix.values} if names else {}), {"J": names})
+    if not columns.graph.outputs:
         raise InputError("all entries of the Jacobian are zero", hint="leave out --sparse to see them")
-    return Columns(Graph.of(graph.inputs, found), {name: [name] for name in found})
+    return columns
 
 
 def hessian_columns(output: str, slopes: Graph, wrt: Sequence[str]) -> Columns:

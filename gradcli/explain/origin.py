@@ -99,6 +99,14 @@ def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array,
     `of` is what J's rows are derivatives of, where they are.
     """
     i, j = (int(k[0]) for k in np.nonzero(~np.isfinite(matrix)))
+    return entry_not_finite(graph, wrt, at, (i, j), float(matrix[i, j]), of)
+
+
+def entry_not_finite(
+    graph: Graph, wrt: Sequence[str], at: Named, entry: tuple[int, int], value: float, of: str = ""
+) -> str:
+    """Return the same of one entry of J, at that row and column, which has this value."""
+    i, j = entry
     places = ((name, y, k) for name, y in graph.outputs.items() for k in range(y.size))
     name, y, k = next(itertools.islice(places, i, None))
     row = element_names(name, y.shape)[k]
@@ -108,4 +116,4 @@ def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array,
     alone = sweep(Graph.of(graph.inputs, {name: y}, names=graph.names, spans=graph.spans), wrt)
     rows = f"d2{of}/d{row}" if of else f"d{row}"
     found = origin(alone, sweep_inputs(at, [{name: v.reshape(y.shape)}]))
-    return f"{rows}/d{column} is {number_text(matrix[i, j])}: {found}"
+    return f"{rows}/d{column} is {number_text(value)}: {found}"

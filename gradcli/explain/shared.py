@@ -66,7 +66,9 @@ def formulas_of(graph: Graph) -> int:
         elif kind in ("along", "mask", "place"):
             total += n.size * n.args[0].shape[n.settings[0]]
         elif n.args:
-            total += max(n.size, *(a.size for a in n.args)) if not OPERATIONS[n.op].broadcasts else n.size
+            row = OPERATIONS[n.op]
+            one_by_one = row.broadcasts or row.move is not None
+            total += n.size if one_by_one else max(n.size, *(a.size for a in n.args))
     return total
 
 

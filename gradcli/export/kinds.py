@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-import numpy as np
-
 from gradcli.errors import InputError
-from gradcli.graph.construct import concatenate, reshape, scatter
+from gradcli.graph.construct import reshape, scatter
 from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.hessian import gradient, hvp, scalar_output
-from gradcli.graph.jacobian import entries, jacobian, numbered
+from gradcli.graph.jacobian import jacobian, numbered
+from gradcli.graph.jacobian import sparse as sparse_jacobian
 from gradcli.graph.jvp import jvp
-from gradcli.graph.node import Node, const
-from gradcli.graph.places import Places, take
+from gradcli.graph.node import const
 from gradcli.graph.shapes import Shape
-from gradcli.graph.sparsity import dependencies
+from gradcli.graph.sparsity import pattern as pattern_of
 from gradcli.graph.vjp import vjp
 
 MAX_ENTRIES = 10**6  # of a matrix that a function returns
@@ -88,36 +86,19 @@ def sparse(name: str, graph: Graph, wrt: Sequence[str]) -> tuple[Graph, Pattern]
 
     Errors: `InputError` when there are none.
     """
-    found = sorted(entries(graph, wrt).items())
-    if not found:
+    found = sparse_jacobian(graph, wrt)
+    if not found.rows.size:
         raise InputError(f"all entries of {name} are zero", hint="leave out --sparse to see them")
-    pattern = Pattern(dimensions(graph, wrt), tuple(i for (i, _), _ in found), tuple(j for (_, j), _ in found))
-    graph = Graph.of(graph.inputs, {name: _gathered([n for _, n in found])}, names=graph.names, spans=graph.spans)
-    return graph, pattern
+    pattern = Pattern(found.shape, tuple(found.rows.tolist()), tuple(found.columns.tolist()))
+    return Graph.of(graph.inputs, {name: found.values}, names=graph.names, spans=graph.spans), pattern
 
 
 def mostly_zero(kind: str, graph: Graph, wrt: Sequence[str]) -> str | None:
     """Return what to tell of a large matrix that is written whole, though most of its entries are always zero."""
     found = KINDS[kind].graph(graph, wrt)
-    sets = dependencies(found, [found.inputs[x] for x in wrt])
-    some = sum(columns.bit_count() for y in found.outputs.values() for columns in sets[y].flat)
+    rows = pattern_of(found, [found.inputs[x] for x in wrt]).rows
+    some = sum(len(run) for y in found.outputs.values() for runs in rows[y] for run in runs)
     size = prod(dimensions(found, wrt))
     if size < MANY or some > size / 4:
         return None
     return f"{some:,} of the {size:,} entries of the matrix are not zero: --sparse writes only these"
-
-
-def _gathered(elements: Sequence[Node]) -> Node:
-    """Return elements as one array: taken from those arrays of which they are elements."""
-    sources: dict[Node, int] = {}
-    places, end = [], 0
-    for e in elements:
-        whole = e.op == "index" and all(isinstance(k, int) for k in e.settings[0])
-        source, inner = (e.args[0], e.settings[0]) if whole else (e, ())
-        if source not in sources:
-            sources[source] = end
-            end += source.size
-        places.append(sources[source] + int(np.ravel_multi_index(inner, source.shape)) if inner else sources[source])
-    flat = [reshape(s, (s.size,)) for s in sources]
-    joined = flat[0] if len(flat) == 1 else concatenate(flat, 0)
-    return joined if places == list(range(joined.size)) else take(joined, 0, Places.of(places))

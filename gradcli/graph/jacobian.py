@@ -12,6 +12,7 @@ a row has 0·inf, which is nan, and a column 0.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -20,23 +21,31 @@ from typing import NamedTuple
 import numpy as np
 
 from gradcli.errors import InputError
-from gradcli.graph.construct import Index, from_diagonal, index, reshape, scatter
-from gradcli.graph.graph import Graph
+from gradcli.graph.array import Array
+from gradcli.graph.construct import Index, concatenate, from_diagonal, index, reshape, scatter
+from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.jvp import Slopes, forward
 from gradcli.graph.node import Node, const, is_const
-from gradcli.graph.sparsity import dependencies, widths
+from gradcli.graph.places import Places, put, take
+from gradcli.graph.sparsity import Runs, pattern
 from gradcli.graph.vjp import active_nodes, reverse
 
 MAX_SINGLE = 100_000  # entries that are outputs of their own
+MAX_SPARSE = 10_000_000  # entries of a sparse matrix
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A row or a column of J: an element of an output or of a leaf, and the lines that it crosses, as bits."""
+    """A row or a column of J: an element of an output or of a leaf, and the numbers of the lines that it crosses."""
 
     node: Node
     element: int
-    crossed: int
+    crossed: Runs
+
+    @property
+    def count(self) -> int:
+        """How many lines it crosses."""
+        return sum(map(len, self.crossed))
 
 
 @dataclass(frozen=True)
@@ -92,25 +101,78 @@ def entries(graph: Graph, wrt: Iterable[str] | None = None) -> dict[tuple[int, i
     >>> list(entries(Graph.of({"x": x, "w": w}, {"y": w * x, "z": 3 * w})))
     [(0, 0), (1, 1), (0, 2), (1, 2), (2, 2)]
     """
+    found = {}
+    for place, adjoint, k in _places(graph, wrt, MAX_SINGLE):
+        found[place] = index(reshape(adjoint, (adjoint.size,)), (k,)) if adjoint.shape else adjoint
+    return found
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """A Jacobian by its entries that are not zero everywhere.
+
+    Entry `values[k]` stands at `rows[k], columns[k]` of a matrix of this shape.
+    """
+
+    shape: tuple[int, int]
+    rows: Array
+    columns: Array
+    values: Node
+
+
+def sparse(graph: Graph, wrt: Iterable[str] | None = None, by_blocks: bool = False) -> Sparse:
+    """Return the Jacobian by its entries that are not zero everywhere, in one node: row after row, or block by block.
+
+    Errors: `InputError` for more than `MAX_SPARSE` entries.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf((3,))
+    >>> found = sparse(Graph.of({"x": x}, {"y": x * index(x, (0,))}))
+    >>> found.rows.tolist(), found.columns.tolist(), found.values.shape
+    ([0, 1, 1, 2, 2], [0, 0, 1, 0, 2], (5,))
+    """
+    leaves = list(graph.leaves(wrt))
+    sources: dict[Node, int] = {}  # where each begins in all of them, joined
+    places: list[tuple[int, int]] = []
+    elements: list[int] = []
+    end = 0
+    for place, adjoint, k in _places(graph, leaves, MAX_SPARSE):
+        if adjoint not in sources:
+            sources[adjoint] = end
+            end += adjoint.size
+        places.append(place)
+        elements.append(sources[adjoint] + k)
+    rows, columns = np.array(places, dtype=np.int64).reshape(-1, 2).T
+    order = np.arange(len(rows)) if by_blocks else np.lexsort((columns, rows))
+    chosen = np.array(elements, dtype=np.int64)[order]
+    flat = [reshape(s, (s.size,)) for s in sources]
+    joined = concatenate(flat, 0) if flat else const(0, (0,))
+    in_order = np.array_equal(chosen, np.arange(joined.size))
+    values = joined if in_order else take(joined, 0, Places.of(chosen))
+    return Sparse(dimensions(graph, leaves), rows[order], columns[order], values)
+
+
+def _places(graph: Graph, wrt: Iterable[str] | None, limit: int) -> Iterator[tuple[tuple[int, int], Node, int]]:
+    """Yield row and column of each entry that is not zero everywhere, and of which adjoint it is which element.
+
+    Errors: `InputError` for more than `limit` entries.
+    """
     leaves = list(graph.leaves(wrt).values())
     blocks = _blocks(graph, leaves)
     single = sum(len(p.crossed) for own in blocks.values() for parts in own.values() for p in parts)
-    if single > MAX_SINGLE:
+    if single > limit:
         raise InputError(
-            f"{single:,} entries of the Jacobian are not zero",
-            hint=f"at most {MAX_SINGLE:,} fit: choose with --outputs",
+            f"{single:,} entries of the Jacobian are not zero everywhere",
+            hint=f"at most {limit:,} are supported: choose some with --outputs and --wrt",
         )
     below = _starts(leaves)
     above = accumulate((y.size for y in graph.outputs.values()), initial=0)
-    found = {}
     for first, y in zip(above, graph.outputs.values(), strict=False):
         for x, parts in blocks.get(y, {}).items():
             for p in sorted(parts, key=lambda p: p.element):
-                flat = reshape(p.adjoint, (p.adjoint.size,))
                 for k in p.crossed:
                     i, j = (p.element, k) if p.is_row else (k, p.element)
-                    found[first + i, below[x] + j] = index(flat, (k,)) if p.adjoint.shape else p.adjoint
-    return found
+                    yield (first + i, below[x] + j), p.adjoint, k if p.adjoint.shape else 0
 
 
 def numbered(nodes: Mapping[str, Node]) -> dict[str, range]:
@@ -152,7 +214,7 @@ def plan(graph: Graph, wrt: Iterable[str] | None = None) -> Plan:
 
 @dataclass(frozen=True)
 class _Lines:
-    """The rows and the columns of J, and which of them are swept; `across` are the numbers of bits of the leaves."""
+    """The rows and the columns of J, and which of them are swept; `across` are the numbers of columns of the leaves."""
 
     leaves: Sequence[Node]
     outputs: Sequence[Node]
@@ -164,13 +226,12 @@ class _Lines:
 
 def _lines(graph: Graph, leaves: Sequence[Node]) -> _Lines:
     outputs = list(dict.fromkeys(graph.outputs.values()))
-    sets = dependencies(graph, leaves)
-    rows = [_Line(y, i, crossed) for y in outputs for i, crossed in enumerate(sets[y].flat) if crossed]
-    across = widths(leaves)
-    columns = _transposed(rows, leaves, outputs) if across == [x.size for x in leaves] else []
+    found = pattern(graph, leaves)
+    rows = [_Line(y, i, crossed) for y in outputs for i, crossed in enumerate(found.rows[y]) if crossed]
+    columns = _transposed(rows, leaves, outputs) if found.widths == [x.size for x in leaves] else []
     # As many rows cross the tallest column as there are colours of rows, at least; and the other way round.
-    widest, tallest = (max((line.crossed.bit_count() for line in lines), default=0) for lines in (rows, columns))
-    return _Lines(leaves, outputs, across, rows, columns, tallest > widest)
+    widest, tallest = (max((line.count for line in lines), default=0) for lines in (rows, columns))
+    return _Lines(leaves, outputs, found.widths, rows, columns, tallest > widest)
 
 
 def _blocks(graph: Graph, leaves: Sequence[Node]) -> dict[Node, dict[Node, list[_Part]]]:
@@ -197,45 +258,52 @@ def _blocks(graph: Graph, leaves: Sequence[Node]) -> dict[Node, dict[Node, list[
 def _transposed(rows: Sequence[_Line], leaves: Sequence[Node], outputs: Sequence[Node]) -> list[_Line]:
     """Return the columns, with the rows that cross each."""
     starts = _starts(outputs)
-    crossed: dict[int, int] = {}
+    crossed: defaultdict[int, list[range]] = defaultdict(list)
     for row in rows:
-        number = 1 << (starts[row.node] + row.element)
-        for start, stop in _runs(row.crossed):
-            for j in range(start, stop):
-                crossed[j] = crossed.get(j, 0) | number
+        number = starts[row.node] + row.element
+        alone = range(number, number + 1)
+        for run in row.crossed:
+            for j in run:
+                crossed[j].append(alone)
     elements = [(x, i) for x in leaves for i in range(x.size)]
-    return [_Line(*elements[j], crossed[j]) for j in sorted(crossed)]
+    return [_Line(*elements[j], tuple(_joined(crossed[j]))) for j in sorted(crossed)]
 
 
-def _runs(bits: int) -> Iterator[tuple[int, int]]:
-    """Yield where each run of ones starts and stops.
+def _joined(runs: Iterable[range]) -> Iterator[range]:
+    """Yield runs in order, with those that touch as one.
 
-    >>> list(_runs(0b1100110))
-    [(1, 3), (5, 7)]
+    >>> list(_joined([range(0, 1), range(1, 2), range(4, 5)]))
+    [range(0, 2), range(4, 5)]
     """
-    end = 0
-    while bits:
-        zeros = (bits & -bits).bit_length() - 1
-        bits >>= zeros
-        ones = (~bits & (bits + 1)).bit_length() - 1
-        yield end + zeros, end + zeros + ones
-        bits >>= ones
-        end += zeros + ones
-
-
-def _colours(lines: Iterable[_Line]) -> list[list[_Line]]:
-    """Return the lines in groups that cross no line in common; each goes to the first group that it fits in."""
-    groups: list[list[_Line]] = []
-    crossed: list[int] = []
-    for line in lines:
-        k = next((k for k, bits in enumerate(crossed) if not bits & line.crossed), None)
-        if k is None:
-            groups.append([line])
-            crossed.append(line.crossed)
+    whole = range(0)
+    for run in runs:
+        if whole and run.start == whole.stop:
+            whole = range(whole.start, run.stop)
         else:
-            groups[k].append(line)
-            crossed[k] |= line.crossed
-    return groups
+            if whole:
+                yield whole
+            whole = run
+    if whole:
+        yield whole
+
+
+def _colours(lines: Sequence[_Line]) -> list[list[_Line]]:
+    """Return the lines in groups that cross no line in common; each goes to the first group that it fits in."""
+    if all(line.crossed == lines[0].crossed for line in lines):
+        return [[line] for line in lines]  # dense
+    groups: defaultdict[int, list[_Line]] = defaultdict(list)
+    taken: defaultdict[int, int] = defaultdict(int)  # by line that is crossed: the groups that cross it, as bits
+    for line in lines:
+        bits = 0
+        for run in line.crossed:
+            for j in run:
+                bits |= taken[j]
+        free = ~bits & (bits + 1)
+        for run in line.crossed:
+            for j in run:
+                taken[j] |= free
+        groups[free].append(line)
+    return [groups[free] for free in sorted(groups)]
 
 
 def _parts(
@@ -245,8 +313,8 @@ def _parts(
 ) -> dict[tuple[Node, Node], list[_Part]]:
     """Return what each block dy/dx has of the lines that are swept.
 
-    `crossing` has the number of bits that each other node has in the lines; `swept` gives the adjoints or tangents of
-    all nodes for those of the lines.
+    `crossing` has for each other node the number of its columns or rows; `swept` gives the adjoints or tangents of all
+    nodes for those of the lines.
     """
     others = list(crossing)
     starts = list(accumulate(crossing.values(), initial=0))
@@ -262,13 +330,13 @@ def _parts(
     return parts
 
 
-def _elements(bits: int, nodes: Sequence[Node], starts: Sequence[int]) -> Iterator[tuple[Node, range]]:
-    """Yield the nodes that have some of the bits, each with the range of its elements; `starts` are first bits."""
-    for start, stop in _runs(bits):
-        k = bisect_right(starts, start) - 1
-        while k < len(nodes) and starts[k] < stop:  # a run may go on into the next nodes
-            low, high = max(start, starts[k]) - starts[k], min(stop, starts[k + 1]) - starts[k]
-            alone = starts[k + 1] - starts[k] == nodes[k].size  # or one bit stands for all of it
+def _elements(crossed: Runs, nodes: Sequence[Node], starts: Sequence[int]) -> Iterator[tuple[Node, range]]:
+    """Yield the nodes that have some of the lines, each with the range of its elements; `starts` are first lines."""
+    for run in crossed:
+        k = bisect_right(starts, run.start) - 1
+        while k < len(nodes) and starts[k] < run.stop:  # a run may go on into the next nodes
+            low, high = max(run.start, starts[k]) - starts[k], min(run.stop, starts[k + 1]) - starts[k]
+            alone = starts[k + 1] - starts[k] == nodes[k].size  # or one column stands for all of it
             yield nodes[k], range(low, high if alone else nodes[k].size)
             k += 1
 
@@ -284,11 +352,17 @@ def _seeds(colour: Sequence[_Line]) -> Iterator[tuple[Node, Node]]:
         elif len(own) == node.size:
             yield node, const(1, node.shape)
         else:
-            yield node, scatter(node.shape, [(_key(node, i), const(1)) for i in own])
+            yield node, reshape(_one_hot(own, node.size), node.shape)
 
 
-def _key(node: Node, element: int) -> Index:
-    return tuple(int(i) for i in np.unravel_index(element, node.shape))
+def _one_hot(elements: Sequence[int], size: int) -> Node:
+    """Return a vector that is 1 at some elements, in order, and 0 elsewhere: evenly spaced ones are a slice."""
+    ones = const(1, (len(elements),))
+    step = elements[1] - elements[0] if len(elements) > 1 else 1
+    spaced = range(elements[0], elements[-1] + 1, step)
+    if list(spaced) == elements:
+        return scatter((size,), [((spaced,), ones)])
+    return put(ones, 0, Places.of(elements), size)
 
 
 def _block(y: Node, x: Node, parts: Sequence[_Part]) -> Node:

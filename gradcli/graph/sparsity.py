@@ -1,14 +1,16 @@
 """Which elements of the outputs depend on which elements of the leaves: the sparsity of the Jacobian.
 
-Each element of a node carries the set of columns that it depends on, as the bits of a whole number; an operation passes
-on the union.  Source: Griewank and Walther, *Evaluating Derivatives* (SIAM, 2008), section 7.1.
+Each element of a node carries the set of columns that it depends on, and an operation passes on the union.  The sets
+are the bits of integers where there are few columns.  Where there are many, they are hash sets, whose cost grows with
+their members.  Source: Griewank and Walther, *Evaluating Derivatives* (SIAM, 2008), section 7.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
-from operator import or_
+from itertools import count, groupby
 
 import numpy as np
 
@@ -18,24 +20,52 @@ from gradcli.graph.graph import Graph, last_readers, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
-MAX_COLUMNS = 5_000  # above, a leaf is one column: the sets would fill the memory
+MAX_COLUMNS = 5_000  # above, bits take more memory than hash sets
+_MAX_SETS = 2**19  # columns that have hash sets: above, a leaf is one column
+_MAX_MEMBERS = 2**23  # of all hash sets that are made for one Jacobian
+
+Runs = tuple[range, ...]  # of columns, in order
 
 
-def widths(leaves: Sequence[Node]) -> list[int]:
-    """Return how many columns each leaf has in the sets: its elements, or one where there are too many of them.
+@dataclass(frozen=True)
+class Pattern:
+    """The columns that the elements of each output depend on.
+
+    Columns are those of the leaves, in their order: `widths` says how many each has, its elements or a single one.
+    """
+
+    widths: list[int]
+    rows: Mapping[Node, Sequence[Runs]]
+
+
+def pattern(graph: Graph, leaves: Sequence[Node]) -> Pattern:
+    """Return the pattern of the Jacobian with respect to some leaves.
+
+    A leaf is a single column where the sets of its elements would be too large.
 
     >>> from gradcli.graph.node import leaf
-    >>> widths([leaf((2,)), leaf()]), widths([leaf((6000,)), leaf()])
-    ([2, 1], [1, 1])
+    >>> x, w = leaf((6000,)), leaf()
+    >>> y = w * x
+    >>> found = pattern(Graph.of({"x": x, "w": w}, {"y": y}), [x, w])
+    >>> found.widths, found.rows[y][5]
+    ([6000, 1], (range(5, 6), range(6000, 6001)))
     """
-    many = sum(n.size for n in leaves) > MAX_COLUMNS
-    return [1 if many else n.size for n in leaves]
+    widths = [leaf.size for leaf in leaves]
+    few = sum(widths) <= MAX_COLUMNS
+    try:
+        sets = _sets(graph, leaves, widths, few) if few or sum(widths) <= _MAX_SETS else None
+    except _TooManyError:
+        sets = None
+    if sets is None:
+        widths = [1] * len(leaves)
+        sets = _sets(graph, leaves, widths, True)
+    return Pattern(widths, {y: [tuple(_runs(columns)) for columns in own.flat] for y, own in sets.items()})
 
 
 def dependencies(graph: Graph, leaves: Sequence[Node]) -> dict[Node, Array]:
     """Return for each output the sets of columns that its elements depend on, as an object array of its shape.
 
-    Columns are those of the leaves, in their order, of which each has as many as `widths` says.
+    Columns are the elements of the leaves, in their order, each a bit of an integer.
 
     >>> from gradcli.graph.node import leaf
     >>> x, w = leaf((2,)), leaf()
@@ -43,10 +73,20 @@ def dependencies(graph: Graph, leaves: Sequence[Node]) -> dict[Node, Array]:
     >>> [bin(columns) for columns in dependencies(Graph.of({"x": x, "w": w}, {"y": y}), [x, w])[y]]
     ['0b101', '0b110']
     """
+    return _sets(graph, leaves, [leaf.size for leaf in leaves], True)
+
+
+def _sets(graph: Graph, leaves: Sequence[Node], widths: Sequence[int], bits: bool) -> dict[Node, Array]:
+    """Return the sets of each output, as bits or as hash sets; `widths` are the numbers of columns of the leaves.
+
+    Errors: `_TooManyError` for hash sets of too many members.
+    """
     found: dict[Node, Array] = {}
+    single: Callable[[int], object] = (1).__lshift__ if bits else _Budget().single
     start = 0
-    for leaf, width in zip(leaves, widths(leaves), strict=True):
-        found[leaf] = objects([1 << (start + min(i, width - 1)) for i in range(leaf.size)], leaf.shape)
+    for leaf, width in zip(leaves, widths, strict=True):
+        own = [single(start + i) for i in range(width)]
+        found[leaf] = objects(own if width == leaf.size else own * leaf.size, leaf.shape)
         start += width
     last = last_readers(graph.nodes, graph.outputs.values())
     for node in graph.nodes:
@@ -57,8 +97,74 @@ def dependencies(graph: Graph, leaves: Sequence[Node]) -> dict[Node, Array]:
     return {y: found[y] for y in graph.outputs.values()}
 
 
+class _TooManyError(Exception):
+    """The hash sets have too many members."""
+
+
+class _Budget:
+    """How many members the hash sets that are still to be made may have."""
+
+    def __init__(self) -> None:
+        self.left = _MAX_MEMBERS
+
+    def single(self, column: int) -> _Columns:
+        """Return the set of one column."""
+        return _Columns(frozenset((column,)), self)
+
+
+class _Columns:
+    """A hash set of columns, with the union of integers: 0 is the empty set."""
+
+    __slots__ = ("budget", "members")
+
+    def __init__(self, members: frozenset[int], budget: _Budget) -> None:
+        self.members = members
+        self.budget = budget
+
+    def __or__(self, other: _Columns | int) -> _Columns:
+        if not isinstance(other, _Columns) or other.members is self.members:
+            return self
+        # Counted before the union is made: one may be as large as both together.
+        self.budget.left -= len(self.members) + len(other.members)
+        if self.budget.left < 0:
+            raise _TooManyError
+        return _Columns(self.members | other.members, self.budget)
+
+    __ror__ = __or__
+
+
+def _runs(columns: _Columns | int) -> Iterator[range]:
+    """Yield the columns of a set as runs of neighbours.
+
+    >>> list(_runs(0b1100110))
+    [range(1, 3), range(5, 7)]
+    """
+    if isinstance(columns, _Columns):
+        numbers = count()
+        for _, run in groupby(sorted(columns.members), lambda column: column - next(numbers)):
+            first, *rest = run
+            yield range(first, first + len(rest) + 1)
+        return
+    end = 0
+    while columns:
+        zeros = (columns & -columns).bit_length() - 1
+        columns >>= zeros
+        ones = (~columns & (columns + 1)).bit_length() - 1
+        yield range(end + zeros, end + zeros + ones)
+        columns >>= ones
+        end += zeros + ones
+
+
 def _union(sets: Array, axes: Sequence[int]) -> Array:
-    return np.asarray(np.bitwise_or.reduce(sets, axis=tuple(axes), initial=0), dtype=object)
+    """Return the unions over some axes, by halves: one element after the other, each union would be as large as all."""
+    kept = [i for i in range(sets.ndim) if i not in axes]
+    found = sets.transpose(*kept, *axes).reshape(*(sets.shape[i] for i in kept), -1)
+    if not found.shape[-1]:
+        return np.zeros(found.shape[:-1], dtype=object)
+    while (half := found.shape[-1] // 2) > 0:
+        joined = found[..., :half] | found[..., half : 2 * half]
+        found = np.concatenate([joined, found[..., 2 * half :]], axis=-1)
+    return found[..., 0]
 
 
 def _passed_on(node: Node, args: list[Array]) -> Array:
@@ -134,7 +240,8 @@ def _contraction(node: Node, args: list[Array]) -> Array:
 
 def _whole(node: Node, args: list[Array]) -> Array:
     """Return the union of all sets for each element."""
-    return np.full(node.shape, reduce(or_, (s for a in args for s in a.flat), 0), dtype=object)
+    joined = _union(np.concatenate([a.reshape(-1) for a in args]), [0])
+    return np.full(node.shape, joined[()], dtype=object)
 
 
 _RULES: dict[str, Callable[[Node, list[Array]], Array]] = {

@@ -66,17 +66,20 @@ def plain(value: Any, formula: Callable[[Any], str] = str) -> Any:
 
 def csv_lines(result: Data) -> Iterator[str]:
     """Yield a header, and a row a point."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="")
     for k, row in enumerate(result.rows()):
         header = [
             name
-            for names, array in row
+            for names, array in row[: None if k == 0 else 0]
             for name in (column_names(names, array.shape) if isinstance(names, str) else names)
         ]
         cells = [_cell(result, value) for _, array in row for value in array.reshape(-1).tolist()]
         for line in [header, cells] if k == 0 else [cells]:
-            buffer = io.StringIO()
-            csv.writer(buffer, lineterminator="").writerow(line)
+            writer.writerow(line)
             yield buffer.getvalue()
+            buffer.seek(0)
+            buffer.truncate()
 
 
 def _cell(result: Data, value: Any) -> str:

@@ -180,7 +180,6 @@ OPTIONS = [
     options("backward", "y=a*b", says="has no ending of a file of results", output="."),
     mistake("backward", "y=a*b", says=("there are no points", "--points FILE", "--at")),
     mistake("jacobian", "y=a*b", says="there are no points"),
-    mistake("jacobian", "y=a*b", "--sparse", says="--sparse is for many points", output=None),
     mistake("backward", "y=a", "--at", "a=1", "--engine", "dask", says="--engine is for many points", output=None),
     mistake("backward", "y=a", "--at", "a=1", "--threads", "2", says="--threads is for many points", output=None),
     mistake("jacobian", "y=a", "--scheduler", "x:1", says="--scheduler is for many points", output=None),

@@ -1,0 +1,51 @@
+"""J at one point by its entries that are not zero everywhere."""
+
+from __future__ import annotations
+
+import io
+from pathlib import PurePath
+
+import numpy as np
+
+from gradcli.cli.options import PAGES, Asked, Files, format_of
+from gradcli.cli.outcome import show, tell_notes
+from gradcli.cli.situation import read_situation
+from gradcli.errors import InputError, Notes
+from gradcli.explain.sparse import sparse_jacobian
+from gradcli.lang.system import System
+from gradcli.report.data_lines import data_lines
+
+_ENDINGS = {".csv": "csv", ".json": "json", ".npz": "npz"}
+
+
+def show_sparse(system: System, asked: Asked, files: Files, notes: Notes) -> None:
+    """Print the entries, or write them to a file: `.csv`, `.json`, or the `.npz` of `scipy.sparse`.
+
+    Errors: `InputError` for a page, for several points, for a file of another ending.
+    """
+    _ = files._replace(output=None).wanted  # refuses options of many points
+    output = None if files.output == "-" else files.output
+    if asked.style in PAGES:
+        raise InputError(f"-f {asked.style} shows whole Jacobians", hint="--sparse is for -f json and -f csv")
+    if output is not None and PurePath(output).suffix.lower() not in _ENDINGS:
+        raise InputError("--sparse writes .csv, .json and .npz files", hint="for example --output J.npz")
+    style = format_of(asked.style, output, _ENDINGS) or "csv"
+    situation = read_situation(system, asked)
+    if len(situation.points) > 1:
+        raise InputError("--sparse shows one point", hint="many points are given with --points FILE")
+    at = situation.points[0] if situation.points else None
+    if at is None and style == "npz":
+        raise InputError("a .npz file has the numbers at a point", hint="give one with --at")
+    result = sparse_jacobian(situation.graph, situation.wrt, at, notes, style != "json")
+    if output is None:
+        show(data_lines(result, style), notes)
+        return
+    from gradcli.data.replacement import write_whole
+
+    if style == "npz":
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **result.archive())  # type: ignore[arg-type]
+        write_whole(output, buffer.getvalue())
+    else:
+        write_whole(output, "".join(f"{line}\n" for line in data_lines(result, style)).encode())
+    tell_notes(notes)

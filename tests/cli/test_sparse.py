@@ -1,0 +1,147 @@
+"""`--sparse`: the entries that are not zero everywhere, at a cost that grows with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gradcli import numeric_jacobian, parse
+from gradcli.graph.jacobian import sparse
+from gradcli.graph.sparsity import MAX_COLUMNS
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+BROYDEN = "y = (3 - 2*x)*x - concatenate([[0], x[:-1]]) - 2*concatenate([x[1:], [0]]) + 1"
+N = 4 * MAX_COLUMNS
+
+
+def broyden(x):
+    """Return the three diagonals of the Jacobian, by hand: below, on, and above the main one."""
+    return np.full(len(x) - 1, -1.0), 3 - 4 * x, np.full(len(x) - 1, -2.0)
+
+
+def points(n):
+    x = np.random.default_rng(0).normal(size=n)
+    np.save("x.npy", x)
+    return x
+
+
+def test_one_point_in_json(cli):
+    found = cli.json("jacobian", "y0=a*b", "y1=b**2", "--at", "a=2,b=3", "--sparse")
+    assert found == {
+        "rows": ["y0", "y1"],
+        "columns": ["a", "b"],
+        "sparse": [[0, 0, "b", 3.0], [0, 1, "a", 2.0], [1, 1, "2*b", 6.0]],
+        "at": {"a": 2.0, "b": 3.0},
+        "value": {"y0": 6.0, "y1": 9.0},
+    }
+
+
+def test_without_a_point_there_are_formulas(cli):
+    found = cli.json("jacobian", "y=x**2", "--shape", "x=2", "--sparse")
+    assert found["sparse"] == [[0, 0, "2*x[0]"], [1, 1, "2*x[1]"]]
+    assert cli.done("jacobian", "y=a*b", "--sparse").out == "row,column,formula\n0,0,b\n0,1,a\n"
+
+
+def test_csv_has_row_column_and_value(cli):
+    expected = "row,column,value\n0,0,2.0\n1,1,4.0\n"
+    command = ("jacobian", "y=x**2", "--at", "x=[1,2]", "--sparse")
+    assert cli.done(*command).out == expected
+    assert cli.done(*command, "--output", "J.csv").out == ""
+    with open("J.csv", newline="") as file:
+        assert file.read() == expected
+
+
+def test_npz_is_that_of_scipy(cli):
+    scipy = pytest.importorskip("scipy.sparse")
+    system, at = "y = M@x + x[::-1]; z = sum(x)", "M=[[0,1,2],[3,0,0],[0,0,4]],x=[1,2,3]"
+    cli.done("jacobian", system, "--at", at, "--wrt", "x", "--sparse", "--output", "J.npz")
+    whole = cli.json("jacobian", system, "--at", at, "--wrt", "x")
+    found = scipy.load_npz("J.npz")
+    assert found.shape == (4, 3)
+    assert found.toarray().tolist() == whole["jacobian"]
+
+
+def test_the_cost_grows_with_the_entries(cli):
+    """There are 20,000 columns, of which each row has three: a matrix of bits would take 50 MB."""
+    x = points(N)
+    cli.done("jacobian", BROYDEN, "--at", "x=@x.npy", "--sparse", "--output", "J.npz")
+    with np.load("J.npz") as found:
+        rows = np.repeat(np.arange(N), np.diff(found["indptr"]))
+        entries = dict(zip(zip(rows.tolist(), found["indices"].tolist(), strict=True), found["data"], strict=True))
+    below, on, above = broyden(x)
+    assert len(entries) == 3 * N - 2
+    for offset, diagonal in ((-1, below), (0, on), (1, above)):
+        own = [entries[i, i + offset] for i in range(max(0, -offset), min(N, N - offset))]
+        np.testing.assert_allclose(own, diagonal, rtol=1e-13)
+
+
+def test_many_points_of_many_columns(cli):
+    x = np.random.default_rng(1).normal(size=(2, N))
+    np.savez("points.npz", x=x)
+    cli.done("jacobian", "y=x**3", "--points", "points.npz", "--sparse", "--output", "J.csv")
+    with open("J.csv") as file:
+        head, *rows = file.read().splitlines()
+    assert head.split(",")[-1] == f"dy[{N - 1}]/dx[{N - 1}]"
+    np.testing.assert_allclose(np.array([row.split(",") for row in rows], dtype=float), 3 * x**2, rtol=1e-13)
+
+
+@pytest.mark.parametrize("target", ["numpy", "torch"])
+def test_export_of_many_columns(cli, target):
+    command = ("export", BROYDEN, "--shape", f"x={N}", "--what", "jacobian", "--sparse", "--to", target)
+    text = cli.done(*command).out
+    assert f"[{3 * N - 2}]" in text or f"J: {3 * N - 2}." in text
+
+
+def test_where_all_elements_come_together_the_sets_are_not_made():
+    """The slope of each element has all columns in it: 400 million members, though J has 20,000 entries."""
+    graph = parse("y = sum(x/norm(x))", x=(N,))
+    found = sparse(graph)
+    assert found.shape == (1, N)
+    assert len(found.rows) == N
+
+
+def test_hash_sets_and_bits_agree(monkeypatch):
+    """What is found with few columns is found with sets, too."""
+    text, shapes = "y = A@x; z = cumsum(x)[::2]; w = x[[0, 0, 2]]*A[1, 0] + max(A)", {"A": (3, 3), "x": (3,)}
+    graph = parse(text, **shapes)
+    bits = sparse(graph)
+    monkeypatch.setattr("gradcli.graph.sparsity.MAX_COLUMNS", 0)
+    sets = sparse(parse(text, **shapes))
+    assert (sets.rows.tolist(), sets.columns.tolist()) == (bits.rows.tolist(), bits.columns.tolist())
+    at = {name: np.random.default_rng(3).normal(size=shape) for name, shape in shapes.items()}
+    whole = numeric_jacobian(graph, list(graph.inputs), at)
+    outside = np.ones(whole.shape, dtype=bool)
+    outside[sets.rows, sets.columns] = False
+    assert not whole[outside].any()
+
+
+def test_elements_are_no_harder_than_names(cli):
+    """200 lines f[i] = … over x[i] are 200 lines f0, f1, … over x0, x1, …"""
+    n = 200
+    lines = [f"f[{i}] = (3 - 2*x[{i}])*x[{i}] - x[{max(0, i - 1)}] + 1" for i in range(n)]
+    found = cli.json("jacobian", "; ".join(lines), "--sparse")
+    assert found["sparse"][-2:] == [[n - 1, n - 2, "-1"], [n - 1, n - 1, f"3 - 4*x[{n - 1}]"]]
+    whole = cli.json("jacobian", "; ".join(lines))
+    assert whole["symbolic"][n - 1][n - 1] == f"3 - 4*x[{n - 1}]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--at", "x=1", "-f", "latex"), "-f latex shows whole Jacobians"),
+        (("--at", "x=1", "--output", "J.parquet"), "--sparse writes .csv, .json and .npz files"),
+        (("--at", "x=1", "--at", "x=2"), "--sparse shows one point"),
+        (("--output", "J.npz"), "a .npz file has the numbers at a point"),
+        (("--at", "x=1", "--engine", "jax"), "--engine is for many points"),
+        (("--at", "x=1", "--output", "J.npz", "-f", "csv"), "says npz"),
+    ],
+)
+def test_what_is_refused(cli, arguments, says):
+    assert says in cli.refused("jacobian", "y=x**2", "--sparse", *arguments)
+
+
+def test_an_entry_that_is_not_finite_is_told(cli):
+    outcome = cli.done("jacobian", "y=sqrt(x)", "--at", "x=[0,1]", "--sparse")
+    assert outcome.out == "row,column,value\n0,0,inf\n1,1,0.5\n"
+    assert "dy[0]/dx[0] is inf" in outcome.err
