@@ -40,7 +40,7 @@ class Tolerance(click.FloatRange):
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
 @click.option(
     "--tolerance", type=Tolerance(0, 1, min_open=True), metavar="E", default=1e-6, show_default=True,
-    help="The error that is none, relative to numbers larger than 1; for claims with rounded constants.",
+    help="The relative error that is allowed; larger ones are for claims with rounded constants.",
 )  # fmt: skip
 @click.option(
     "--trials",

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from gradcli.engine.differences import Difference
+from gradcli.engine.differences import Difference, step_size
 from gradcli.engine.lowering import lower
 from gradcli.graph.array import Array
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
-_STEP = 1e-30
+_STEP = 1e-20  # relative to what moves
 _ROUNDING = 1e-13  # of the result, relative to it
 _NEAR = 1e-6  # how far from a finite difference without error the result is believed
 # What NumPy computes for complex numbers as its analytic continuation.
@@ -53,7 +53,8 @@ def refined(function: Callable[[Array], Array], found: Difference, at: Array, di
     >>> refined(np.exp, along(np.exp, at, one), at, one).value == np.exp(2.0)
     array([[ True]])
     """
-    exact = function(at + 1j * _STEP * direction).imag / _STEP
-    near = np.abs(exact - found.value) <= 10 * found.error + _NEAR * np.maximum(1, np.abs(found.value))
-    error = np.where(near, np.minimum(found.error, _ROUNDING * np.maximum(1, np.abs(exact))), found.error)
-    return Difference(np.where(near, exact, found.value), error, found.corner)
+    step = np.exp2(np.floor(np.log2(_STEP * step_size(at, direction))))  # a division by it rounds nothing
+    exact = function(at + 1j * step * direction).imag / step
+    near = np.abs(exact - found.value) <= 10 * found.error + _NEAR * np.abs(found.value)
+    error = np.where(near, np.minimum(found.error, _ROUNDING * np.abs(exact)), found.error)
+    return Difference(np.where(near, exact, found.value), error, found.rounding, found.corner)

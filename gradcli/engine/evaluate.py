@@ -7,7 +7,7 @@ broadcasting keeps its meaning, and each quantity lies contiguous in memory acro
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -36,9 +36,15 @@ def evaluate(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
     return {name: found[node] for name, node in graph.outputs.items()}
 
 
-def values_of(graph: Graph, values: Mapping[str, Array], wanted: Iterable[Node]) -> dict[Node, Array]:
+def values_of(
+    graph: Graph,
+    values: Mapping[str, Array],
+    wanted: Iterable[Node],
+    rounded: Callable[[Node, Array], Array] = lambda node, value: value,
+) -> dict[Node, Array]:
     """Return the values of the wanted nodes of a graph, in the layout of `evaluate`.
 
+    `rounded` maps each node that is computed, and its value, to the value that the nodes behind it read.
     Complex `values` are kept, for a complex step: of operations that are not analytic their results mean nothing.
     """
     wanted = list(wanted)
@@ -53,9 +59,9 @@ def values_of(graph: Graph, values: Mapping[str, Array], wanted: Iterable[Node])
     with np.errstate(all="ignore"):
         for node in nodes:
             if node.op == "const":
-                results[node] = constant(node)
+                results[node] = rounded(node, constant(node))
             elif node.op != "input":
-                results[node] = forward(node)(*[results[a] for a in node.args])
+                results[node] = rounded(node, forward(node)(*[results[a] for a in node.args]))
             for done in last.get(node, ()):
                 del results[done]
     return {n: results[simpler[n]] for n in wanted}

@@ -12,9 +12,9 @@ import numpy as np
 from gradcli.explain.claim import Case
 from gradcli.explain.diagnosis import diagnose
 from gradcli.explain.proof import Proof, entry_name, prover
-from gradcli.explain.results import Named, Row, Shown
+from gradcli.explain.results import Array, Named, Row, Shown
 from gradcli.explain.shared import style_of
-from gradcli.explain.trials import Tally, drawn, given
+from gradcli.explain.trials import TOLERANCE, Tally, drawn, given
 from gradcli.explain.witness import difference
 from gradcli.graph.graph import Graph
 
@@ -107,7 +107,7 @@ class Settings:
     points: Sequence[Named] = ()
     trials: int = 20
     seed: int = 0
-    tolerance: float = 1e-6
+    tolerance: float = TOLERANCE
 
 
 @np.errstate(all="ignore")
@@ -187,7 +187,7 @@ def _wrong(case: Case, tally: Tally, prove: Callable[[int], Proof], numbered: bo
     worst = errors[:, wrong].max(axis=0)
     telling = [k for k, e in zip(wrong, worst, strict=True) if e >= min(0.01, worst.max())]
     point = min(telling, key=lambda k: _plainness(trials.at(k)))
-    entry = int(errors[:, point].argmax())
+    entry = _largest(trials.truth[:, point], trials.yours[:, point], errors[:, point])
     value, error = difference(case, trials.at(point), entry)
     proof = prove(entry)
     return replace(
@@ -203,6 +203,12 @@ def _wrong(case: Case, tally: Tally, prove: Callable[[int], Proof], numbered: bo
         error=error,
         why=diagnose(case, trials, tally.tolerance, proof, entry),
     )
+
+
+def _largest(truth: Array, yours: Array, errors: Array) -> int:
+    """Return the entry with the largest error, relative to numbers above the mean: small ones are off by little."""
+    sizes = np.nan_to_num(np.maximum(np.abs(truth), np.abs(yours)), nan=0, posinf=0)
+    return int((errors * sizes / np.maximum(sizes, sizes.mean()) if np.isfinite(errors).all() else errors).argmax())
 
 
 def _plainness(at: Named) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gradcli.explain.check import WHY, CheckResult, Verdict
 from gradcli.explain.sections import Formula, Math, Page, Section, Text, Value, assigned
 
-_EXACT = 1e-6  # an error of a finite difference that nobody sees
+_EXACT = 1e-6  # the relative error of a finite difference that nobody sees
 
 
 def check_page(result: CheckResult) -> Page:
@@ -46,7 +46,7 @@ def _told(v: Verdict, source: str) -> Iterator[Text]:
     parts += assigned(f"at point {v.place:,}, " if v.place else "at ", v.at.items())
     told = ((": ", v.true), (", yours ", v.yours), (", finite difference ", v.difference))
     parts += [part for word, number in told for part in (word, Value.of(number))]
-    if v.error > _EXACT * max(1.0, abs(v.difference)):
+    if v.error > _EXACT * max(abs(v.difference), abs(v.true), abs(v.yours)):
         parts += [" ± ", Value.of(float(f"{v.error:.1g}"))]
     yield Text(tuple(parts))
     if v.wrong < v.counted or source:

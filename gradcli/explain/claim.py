@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from gradcli.engine.evaluate import values_of
+from gradcli.engine.rounding import term_sizes
 from gradcli.explain.results import Array, Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import jacobian
@@ -79,3 +80,10 @@ def numbers(graph: Graph, points: Named, nodes: Sequence[Node]) -> list[Array]:
     count = next(iter(points.values())).shape[-1]
     found = values_of(graph, points, nodes)
     return [np.broadcast_to(found[n], (*n.shape, count)).reshape(n.size, count).astype(float) for n in nodes]
+
+
+def term_numbers(graph: Graph, points: Named, nodes: Sequence[Node]) -> list[Array]:
+    """Return how large the terms are that the nodes' values are the sums of, as arrays of shape (elements, points)."""
+    count = next(iter(points.values())).shape[-1]
+    sizes = term_sizes(graph, points, nodes)
+    return [np.broadcast_to(s, (*n.shape, count)).reshape(n.size, count) for n, s in zip(nodes, sizes, strict=True)]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gradcli.engine.rounding import relative_errors
 from gradcli.explain.evidence import Evidence
 from gradcli.explain.results import Array, Named
 from gradcli.graph.graph import scheduled
@@ -20,8 +21,7 @@ _OPPOSITE = {"lt": "gt", "le": "gt", "gt": "lt", "ge": "lt"}  # apart from the c
 
 def _good(e: Evidence) -> Array | None:
     """Return where the claim is right; None if everywhere or nowhere, or only where the derivative is 0."""
-    errors = np.abs(e.yours - e.truth) / np.maximum(1, np.maximum(np.abs(e.truth), np.abs(e.yours)))
-    good = np.asarray(errors <= e.tolerance)
+    good = np.asarray(relative_errors(e.yours, e.truth, e.rounding) <= e.tolerance)
     return good if e.truth[good].any() and not good.all() else None
 
 
@@ -48,7 +48,8 @@ def _is_of(e: Evidence, name: str, sign: int) -> bool:
     """Tell whether it is the sign of this input that counts: the others may have their other signs."""
     found = e.at({n: sign * np.abs(p) if n == name else -p for n, p in e.points.items()})
     defined = np.isfinite(found.truth).all(axis=0)
-    return e.equal(found.truth[:, defined], found.yours[:, defined])
+    found = found.at({n: p[..., defined] for n, p in found.points.items()})
+    return found.right(found.yours)
 
 
 def by_condition(e: Evidence) -> str:

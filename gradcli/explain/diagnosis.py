@@ -228,7 +228,9 @@ def _permuted(e: Evidence) -> str:
     for axis, size in enumerate(e.shape):
         if not 1 < size <= _MAX_LINES:
             continue
-        truth, yours = (np.moveaxis(a.reshape(*e.shape, -1), axis, 0).reshape(size, -1) for a in (e.truth, e.yours))
+        truth, yours = (
+            np.moveaxis(a.reshape(*e.shape, -1), axis, 0).reshape(size, len(a) // size, -1) for a in (e.truth, e.yours)
+        )
         order = [next((j for j in range(size) if e.equal(yours[i], truth[j])), -1) for i in range(size)]
         if sorted(order) == list(range(size)) and order != list(range(size)):
             moved = next(i for i, j in enumerate(order) if i != j)

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from gradcli.explain.claim import Case, numbers
+from gradcli.engine.rounding import UNIT, relative_errors
+from gradcli.explain.claim import Case, numbers, term_numbers
 from gradcli.explain.proof import Proof
 from gradcli.explain.results import Array, Named
 from gradcli.graph.construct import index
@@ -21,6 +22,7 @@ from gradcli.graph.node import Node
 from gradcli.notation.nodes import Notation, written_size
 
 _READABLE = 120  # operations of an expression that is written
+_DIGITS = 1e3  # times its rounding: a number of which some digits are known
 _WORK = 1_000_000  # nodes that are worked out for the candidates of an explanation
 # Powers of numbers that are simple fractions of units, and how those numbers are written.
 _FORMS = (
@@ -45,10 +47,15 @@ class Evidence:
     entry: int
 
     def equal(self, a: Array, b: Array) -> bool:
-        """Tell whether two arrays agree at every point."""
-        with np.errstate(all="ignore"):
-            scale = np.maximum(1e-3, np.maximum(np.abs(a), np.abs(b)))
-            return bool(np.isfinite(a).all() and (np.abs(a - b) <= self.tolerance * scale).all())
+        """Tell whether two arrays, of values at all points or at the first ones, agree at each of them."""
+        rounding = self.rounding[: a.shape[-1]]
+        return bool(np.isfinite(a).all() and (relative_errors(a, b, rounding) <= self.tolerance).all())
+
+    @cached_property
+    def rounding(self) -> Array:
+        """How far rounding may take the entries, at each point."""
+        terms = term_numbers(self.case.graph, self.points, [self.case.truth, self.case.yours])
+        return np.asarray(UNIT * np.concatenate(terms).max(axis=0, initial=0))
 
     def right(self, yours: Array) -> bool:
         """Tell whether this is the right derivative."""
@@ -103,8 +110,8 @@ class Evidence:
         return self.quotient(self.yours, self.truth)
 
     def quotient(self, a: Array, b: Array) -> float | None:
-        """Return the number that `a` is times `b` at every point, if there is one."""
-        some = np.abs(b) > 1e-9
+        """Return the number that `a` is times `b` at every point, or at each of the first ones, if there is one."""
+        some = np.abs(b) > _DIGITS * self.rounding[: b.shape[-1]]
         if not some.any():
             return None
         ratio = float(np.median(a[some] / b[some]))

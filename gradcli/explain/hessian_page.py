@@ -70,7 +70,7 @@ def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
     if len(matrix) > _EIGENVALUES or not np.isfinite(matrix).all():
         return ()
     values = np.linalg.eigvalsh(matrix)
-    limit = _NEAR_ZERO * max(1.0, float(np.abs(values).max(initial=0)))
+    limit = _NEAR_ZERO * float(np.abs(values).max(initial=0))
     values = np.where(np.abs(values) <= limit, 0, values)
     up, down, flat = (bool(some.any()) for some in (values > 0, values < 0, values == 0))
     at_rest = float(np.abs(gradient).max(initial=0)) <= limit

@@ -9,7 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from gradcli.explain.claim import Case, numbers
+from gradcli.engine.rounding import UNIT, relative_errors
+from gradcli.explain.claim import Case, numbers, term_numbers
 from gradcli.explain.results import Array, Named
 from gradcli.explain.witness import agreement
 
@@ -18,7 +19,9 @@ _NUMBERS = 4_000_000  # that are worked out at a time
 _SCALES = (1.0, 0.5, 2.0, 1.0, 0.3, 5.0)
 _FAR = 5  # powers of 10 up to which numbers are drawn where nothing near is in the domain
 _ROUNDS = 10
-_LARGE = 1e8  # numbers that leave no digits for a comparison
+_LARGE = 1e8  # times the usual size of the numbers: these leave no digits for a comparison
+TOLERANCE = 1e-6
+_SURE = 1e-9  # the relative error of numbers that agree, however large the terms are that they are the sum of
 _KEPT = 100  # wrong points, and right ones, that a diagnosis looks at
 
 
@@ -33,6 +36,7 @@ class Trials:
     points: Named
     truth: Array  # (entries, points)
     yours: Array
+    terms: Array  # how large the terms are that both are the sums of; 0 where they agree without
     why: tuple[str, ...]
     places: Array
     narrow: bool = False
@@ -44,16 +48,18 @@ class Trials:
 
     @cached_property
     def errors(self) -> Array:
-        """The error of each entry at each point, relative to numbers that are larger than 1."""
-        with np.errstate(all="ignore"):
-            scale = np.maximum(1, np.maximum(np.abs(self.truth), np.abs(self.yours)))
-            error = np.abs(self.yours - self.truth) / scale
-        same = (self.yours == self.truth) | (np.isnan(self.yours) & np.isnan(self.truth))
-        return np.where(same, 0, np.nan_to_num(error, nan=np.inf))
+        """The relative error of each entry at each point; 0 where it is no more than rounding."""
+        return relative_errors(self.yours, self.truth, UNIT * self.terms)
 
     def wrong(self, tolerance: float) -> Array:
-        """Tell at which of the points that count the claim is wrong."""
-        return np.asarray(self.counted & (self.errors.max(axis=0, initial=0) > tolerance))
+        """Tell at which of the points that count the claim is wrong.
+
+        A tolerance above the default allows for rounded constants: it is of the terms that are added up, too.
+        """
+        errors = self.errors
+        if tolerance > TOLERANCE:
+            errors = np.where(np.abs(self.yours - self.truth) <= tolerance * self.terms, 0, errors)
+        return np.asarray(self.counted & (errors.max(axis=0, initial=0) > tolerance))
 
     def at(self, point: int) -> Named:
         """Return one of the points."""
@@ -63,15 +69,15 @@ class Trials:
         """Return some of the points."""
         picked = {name: value[..., points] for name, value in self.points.items()}
         whys = tuple(self.why[k] for k in points)
-        return Trials(picked, self.truth[:, points], self.yours[:, points], whys, self.places[points])
+        truth, yours, terms = (a[:, points] for a in (self.truth, self.yours, self.terms))
+        return Trials(picked, truth, yours, terms, whys, self.places[points])
 
     def followed_by(self, other: Trials) -> Trials:
         """Return these trials and others."""
         points = {name: np.concatenate([v, other.points[name]], axis=-1) for name, v in self.points.items()}
-        truth, yours = (
-            np.concatenate(pair, axis=-1) for pair in ((self.truth, other.truth), (self.yours, other.yours))
-        )
-        return Trials(points, truth, yours, self.why + other.why, np.concatenate([self.places, other.places]))
+        pairs = ((self.truth, other.truth), (self.yours, other.yours), (self.terms, other.terms))
+        truth, yours, terms = (np.concatenate(pair, axis=-1) for pair in pairs)
+        return Trials(points, truth, yours, terms, self.why + other.why, np.concatenate([self.places, other.places]))
 
 
 @dataclass
@@ -144,8 +150,11 @@ def drawn(case: Case, count: int, seed: int) -> Trials:
 
 
 def _moderate(values: Array) -> Array:
-    """Tell at which points all values are finite, and small enough to be compared."""
-    return np.asarray(np.isfinite(values).all(axis=0) & (np.abs(values).max(axis=0, initial=0) < _LARGE))
+    """Tell at which points all values are finite, and not much larger than they are at most of the points."""
+    finite = np.isfinite(values).all(axis=0)
+    sizes = np.abs(values).max(axis=0, initial=0)
+    usual = np.median(sizes[finite]) if finite.any() else 0
+    return np.asarray(finite & (sizes <= _LARGE * (usual or np.inf)))
 
 
 def _count(found: Iterable[Named]) -> int:
@@ -191,4 +200,7 @@ def tried(case: Case, points: Named, seed: int, first: int = 0) -> Trials:
     finite = np.isfinite(base).all(axis=0) & np.isfinite(truth).all(axis=0)
     agree, corner = agreement(case, points, truth, seed)
     why = np.where(~finite, "not finite", np.where(corner, "corner", np.where(agree, "", "far")))
-    return Trials(points, truth, yours, tuple(why.tolist()), first + np.arange(truth.shape[-1]))
+    terms = np.zeros_like(truth)
+    if (relative_errors(yours, truth, 0) > _SURE).any():
+        terms = np.maximum(*term_numbers(case.graph, points, [case.truth, case.yours]))
+    return Trials(points, truth, yours, terms, tuple(why.tolist()), first + np.arange(truth.shape[-1]))

@@ -5,17 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.engine.complex_step import is_analytic, refined
-from gradcli.engine.differences import Difference, along
+from gradcli.engine.differences import Difference, along, step_size
 from gradcli.engine.evaluate import values_of
-from gradcli.explain.claim import Case, numbers
+from gradcli.engine.rounding import UNIT
+from gradcli.explain.claim import Case, numbers, term_numbers
 from gradcli.explain.results import Array, Named
 from gradcli.graph.graph import Graph, scheduled
 
 _NUMBERS = 4_000_000  # that are worked out for the differences of some points
 _STEPS = 11  # places at which a difference looks at the system
-_SURE = 1e-6  # how far a difference may be off that has no error, relative to numbers larger than 1
+_SURE = 1e-6  # the relative error of a difference whose estimated error is 0
 _DOUBTS = 10.0  # times the estimate of its error
-_TRUSTED = 1e-3  # the error with which it speaks for nothing
+_TRUSTED = 1e-3  # the relative error of a difference that says nothing
+_ROUNDED = 1e4  # times what rounding makes of a difference: no error, however small the difference is
 
 
 def cost(case: Case) -> int:
@@ -36,18 +38,37 @@ def agreement(case: Case, points: Named, truth: Array, seed: int) -> tuple[Array
         directions: Array = np.repeat(np.eye(case.width)[:, :, None], count, axis=2)
     else:
         signs = np.random.default_rng(seed).integers(0, 2, (case.width, 1, count))
-        directions = 2.0 * signs - 1
+        directions = (2.0 * signs - 1) * _sizes(case, points)[:, None]
     repeats = directions.shape[1]
     repeated = {name: np.tile(value, repeats) for name, value in points.items()}
     found = differences(case, repeated, directions.reshape(case.width, -1))
     parts = truth.reshape(case.base.size, case.width, count)
-    with np.errstate(all="ignore"):
-        expected = np.einsum("rcp,cdp->rdp", parts, directions).reshape(case.base.size, -1)
-        scale = np.maximum(1, np.abs(expected))
-        off, error = np.abs(found.value - expected) / scale, found.error / scale
-        agree = (off <= _SURE + _DOUBTS * error) & (error <= _TRUSTED)
+    expected = np.einsum("rcp,cdp->rdp", parts, directions).reshape(case.base.size, -1)
+    size = np.einsum("rcp,cdp->rdp", np.abs(parts), np.abs(directions)).reshape(case.base.size, -1)
+    agree = _agree(found, expected, size)
+    if not agree.all():
+        terms = term_numbers(case.graph, points, [case.truth])[0].reshape(parts.shape)
+        rounding = UNIT * np.einsum("rcp,cdp->rdp", terms, np.abs(directions)).reshape(case.base.size, -1)
+        agree = _agree(found, expected, size, rounding)
     corner = found.corner.reshape(-1, repeats, count)
     return np.all(agree.reshape(corner.shape), axis=(0, 1)), np.any(corner, axis=(0, 1))
+
+
+@np.errstate(all="ignore")
+def _agree(found: Difference, expected: Array, size: Array, rounding: Array | float = 0.0) -> Array:
+    """Tell where differences are what is expected, the sum of numbers of that size, which are rounded by so much."""
+    least = found.rounding + rounding
+    off = np.abs(found.value - expected)
+    trusted = found.error <= np.maximum(_TRUSTED * size, _ROUNDED * least)
+    return np.asarray(trusted & (off <= _SURE * size + _DOUBTS * found.error + least))
+
+
+def _sizes(case: Case, points: Named) -> Array:
+    """Return the size of each variable of the claim at points: of one that is 0, that of the largest."""
+    (at,) = numbers(case.graph, points, [case.by])
+    whole = step_size(at, np.ones_like(at))
+    at = np.abs(at[case.columns])
+    return np.where(at > 0, at, whole)
 
 
 def differences(case: Case, points: Named, directions: Array) -> Difference:
@@ -69,7 +90,10 @@ def differences(case: Case, points: Named, directions: Array) -> Difference:
         found = values_of(graph, others | {"\0by": moved.reshape((*x.shape, -1))}, [y])[y]
         return np.asarray(np.broadcast_to(found, (*y.shape, moved.shape[-1])).reshape(y.size, -1))
 
-    found = along(function, at, whole)
+    def terms() -> Array:
+        return term_numbers(case.graph, points, [case.base])[0]
+
+    found = along(function, at, whole, terms)
     return refined(function, found, at, whole) if is_analytic([y]) else found
 
 

@@ -50,7 +50,7 @@ class Operation:
     operation with neither of the first two is primitive: each engine has a rule for it.  So it is where they return
     None: the inverse of a large matrix, for one, is not written out.  `move(*settings, *arrays)` is where elements go,
     for NumPy arrays of anything with an added last axis; a scatter's takes `join` too, which puts together what falls
-    on one place.
+    on one place.  `exact` tells that each element of the result is one of an argument's, its negative, or a constant.
     """
 
     kind: Kind
@@ -64,6 +64,12 @@ class Operation:
     formula: Callable[..., Node | None] | None = None
     move: Callable[..., Array] | None = None
     infix: str = ""
+    exact: bool = False
+
+    @property
+    def rounds(self) -> bool:
+        """Whether its result is rounded to the nearest floating-point number."""
+        return not self.exact and self.kind not in ("step", "condition", "view", "move", "mask", "place")
 
     @property
     def for_engines(self) -> Callable[..., Node | None] | None:

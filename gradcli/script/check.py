@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.differences import along
-from gradcli.explain.check import CheckResult, Settings, Verdict, check
+from gradcli.explain.check import WHY, CheckResult, Settings, Verdict, check
 from gradcli.explain.check_page import check_page
 from gradcli.explain.claim import Case, derivative
 from gradcli.explain.claim import numbers as values
@@ -32,6 +32,7 @@ from gradcli.script.shown import Printed
 from gradcli.script.written import decimal
 
 MOST = 20  # calls of a function that are checked
+_LOOSE = 1e-4  # the relative error of a gradient that finite differences alone call right
 _TOLERANCE = 1.5e-6  # by points alone: no proof is asked for
 
 Point = dict[str, Any]
@@ -182,10 +183,13 @@ def _compared(call: Applied, place: int, array: Any, weights: Sequence[Any], you
 
     size, shape = array.size, array.shape[:-1]
     found = along(totals, np.repeat(array.reshape(-1, 1), size, axis=1), np.eye(size))
-    off = np.abs(yours - found.value) / np.maximum(1, np.abs(found.value))
-    wrong = off > 1e-4 + 10 * found.error
+    off = np.abs(yours - found.value) - 10 * found.error - found.rounding
+    wrong = off > _LOOSE * np.maximum(np.abs(found.value), np.abs(yours))
     claim = f"{call.names[place]}.grad", _said(call, len(weights), place)
     if not wrong.any():
+        size = np.abs(found.value).max(initial=0)
+        if (found.error > np.maximum(1e-2 * size, 1e4 * found.rounding)).any():
+            return Verdict(*claim, "undecided", "points", 1, {"far": 1}, why=WHY["far"])
         return Verdict(*claim, "right", "points", 1)
     k = int(np.argmax(np.where(wrong, off, 0)))
     true = float(found.value[k])
@@ -197,9 +201,10 @@ def _compared(call: Applied, place: int, array: Any, weights: Sequence[Any], you
 
 
 def _ratio(yours: Any, true: Any) -> str:
-    some = np.abs(true) > 1e-6
+    size = np.abs(true).max(initial=0)
+    some = np.abs(true) > 1e-6 * size
     ratio = (yours[some] / true[some]).mean() if some.any() else np.nan
-    if not np.allclose(yours, ratio * true, rtol=1e-3, atol=1e-5):
+    if not np.allclose(yours, ratio * true, rtol=1e-3, atol=1e-5 * size):
         return ""
     if abs(ratio + 1) < 1e-3:
         return "the sign: yours is -1 times it"

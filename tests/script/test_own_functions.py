@@ -159,7 +159,7 @@ def test_each_argument_has_a_verdict_as_json(check):
     assert outcome.err == "ran\n"
     first, second = map(json.loads, outcome.out.splitlines())
     assert (first["claim"], first["verdict"]) == ("x.grad", "right")
-    assert (second["claim"], second["verdict"], second["entry"]) == ("w.grad", "wrong", "[0,0]")
+    assert (second["claim"], second["verdict"], second["entry"]) == ("w.grad", "wrong", "[0,1]")
     assert second["difference"] == pytest.approx(second["is"])
     assert second["at"]["x"] == [[1.0, 2.5], [-0.5, 0.7]]
 

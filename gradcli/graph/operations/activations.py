@@ -24,7 +24,7 @@ def _celu_alpha(y: Node, x: Node, a: Node) -> Node:
 
 ROWS: dict[str, Operation] = {
     # PyTorch: 0 at 0, and the slope of NaN is 1, hence `<=`.
-    "relu": function(lambda y, x: where(x <= 0, 0, 1), lowered=lambda x: call("maximum", 0, x)),
+    "relu": function(lambda y, x: where(x <= 0, 0, 1), lowered=lambda x: call("maximum", 0, x), exact=True),
     "leaky_relu": function(
         lambda y, x, s: where(x > 0, 1, s),
         lambda y, x, s: where(x > 0, 0, x),
@@ -64,6 +64,7 @@ ROWS: dict[str, Operation] = {
         lambda y, x, low, high: where((x <= low) & (low < high), 1, 0),
         lambda y, x, low, high: where((x >= high) | (high < low), 1, 0),
         lowered=lambda x, low, high: call("clamp", x, low, high),
+        exact=True,
     ),
     "logsigmoid": function(lambda y, x: call("sigmoid", -x), lowered=lambda x: -call("softplus", -x)),
     "softsign": function(lambda y, x: 1 / (1 + call("abs", x)) ** 2, lowered=lambda x: x / (1 + call("abs", x))),

@@ -58,9 +58,9 @@ ROWS: dict[str, Operation] = {
     "sub": function(lambda y, a, b: 1, lambda y, a, b: -1, infix="-"),
     "mul": function(lambda y, a, b: b, lambda y, a, b: a, infix="*"),
     "div": function(lambda y, a, b: 1 / b, lambda y, a, b: -(y / b), textbook={1: _textbook_quotient}, infix="/"),
-    "neg": function(lambda y, a: -1, infix="-"),
+    "neg": function(lambda y, a: -1, infix="-", exact=True),
     "pow": function(_pow_base, _pow_exponent, lowered=_lowered_pow, infix="**"),
-    "identity": function(lambda y, x: 1),
+    "identity": function(lambda y, x: 1, exact=True),
     "mod": function(lambda y, a, b: 1, lambda y, a, b: -call("floor_divide", a, b), infix="%"),
     # What is left of a division that rounds towards 0, so that it has the sign of `a`.
     "fmod": function(

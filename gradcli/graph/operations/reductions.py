@@ -162,8 +162,8 @@ ROWS: dict[str, Operation] = {
     "prod": Operation("reduction", ("axes",), lambda g, y, axes, x: [spread(g, x.shape, axes) * prod_others(x, axes)]),
     # The sum of the g[i]·∂(product of all but i)/∂x[k] is the derivative of the product of all but k along g.
     "prod_others": Operation("whole", ("axes",), lambda g, y, axes, x: [others(axes, x, along=g)], formula=others),
-    "max": Operation("reduction", ("axes", "ties"), extremum_pullback),
-    "min": Operation("reduction", ("axes", "ties"), extremum_pullback),
+    "max": Operation("reduction", ("axes", "ties"), extremum_pullback, exact=True),
+    "min": Operation("reduction", ("axes", "ties"), extremum_pullback, exact=True),
     "norm": Operation(
         "reduction", ("axes",), _norm_pullback, definition=lambda axes, x: call("sqrt", reduce("sum", x**2, axes))
     ),

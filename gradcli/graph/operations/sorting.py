@@ -29,7 +29,7 @@ ROWS: dict[str, Operation] = {
         ("axis",),
         lambda g, y, axis, x, order: [along("take_along", g, order, axis), const(0, order.shape)],
     ),
-    "median": Operation("reduction", ("axes", "ties"), extremum_pullback),
+    "median": Operation("reduction", ("axes", "ties"), extremum_pullback, exact=True),
     "argmedian_mask": Operation("mask", ("axis",)),
     "argmax": Operation("place", ("axis",)),
     "argmin": Operation("place", ("axis",)),
