@@ -5,12 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +17,9 @@ from gradcli.data.parquet.points import parts
 from gradcli.data.points import open_points
 from gradcli.data.replacement import Hidden, cannot_write, writing
 from gradcli.data.result import create_result
-from gradcli.engine.compiled import cores
 from gradcli.errors import InputError, Notes
 from gradcli.files import reason
+from gradcli.platform import cores, hangups_blocked
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -129,9 +127,11 @@ def _start_tracker() -> None:
 
     A terminal that closes sends it to all of them, and this one would leave tracebacks if it did not end last.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})  # which it inherits
-    resource_tracker.ensure_running()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
+    with hangups_blocked() as blocked:  # which it inherits
+        if blocked:
+            from multiprocessing import resource_tracker
+
+            resource_tracker.ensure_running()
 
 
 def _connected(connect: Callable[[], Client], scheduler: str | None) -> Client:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,24 +11,15 @@ from contextlib import suppress
 from gradcli.cli.signals import hear
 from gradcli.cli.status import MISTAKE
 from gradcli.cli.streams import tell
+from gradcli.platform import CRASHES, FORKS, end_with, fork, memory_limit
 
 # How libraries end the process where they get no memory: by a status, or by a signal.
-_OF_LIBRARIES = (1, MISTAKE, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS)
-
-
-def limit() -> int | None:
-    """Return how many bytes a process may have, or None where there is no limit."""
-    try:
-        import resource
-    except ImportError:  # not on this system
-        return None
-    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
-    return min((n for n in limits if n != resource.RLIM_INFINITY), default=None)
+_OF_LIBRARIES = (1, MISTAKE, *CRASHES)
 
 
 def shortage() -> str:
     """Return what to tell where there is not enough memory."""
-    found = limit()
+    found = memory_limit()
     hint = f"\n  `ulimit` allows {found // 2**20:,} MiB" if found is not None else ""
     return f"error: this needs more memory than there is{hint}"
 
@@ -42,7 +32,7 @@ def lacking(error: Exception) -> bool:
     """
     from gradcli.errors import InputError
 
-    limited = limit() is not None
+    limited = memory_limit() is not None
     if isinstance(error, InputError):  # one may say that a library is missing, which could not be loaded
         return limited and _is_of_loading(error.__context__)
     if isinstance(error, OSError):
@@ -59,17 +49,17 @@ def watched(work: Callable[[], int]) -> int:
 
     OpenBLAS, pyarrow and LLVM end the process that gets no memory or no thread; then it is told what the limit did.
     """
-    if limit() is None or not hasattr(os, "fork"):
+    if memory_limit() is None or not FORKS:
         return work()
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the others reserve a GiB in advance
     reader, writer = os.pipe()
     parent = os.getpid()
     try:
-        child = os.fork()
+        child = fork()
     except OSError:  # the number of processes is limited, too
         return work()
     if child == 0:
-        _end_with(parent)
+        end_with(parent)
         _silence()
         try:
             status = work()
@@ -99,16 +89,6 @@ def _awaited(child: int, reader: int) -> int:
         tell(shortage())
         return MISTAKE
     return ending if ending >= 0 else 128 - ending
-
-
-def _end_with(parent: int) -> None:
-    """Have this process killed when its parent is: it is one run."""
-    with suppress(Exception):  # only Linux has this
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    if os.getppid() != parent:
-        os._exit(MISTAKE)
 
 
 def _silence() -> None:

@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradcli.cli.status import DONE, INTERRUPTED
 from gradcli.cli.streams import tell
+from gradcli.platform import ENDING, call_soon
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
-
 
 def hear(handler: Callable[[int, Any], object] | signal.Handlers) -> None:
     """Handle the signals from now on; one that is ignored stays so, as under `nohup` and behind a shell's `&`."""
-    for name in _NAMES:
-        number = getattr(signal, name, None)  # not every system has each
-        if number is not None and signal.getsignal(number) != signal.SIG_IGN:
+    for number in ENDING:
+        if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, handler)
 
 
@@ -55,8 +53,7 @@ def as_python_does() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = [number for name in _NAMES if (number := getattr(signal, name, None)) is not None]
-    before = {n: signal.getsignal(n) for n in numbers if signal.getsignal(n) != signal.SIG_IGN}
+    before = {n: signal.getsignal(n) for n in ENDING if signal.getsignal(n) != signal.SIG_IGN}
     for number in before:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else _once)
     try:
@@ -92,5 +89,4 @@ def _again(lost: UnraisableHookArgs, show: Callable[[UnraisableHookArgs], object
     def end(number: int, frame: object) -> NoReturn:
         raise error
 
-    signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, 0.001)
+    call_soon(end)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
-import platform
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,9 +15,11 @@ from typing import BinaryIO
 
 from gradcli.data.mistakes import because, label
 from gradcli.errors import InputError
+from gradcli.platform import LOCKS, WINDOWS, computer, is_device_name, lock
 
 _PREFIX = ".gradcli-"
-_BOOT = "/proc/sys/kernel/random/boot_id"  # of this computer, since it was started
+_PAUSE = 0.2  # seconds before a second try
+_LEFT_BEHIND = 86_400  # seconds after which, without locks, a file counts as left behind
 
 
 class Hidden:
@@ -26,7 +27,7 @@ class Hidden:
 
     Other runs leave it alone as long as this process lives, which holds a lock on it. What a process leaves that is
     killed is removed by the next run to the same target. It has to be on the same computer: one may not see the
-    locks of another, on a folder that they share.
+    locks of another, on a folder that they share. Where there are no locks, it is left alone for a day.
     """
 
     def __init__(self, target: Path, make: Callable[[Path], object]) -> None:
@@ -42,16 +43,26 @@ class Hidden:
         while self._lock is None:
             self.path = target.with_name(f"{prefix}{secrets.token_hex(6)}.tmp")
             make(self.path)
+            if not LOCKS:
+                break
             self._lock = _held(self.path)
 
     def commit(self) -> None:
-        """Put it in its place."""
-        os.replace(self.path, self.target)
+        """Put it in its place.
+
+        Errors: `OSError` where another program keeps it from that; a virus scanner may do so for a moment.
+        """
+        try:
+            os.replace(self.path, self.target)
+        except PermissionError:
+            time.sleep(_PAUSE)
+            os.replace(self.path, self.target)
         self._release()
 
     def discard(self) -> None:
         """Remove it, if it is still there."""
-        _remove(self.path)
+        with suppress(OSError):  # what cannot be removed now is removed by another run
+            _remove(self.path)
         self._release()
 
     def _release(self) -> None:
@@ -62,11 +73,7 @@ class Hidden:
 
 def _key(target: Path) -> str:
     """Return what stands for a target on this computer."""
-    try:
-        computer = Path(_BOOT).read_text()
-    except OSError:
-        computer = platform.node()
-    return hashlib.sha256(computer.encode() + os.fsencode(target.name)).hexdigest()[:12]
+    return hashlib.sha256(computer().encode() + os.fsencode(target.name)).hexdigest()[:12]
 
 
 def _opened(path: Path) -> int:
@@ -81,7 +88,7 @@ def _held(path: Path) -> int | None:
     except FileNotFoundError:
         return None
     with suppress(OSError):  # some file systems have no locks: nothing is taken for left behind there
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock(descriptor, wait=True)
     with suppress(FileNotFoundError):
         if os.path.samestat(os.stat(path), os.fstat(descriptor)):
             return descriptor
@@ -95,14 +102,26 @@ def _remove_left_behind(folder: Path, prefix: str) -> None:
         for name in [name for name in os.listdir(folder) if name.startswith(prefix)]:
             path = folder / name
             with suppress(OSError):
-                if stat.S_IFMT(path.lstat().st_mode) not in (stat.S_IFREG, stat.S_IFDIR):
-                    continue
-                descriptor = _opened(path)
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    _remove(path)
-                finally:
-                    os.close(descriptor)
+                facts = path.lstat()
+                if stat.S_IFMT(facts.st_mode) in (stat.S_IFREG, stat.S_IFDIR):
+                    _remove_unless_held(path, facts.st_mtime)
+
+
+def _remove_unless_held(path: Path, changed: float) -> None:
+    """Remove what no run holds, or, where there are no locks, what was not changed for a day.
+
+    Errors: `OSError` where a run holds it.
+    """
+    if not LOCKS:
+        if changed < time.time() - _LEFT_BEHIND:
+            _remove(path)
+        return
+    descriptor = _opened(path)
+    try:
+        lock(descriptor, wait=False)
+        _remove(path)
+    finally:
+        os.close(descriptor)
 
 
 def _remove(path: Path) -> None:
@@ -117,8 +136,8 @@ def _remove(path: Path) -> None:
 class Replacement:
     """What is written to `file` takes the place of `path` on `commit`, and is gone on `discard`.
 
-    It has a hidden name in the same folder until then. An existing file keeps its mode; of a symbolic link, the file
-    that it points to is replaced.
+    It has a hidden name in the same folder until then. An existing file keeps its mode, and until then nobody else may
+    read the new one; of a symbolic link, the file that it points to is replaced.
     """
 
     def __init__(self, path: str) -> None:
@@ -127,7 +146,8 @@ class Replacement:
         Errors: `OSError` where there cannot be one.
         """
         self.target = Path(os.path.realpath(path))
-        self._hidden = Hidden(self.target, lambda new: new.touch(exist_ok=False))
+        mode = 0o600 if self.target.exists() else 0o666
+        self._hidden = Hidden(self.target, lambda new: new.touch(mode, exist_ok=False))
         self.file: BinaryIO = self._hidden.path.open("r+b")
 
     def commit(self) -> None:
@@ -155,6 +175,8 @@ def check_target(path: str) -> None:
     """
     if "\0" in path:
         raise cannot_write(path, "a name has no NUL characters")
+    if is_device_name(path):
+        raise cannot_write(path, "Windows has a device of this name")
     target = Path(os.path.realpath(path))
     with writing(path):
         if target.is_dir():
@@ -179,12 +201,14 @@ def writing(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise cannot_write(path, because(error)) from None
+        is_open = WINDOWS and isinstance(error, PermissionError)
+        hint = "another program may have it open: close it there, or choose another name" if is_open else None
+        raise cannot_write(path, because(error), hint) from None
 
 
-def cannot_write(path: str, why: str) -> InputError:
+def cannot_write(path: str, why: str, hint: str | None = None) -> InputError:
     """Return what to tell of a file that cannot be written."""
-    return InputError(f"{label(path)} cannot be written: {why}")
+    return InputError(f"{label(path)} cannot be written: {why}", hint=hint)
 
 
 def write_whole(path: str, data: bytes) -> None:

@@ -18,6 +18,7 @@ from gradcli.engine.schedule import Schedule
 from gradcli.errors import InputError, Notes
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph
+from gradcli.platform import cores
 
 _LINE = CACHE_LINE // 8  # points in a line of the cache
 
@@ -165,8 +166,3 @@ def _kernel(schedule: Schedule, engine: str, notes: Notes) -> Kernel:
     except NotInNumbaError as error:
         notes.add("note", f"{error}: the NumPy engine takes its place")
         return NumpyKernel(schedule)
-
-
-def cores() -> int:
-    """Return how many processor cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,13 @@ class Case:
     yours: Node
     cotangents: tuple[str, ...] = ()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what makes the case anew in another process: its graphs as one flat list, as `Graph` does."""
+        nodes = {f"\0{part}": getattr(self, part) for part in _NODES}
+        graph = self.graph
+        whole = Graph.of(graph.inputs, {**graph.outputs, **nodes}, graph.names.values(), graph.names)
+        return _unpickled, (whole, self.text, self.said, self.key, self.cotangents)
+
     @cached_property
     def cut(self) -> tuple[Node, Node]:
         """The base as a function of `by`, whatever that is computed from, and the leaf that stands for it."""
@@ -50,6 +58,15 @@ class Case:
     def width(self) -> int:
         """How many variables the claim has entries for: entry k is that of element k // width by variable k % width."""
         return len(self.columns)
+
+
+_NODES = ("base", "by", "truth", "yours")
+
+
+def _unpickled(whole: Graph, text: str, said: str, key: tuple[int | slice, ...], cotangents: tuple[str, ...]) -> Case:
+    outputs = {**whole.outputs}
+    nodes = {part: outputs.pop(f"\0{part}") for part in _NODES}
+    return Case(text, said, replace(whole, outputs=outputs), key=key, cotangents=cotangents, **nodes)
 
 
 def cut(base: Node, by: Node) -> tuple[Node, Node]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,14 +52,17 @@ def prover(shown: Shown, cases: Sequence[Case]) -> Iterator[Prove]:
     import gradcli.notation.formulas  # noqa: F401  # what the child needs is loaded once
     from gradcli.algebra.bounded import Bounded
 
-    def work(question: tuple[int, int | None], report: Callable[[Proof], None]) -> None:
-        place, wrong = question
-        case = cases[place]
-        for found in _found(shown, case, wrong):
-            report(found)
-
-    with Bounded(work, SECONDS) as bounded:
+    with Bounded(partial(_report, shown, cases), SECONDS) as bounded:
         yield lambda place, wrong: bounded.ask((place, wrong)) or Proof()
+
+
+def _report(
+    shown: Shown, cases: Sequence[Case], question: tuple[int, int | None], report: Callable[[Proof], None]
+) -> None:
+    """Report better and better proofs of a claim."""
+    place, wrong = question
+    for found in _found(shown, cases[place], wrong):
+        report(found)
 
 
 def _found(shown: Shown, case: Case, wrong: int | None) -> Iterator[Proof]:

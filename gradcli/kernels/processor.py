@@ -7,6 +7,8 @@ from importlib import import_module
 
 import numpy as np
 
+from gradcli.platform import processor
+
 
 def vector_bytes(asked: str | None) -> int:
     """Return the bytes of a vector in PyTorch's loops: what is asked for, else of this processor.
@@ -23,17 +25,8 @@ def vector_bytes(asked: str | None) -> int:
 VECTOR = vector_bytes(os.environ.get("ATEN_CPU_CAPABILITY"))
 
 
-def maker() -> str:
-    """Return what names the maker of this processor."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as told:
-            return told.read(100)
-    except OSError:
-        return os.environ.get("PROCESSOR_IDENTIFIER", "")  # as Windows names it
-
-
 # Whether MKL takes its ways for Intel's processors with AVX-512, unless others are asked for.
-IS_INTEL = "GenuineIntel" in os.environ.get("GRADCLI_PROCESSOR", maker()) and vector_bytes(None) == 64
+IS_INTEL = "GenuineIntel" in os.environ.get("GRADCLI_PROCESSOR", processor()) and vector_bytes(None) == 64
 
 
 class Threads:

@@ -225,15 +225,14 @@ def test_a_run_that_is_alive_is_left_alone(cli, forked):
 
 def test_what_another_computer_has_there_is_left_alone(cli, monkeypatch):
     """Its locks may not be seen here."""
-    monkeypatch.setattr(replacement, "_BOOT", "boot")
-    Path("boot").write_text("this one")
+    monkeypatch.setattr(replacement, "computer", lambda: "this one")
     hidden = replacement.Hidden(Path("r.csv"), Path.touch)
     os.close(hidden._lock)
-    Path("boot").write_text("another one")
+    monkeypatch.setattr(replacement, "computer", lambda: "another one")
     points(3)
     cli.done("backward", "y=a*b", "--points", "p.npz", "--output", "r.csv")
     assert hidden.path.exists()
-    Path("boot").write_text("this one")
+    monkeypatch.setattr(replacement, "computer", lambda: "this one")
     cli.done("backward", "y=a*b", "--points", "p.npz", "--output", "r.csv")
     assert not hidden.path.exists()
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from digit_cases import CASES, HEAD, ON_INTEL
 
+from gradcli import platform
 from gradcli.kernels import mkl, processor, products
 from gradcli.kernels.moments import moments
 from gradcli.kernels.rounding import fused
@@ -41,7 +42,7 @@ def test_bits_are_pytorchs_on_processors_of_intels(name, monkeypatch):
 
 
 def test_the_maker_of_the_processor_is_told_or_asked_for():
-    assert processor.maker().strip()
+    assert platform.processor().strip()
     assert not processor.IS_INTEL  # as all tests ask for
 
 

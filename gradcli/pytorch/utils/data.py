@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
@@ -11,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from gradcli.platform import cores
 from gradcli.pytorch.dtypes import float64
 from gradcli.pytorch.generator import DEFAULT, Generator
 from gradcli.pytorch.messages import missing_if, refuse_if, warn
@@ -218,7 +218,7 @@ class DataLoader:
         vars(self).update({name: others.get(name, usual) for name, usual in _OF_WORKERS.items()})
         if num_workers and self.prefetch_factor is None:
             self.prefetch_factor = 2
-        own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        own = cores()
         if num_workers > own:
             warn("more workers than processors", num_workers, own)
 
