@@ -180,7 +180,7 @@ class _Spawned(_Child):
 
         text = pickle.dumps((work, seconds))
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _SPAWNED],
+            [sys.executable or "", "-P", "-c", _SPAWNED],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,10 +1,12 @@
 """Work in a child process: one child for all questions, another where it had to be stopped or ended by itself."""
 
 import os
+import sys
 import time
 
 import pytest
 
+from gradcli import platform
 from gradcli.algebra.bounded import Bounded
 
 
@@ -92,3 +94,34 @@ def test_the_child_has_a_bound_of_memory():
 def test_answers_may_be_longer_than_a_pipe():
     with Bounded(lambda n, report: report("x" * n), 5) as bounded:
         assert len(bounded.ask(10**6)) == 10**6
+
+
+# Where processes do not fork
+
+
+def in_another_python(n, report):
+    """Know nothing of the program that asks: it is not run once more."""
+    report((os.getpid(), hasattr(sys.modules["__main__"], "__file__")))
+    if n == 1:
+        time.sleep(60)
+    if n == 2:
+        os._exit(1)
+
+
+def test_a_new_python_answers_where_there_is_no_fork(monkeypatch):
+    monkeypatch.setattr(platform, "FORKS", False)
+    with Bounded(in_another_python, 0.2) as bounded:
+        (first, knows), second, late, ended, last = (bounded.ask(n) for n in (0, 0, 1, 2, 0))
+    assert not knows
+    assert first == second[0] == late[0] != os.getpid()
+    assert len({first, ended[0], last[0]}) == 3
+    with pytest.raises(ProcessLookupError):
+        os.kill(last[0], 0)
+
+
+@pytest.mark.parametrize("python", ["", sys.executable + "-nowhere"])
+def test_where_no_process_can_start_there_are_no_answers(monkeypatch, python):
+    monkeypatch.setattr(platform, "FORKS", False)
+    monkeypatch.setattr(sys, "executable", python)
+    with Bounded(in_another_python, 1) as bounded:
+        assert [bounded.ask(0), bounded.ask(0)] == [None, None]
