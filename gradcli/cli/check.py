@@ -51,6 +51,11 @@ class Tolerance(click.FloatRange):
     help="How many random points to try.",
 )
 @click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Of the random points.")
+@click.option(
+    "--require-proof",
+    is_flag=True,
+    help="Count a claim as undecided that is right at points, but not proved: status 1.",
+)
 @style_option(("table", "json", "markdown", "latex"), "How the result is written.", default="table")
 @page_options(CHECK)
 def check(
@@ -62,6 +67,7 @@ def check(
     tolerance: float,
     trials: int,
     seed: int,
+    require_proof: bool,
     style: str,
     pages: Pages,
 ) -> int:
@@ -82,6 +88,6 @@ def check(
     look = pages.look(style)
     asked = Asked(statement, files, at, shapes, None, None, style)
     sources = read_sources(asked, points=points)
-    result = checked(sources, asked, points, Settings((), trials, seed, tolerance))
+    result = checked(sources, asked, points, Settings((), trials, seed, tolerance, require_proof=require_proof))
     show_result(result, lambda: [check_page(result)], look, Notes())
     return DONE if result.right else NO

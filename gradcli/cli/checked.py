@@ -10,10 +10,12 @@ import numpy as np
 
 from gradcli.cli.claims import cases
 from gradcli.cli.options import Asked, Files
+from gradcli.cli.points import default_point
 from gradcli.cli.situation import read_situation
 from gradcli.errors import InputError, Notes, Source
 from gradcli.explain.check import CheckResult, Settings, check, check_blocks
 from gradcli.explain.claim import Case
+from gradcli.explain.magnitudes import usual_powers
 from gradcli.explain.witness import cost
 from gradcli.graph.array import Named
 from gradcli.lang.claims import Claim, read_claims, restored
@@ -45,7 +47,10 @@ def checked(sources: Sequence[Source], asked: Asked, path: str | None, settings:
             return _at_file(system, claims, asked, path, settings)
         situation = read_situation(system, asked, Notes())
         found = cases(claims, situation.graph, system.outputs)
-        return check(situation.graph, found, replace(settings, points=situation.points if asked.at else ()))
+        points = situation.points if asked.at else ()
+        return check(
+            situation.graph, found, replace(settings, points=points, usual=usual_powers(default_point(system)))
+        )
     except InputError as error:
         raise restored(error, sources, rest) from None
 

@@ -30,7 +30,7 @@ def show_sparse(system: System, asked: Asked, files: Files, notes: Notes) -> Non
     if output is not None and PurePath(output).suffix.lower() not in _ENDINGS:
         raise InputError("--sparse writes .csv, .json and .npz files", hint="for example --output J.npz")
     style = format_of(asked.style, output, _ENDINGS) or "csv"
-    situation = read_situation(system, asked)
+    situation = read_situation(system, asked, notes)
     if len(situation.points) > 1:
         raise InputError("--sparse shows one point", hint="many points are given with --points FILE")
     at = situation.points[0] if situation.points else None

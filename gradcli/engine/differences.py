@@ -12,8 +12,10 @@ from gradcli.graph.array import Array
 
 _STEPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 _JUMP = 1e-4  # of the slope, between the two sides of a point, that makes it a corner
+_NARROW = 1e-3  # the share of its steps that a difference is taken with where larger ones fail
 _EXACT = 1e-6  # the relative error of a difference that needs no better one
 _ROUNDED = 1e4  # times the error of rounding at the largest step: an error that no other step makes much smaller
+_DOUBTS = 10.0  # times its error: by how much a difference by the smallest step may be off
 _FADES = 0.3  # the share of its jump that a smooth function keeps at a tenth of the step, at most
 
 
@@ -52,9 +54,10 @@ def along(
     found = _with_steps(function, at, direction, size, None)
     if terms is not None and found.corner.any():
         found = _with_steps(function, at, direction, size, terms())
-    larger = step_size(at, np.ones_like(at)) / np.abs(direction).max(axis=0)
-    if _may_gain(found, larger / size):
-        return _better(found, _with_steps(function, at, direction, np.maximum(size, larger), None))
+    larger = np.maximum(size, step_size(at, np.ones_like(at)) / np.abs(direction).max(axis=0))
+    for other in (larger, _NARROW * size):  # for a function that changes slowly, or in a narrow region
+        if _may_gain(found, other / size):
+            found = _better(found, _with_steps(function, at, direction, other, None))
     return found
 
 
@@ -73,9 +76,9 @@ def step_size(at: Array, direction: Array) -> Array:
 
 
 def _may_gain(found: Difference, times: Array) -> bool:
-    """Tell whether steps that are so many times as large may be more accurate somewhere."""
+    """Tell whether steps that are multiplied by some numbers may be more accurate somewhere."""
     enough = np.maximum(_EXACT * np.abs(found.value), _ROUNDED * found.rounding / times)
-    return bool(np.any((times > 1) & (found.error > enough)))
+    return bool(np.any((times != 1) & (found.error > enough)))
 
 
 def _better(found: Difference, other: Difference) -> Difference:
@@ -117,8 +120,10 @@ def _with_steps(
     error = np.nan_to_num(np.stack(errors), nan=np.inf)
     best = error.argmin(axis=0)[None]
     value = np.take_along_axis(np.stack(extrapolated[1:]), best, axis=0)[0]
-    corner = _corners(centre, above, below, steps, level)
-    return Difference(value, np.take_along_axis(error, best, axis=0)[0], rounding[0], corner)
+    least = np.take_along_axis(error, best, axis=0)[0]
+    off = np.abs(central[-1] - value)  # large steps agree with each other outside of a narrow region
+    least = np.where(off > _DOUBTS * (rounding[-1] + least), off, least)
+    return Difference(value, least, rounding[0], _corners(centre, above, below, steps, level))
 
 
 def _corners(

@@ -23,6 +23,7 @@ WHY = {
     "not finite": "the system or its derivative is not finite there",
     "far": "finite differences cannot tell what the derivative is there",
 }
+NOT_PROVED = "not proved"
 _NARROW = "yours is not finite everywhere that the derivative is"
 
 
@@ -102,12 +103,18 @@ class CheckResult(Shown):
 
 @dataclass(frozen=True)
 class Settings:
-    """How claims are tried: at points that are given, or at so many random ones."""
+    """How claims are tried: at points that are given, or at so many random ones.
+
+    `usual` holds the powers of ten that inputs usually have, where they are known.  If `require_proof`, a claim that is
+    only right at the points is undecided.
+    """
 
     points: Sequence[Named] = ()
     trials: int = 20
     seed: int = 0
     tolerance: float = TOLERANCE
+    usual: Mapping[str, float] = field(default_factory=dict)
+    require_proof: bool = False
 
 
 @np.errstate(all="ignore")
@@ -118,7 +125,11 @@ def check(graph: Graph, cases: Sequence[Case], settings: Settings) -> CheckResul
 
     def tallies() -> Iterator[Tally]:
         for case in cases:
-            trials = given(case, joined, settings.seed) if joined else drawn(case, settings.trials, settings.seed)
+            trials = (
+                given(case, joined, settings.seed)
+                if joined
+                else drawn(case, settings.trials, settings.seed, settings.usual)
+            )
             yield Tally(settings.tolerance).add(trials)
 
     return _result(graph, cases, tallies(), settings)
@@ -152,7 +163,8 @@ def _result(
                 found.append(_wrong(case, tally, partial(prove, place), bool(source)))
             else:
                 exact = settings.tolerance <= Settings.tolerance
-                found.append(_not_wrong(case, tally, prove(place, None) if exact else Proof(), source))
+                verdict = _not_wrong(case, tally, prove(place, None) if exact else Proof(), source)
+                found.append(_unproved(verdict) if settings.require_proof else verdict)
     return CheckResult(graph, shown.wrt, shown.style, tuple(found), source)
 
 
@@ -167,6 +179,13 @@ def _not_wrong(case: Case, tally: Tally, proof: Proof, source: str) -> Verdict:
     if proof.proved:
         return replace(found, by="proof")
     return found if tally.counted else replace(found, verdict="undecided", why=_undecided(tally, source))
+
+
+def _unproved(verdict: Verdict) -> Verdict:
+    """Return the verdict where a proof is required: undecided, if the claim is right at the points alone."""
+    if verdict.verdict != "right" or verdict.by == "proof":
+        return verdict
+    return replace(verdict, verdict="undecided", why=NOT_PROVED)
 
 
 def _undecided(tally: Tally, source: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradcli.explain.check import WHY, CheckResult, Verdict
+from gradcli.explain.check import NOT_PROVED, WHY, CheckResult, Verdict
 from gradcli.explain.sections import Formula, Math, Page, Section, Text, Value, assigned
 
 _EXACT = 1e-6  # the relative error of a finite difference that nobody sees
@@ -55,9 +55,11 @@ def _told(v: Verdict, source: str) -> Iterator[Text]:
 
 def _ground(v: Verdict, source: str) -> str:
     """Return why a claim is right, or why nothing is decided."""
+    counted = f"at {_points(v, source)}"
+    if v.why == NOT_PROVED:
+        return f"{v.why}, but right {counted}"
     if v.verdict != "right":
         return v.why
-    counted = f"at {_points(v, source)}"
     if v.by == "proof" and not v.counted:
         return f"proved{_without(v) or ', though no point was found where the system is finite'}"
     if v.by == "proof":

@@ -6,11 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
 from gradcli.engine.rounding import UNIT, relative_errors
 from gradcli.explain.claim import Case, numbers, term_numbers
+from gradcli.explain.magnitudes import magnitudes
+from gradcli.explain.regions import other_regions
 from gradcli.explain.results import Array, Named
 from gradcli.explain.witness import agreement
 
@@ -119,13 +123,48 @@ def given(case: Case, points: Named, seed: int, first: int = 0) -> Trials:
     return tried(case, {name: whole[name] for name in case.graph.inputs}, seed, first)
 
 
-def drawn(case: Case, count: int, seed: int) -> Trials:
-    """Return trials at that many random points, of both signs and several magnitudes, within the domain of all.
+def drawn(case: Case, count: int, seed: int, usual: Mapping[str, float] = MappingProxyType({})) -> Trials:
+    """Return trials at random points, of both signs and several magnitudes, and at points in every other region.
+
+    Where the system's constants, or the powers of ten of inputs that are known to be `usual`, tell that its inputs are
+    far from 1, half of the points are of these magnitudes.
+    """
+    powers = magnitudes(case.graph.inputs, [case.base], usual)
+    random = np.random.default_rng(seed)
+    units = [powers, {}] if powers else [{}]
+    samples = [_sample(case, -(-count // len(units)), random, unit) for unit in units]
+    some = [s for s in samples if s.inside] or samples[:1]
+    names = case.graph.inputs
+    joined = {name: np.concatenate([s.points[name] for s in some], axis=-1) for name in names}
+    order = np.argsort(np.concatenate([np.arange(s.size) for s in some]), kind="stable")
+    trials = tried(case, {name: value[..., order] for name, value in joined.items()}, seed)
+    counted = np.flatnonzero(trials.counted)[:count]
+    trials = trials.chosen(counted if len(counted) else np.arange(min(count, len(trials.why))))
+    if len(counted) and (points := other_regions(case, trials.points, powers)) is not None:
+        more = tried(case, points, seed)
+        trials = trials.followed_by(more.chosen(np.flatnonzero(more.counted)))
+    return replace(trials, narrow=any(s.narrow for s in some))
+
+
+class _Sample(NamedTuple):
+    """Random points; whether they are inside of the domains of all, and whether that of the claim is narrower."""
+
+    points: Named
+    inside: bool
+    narrow: bool
+
+    @property
+    def size(self) -> int:
+        """How many points there are."""
+        return _count([self.points])
+
+
+def _sample(case: Case, count: int, random: np.random.Generator, powers: Mapping[str, int]) -> _Sample:
+    """Return up to twice as many random points as are wanted, within the domain of the system and of the claim.
 
     Points of the domain are found by drawing more than are wanted, and from farther away where nothing near is in it.
     Where the claim is finite nowhere, the domain is that of the system alone.
     """
-    random = np.random.default_rng(seed)
     inputs = {name: x.shape for name, x in case.graph.inputs.items()}
     total = sum(x.size for x in case.graph.inputs.values()) + 2 * case.truth.size + 4 * case.base.size
     many = int(np.clip(_NUMBERS // max(1, total), count, _CANDIDATES))
@@ -133,7 +172,7 @@ def drawn(case: Case, count: int, seed: int) -> Trials:
     others: list[Named] = []
     narrow = False
     for tries in range(_ROUNDS):
-        points = _draw(random, inputs, many, far=tries > 1)
+        points = _draw(random, inputs, many, tries > 1, powers)
         truth, yours, base = numbers(case.graph, points, [case.truth, case.yours, case.base])
         fine, said = _moderate(np.concatenate([truth, base])), _moderate(yours)
         narrow |= tries < 2 and bool((fine & ~np.isfinite(yours).all(axis=0)).any())
@@ -141,12 +180,10 @@ def drawn(case: Case, count: int, seed: int) -> Trials:
             found.append({name: value[..., chosen] for name, value in points.items()})
         if _count(kept) >= 2 * count:
             break
-    found = kept if _count(kept) else others
+    inside = _count(kept) > 0
+    found = kept if inside else others
     joined = {name: np.concatenate([p[name] for p in found], axis=-1)[..., : 2 * count] for name in inputs}
-    trials = tried(case, joined, seed)
-    some = np.flatnonzero(trials.counted)[:count]
-    tried_at = trials.chosen(some if len(some) else np.arange(min(count, len(trials.why))))
-    return replace(tried_at, narrow=narrow and _count(kept) > 0)
+    return _Sample(joined, inside, narrow and inside)
 
 
 def _moderate(values: Array) -> Array:
@@ -161,10 +198,16 @@ def _count(found: Iterable[Named]) -> int:
     return sum(next(iter(p.values())).shape[-1] for p in found)
 
 
-def _draw(random: np.random.Generator, inputs: Mapping[str, tuple[int, ...]], count: int, far: bool = False) -> Named:
+def _draw(
+    random: np.random.Generator,
+    inputs: Mapping[str, tuple[int, ...]],
+    count: int,
+    far: bool = False,
+    powers: Mapping[str, int] = MappingProxyType({}),
+) -> Named:
     """Return points whose numbers have two digits: all of one sign or of both, and of several magnitudes.
 
-    If `far`, each input has a sign and a magnitude of its own.
+    If `far`, each input has a sign and a magnitude of its own.  `powers` are the powers of ten around which they lie.
     """
     scale = random.choice(_SCALES, size=count)
     style = random.integers(0, 4, size=count)
@@ -176,7 +219,7 @@ def _draw(random: np.random.Generator, inputs: Mapping[str, tuple[int, ...]], co
         values = random.normal(size=(*shape, count)) * scale
         values = np.where(style == 1, np.abs(values), values)
         values = np.where(style == 2, random.uniform(0, 1, size=values.shape), values)
-        points[name] = _two_digits(np.where(values == 0, scale, values))
+        points[name] = _two_digits(np.where(values == 0, scale, values) * 10.0 ** powers.get(name, 0))
     return points
 
 

@@ -1,0 +1,214 @@
+"""The powers of ten that a system's inputs have where its terms are of one size, as its constants tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from gradcli.engine.evaluate import number
+from gradcli.explain.results import Array, Named
+from gradcli.graph.graph import scheduled
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
+
+_USUAL = 2  # the power of ten up to which numbers are near 1
+_WORK = 2_000_000  # coefficients that are computed
+_KNOWN = 10.0  # the weight of an input's own value among the equations
+_ROUNDS = 8
+
+Form = Array  # log10 of a node's size: a coefficient for the log10 of each input's, and a constant
+
+
+def magnitudes(inputs: Mapping[str, Node], wanted: Sequence[Node], usual: Mapping[str, float]) -> dict[str, int]:
+    """Return the power of ten of each input that is not near 1; `usual` holds those that are known.
+
+    The size of each node is a product of powers of the inputs' sizes.  Terms that are added or compared are of one
+    size, and the arguments of functions such as exp are near 1: these equations are solved for the inputs' sizes, with
+    few that do not hold, and the smallest solution where there are several.
+
+    >>> from gradcli.graph.node import elementwise, leaf
+    >>> k, t = leaf(), leaf()
+    >>> magnitudes({"k": k, "t": t}, [elementwise("exp", -k * 1e-9 / t) + 300 / t], {})
+    {'k': 11, 't': 2}
+    """
+    nodes = scheduled(wanted)
+    if not _is_far(nodes, usual) or len(nodes) * (len(inputs) + 1) > _WORK:
+        return {}
+    equations = _Equations(list(inputs.values()))
+    for node in nodes:
+        equations.add(node)
+    names = list(inputs)
+    known = [_KNOWN * np.append(np.eye(len(names))[names.index(n)], -power) for n, power in usual.items() if n in names]
+    found = _solved([*equations.rows, *known], len(names))
+    return {
+        n: power for n, power in zip(names, found.round().astype(int).tolist(), strict=True) if abs(power) >= _USUAL
+    }
+
+
+def usual_powers(values: Named) -> dict[str, float]:
+    """Return the power of ten of each variable's value that is not 0.
+
+    >>> usual_powers({"x": np.array([1e-9, 0.0]), "z": np.array(0.0)})
+    {'x': -9.0}
+    """
+    sizes = {name: np.abs(value[np.isfinite(value) & (value != 0)]) for name, value in values.items()}
+    return {name: float(np.median(np.log10(size))) for name, size in sizes.items() if size.size}
+
+
+def _is_far(nodes: Sequence[Node], usual: Mapping[str, float]) -> bool:
+    """Tell whether a constant, or the value of an input, is far from 1."""
+    powers = [f[-1] for n in nodes if n.op == "const" and (f := _constant(n, 0)) is not None]
+    return any(abs(p) > _USUAL for p in (*powers, *usual.values()))
+
+
+def _solved(rows: Sequence[Form], count: int) -> Array:
+    """Return the smallest solution of equations `row · (x, 1) = 0` with a least sum of absolute errors.
+
+    Source: iteratively reweighted least squares.
+    """
+    if not rows:
+        return np.zeros(count)
+    matrix = np.array(rows)
+    weights = np.ones(len(rows))
+    found: Array = np.zeros(count)
+    for _ in range(_ROUNDS):
+        scaled = matrix * weights[:, None]
+        found = np.linalg.lstsq(scaled[:, :-1], -scaled[:, -1], rcond=1e-9)[0]
+        weights = 1 / np.sqrt(np.maximum(1, np.abs(matrix @ np.append(found, 1))))
+    return np.asarray(found)
+
+
+class _Equations:
+    """The sizes of nodes, and what must hold between them."""
+
+    def __init__(self, inputs: Sequence[Node]) -> None:
+        self.rows: list[Form] = []
+        self.width = len(inputs)
+        self.forms: dict[Node, Form | None] = {x: np.eye(self.width + 1)[k] for k, x in enumerate(inputs)}
+
+    def add(self, node: Node) -> None:
+        """Add a node whose arguments are added: its size, and the equations that it makes; of zeros it has none."""
+        if node in self.forms:
+            return
+        if node.op == "const":
+            self.forms[node] = _constant(node, self.width)
+            return
+        forms = [self.forms[a] for a in node.args]
+        rule = _RULES.get(node.op) or _BY_KIND.get(OPERATIONS[node.op].kind if node.op in OPERATIONS else "", _function)
+        self.forms[node] = None if node.dtype == "bool" and not forms else rule(self, node, forms)
+
+    def equal(self, forms: Sequence[Form | None]) -> Form | None:
+        """Add that sizes are equal, and return it."""
+        some = [f for f in forms if f is not None]
+        for f in some[1:]:
+            self._zero(f - some[0])
+        return sum(some[1:], some[0]) / len(some) if some else None
+
+    def near_one(self, forms: Sequence[Form | None]) -> Form:
+        """Add that sizes are near 1, and return that size."""
+        for f in forms:
+            if f is not None:
+                self._zero(f)
+        return np.zeros(self.width + 1)
+
+    def _zero(self, form: Form) -> None:
+        if form[:-1].any():
+            self.rows.append(form)
+
+
+def _constant(node: Node, width: int) -> Form | None:
+    sizes = [abs(number(v)) for v in node.values]
+    largest = max((s for s in sizes if 0 < s < np.inf), default=0)
+    return np.append(np.zeros(width), np.log10(largest)) if largest else None
+
+
+def _sum_of(forms: Sequence[Form | None]) -> Form | None:
+    """Return the size of a product."""
+    return None if any(f is None for f in forms) else np.sum(np.array(forms), axis=0)
+
+
+Rule = Callable[[_Equations, Node, Sequence[Form | None]], Form | None]
+
+
+def _power(exponent: Callable[[Node], float]) -> Rule:
+    return lambda e, node, forms: None if forms[0] is None else forms[0] * exponent(node)
+
+
+def _function(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
+    return e.near_one(forms)
+
+
+def _pow(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
+    exponent = node.args[1].value
+    if exponent is None:
+        return e.near_one(forms)
+    return None if forms[0] is None else forms[0] * number(exponent)
+
+
+def _quotient(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
+    above, below = forms
+    return None if above is None or below is None else above - below
+
+
+def _solution(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
+    return _quotient(e, node, forms[::-1])
+
+
+def _condition(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
+    e.equal(forms)
+    return None
+
+
+def _choice(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
+    return e.equal(forms[1:])
+
+
+def _angle(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
+    e.equal(forms)
+    return np.zeros(e.width + 1)
+
+
+def _first(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
+    return forms[0]
+
+
+def _product(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
+    return _sum_of(forms)
+
+
+def _total(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
+    return e.equal(forms)
+
+
+def _joined(e: _Equations, node: Node, forms: Sequence[Form | None]) -> Form | None:
+    """Return the size of arrays side by side, which need not be equal."""
+    some = [f for f in forms if f is not None]
+    return sum(some[1:], some[0]) / len(some) if some else None
+
+
+_RULES: Mapping[str, Rule] = {
+    **dict.fromkeys(("add", "sub", "maximum", "minimum", "clamp", "hardtanh", "hypot", "mod", "fmod"), _total),
+    **dict.fromkeys(("where", "corner"), _choice),
+    **dict.fromkeys(("neg", "abs", "relu", "leaky_relu", "identity", "detach", "softmax", "sort"), _first),
+    **dict.fromkeys(("not", "and", "or", "sign"), lambda e, node, forms: None),
+    "atan2": _angle,
+    "mul": _product,
+    "div": _quotient,
+    "pow": _pow,
+    "sqrt": _power(lambda n: 1 / 2),
+    "cbrt": _power(lambda n: 1 / 3),
+    "prod": _power(lambda n: n.args[0].size / max(1, n.size)),
+    "var": _power(lambda n: 2),
+    "inv": _power(lambda n: -1),
+    "det": _power(lambda n: n.args[0].shape[-1]),
+    "solve": _solution,
+    "logsumexp": _function,
+    "cumprod": _function,
+}
+_BY_KIND: Mapping[str, Rule] = {
+    **dict.fromkeys(("view", "scatter", "reduction", "scan", "along"), _first),
+    "move": _joined,
+    "contraction": _product,
+    "condition": _condition,
+}
