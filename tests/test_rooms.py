@@ -16,16 +16,15 @@ MAY_IMPORT = {
     "vocabulary": {"graph"},
     "lang": {"graph", "vocabulary"},
     "engine": {"graph"},
-    "kernels": {"graph", "engine"},
     "data": {"graph"},
-    "pytorch": {"graph", "vocabulary", "engine", "kernels", "data"},  # whose files replace others whole
+    "pytorch": {"graph", "vocabulary", "engine", "data"},  # whose files replace others whole
     "algebra": {"graph", "engine"},  # whose rules for arrays hold for arrays of formulas
     "notation": {"graph", "algebra"},
     "export": {"graph", "engine"},
     "explain": {"graph", "engine", "algebra", "notation", "export"},
     "guide": set(),
     "report": {"graph", "engine", "algebra", "notation", "explain"},
-    "script": {"graph", "vocabulary", "lang", "engine", "notation", "explain", "guide", "report", "pytorch", "kernels"},
+    "script": {"graph", "vocabulary", "lang", "engine", "notation", "explain", "guide", "report", "pytorch"},
     "batch": {"graph", "engine", "data"},
 }
 MAY_IMPORT["cli"] = {*MAY_IMPORT} - {"vocabulary"}

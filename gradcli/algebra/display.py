@@ -158,7 +158,7 @@ def _small(exponent: sympy.Expr) -> bool:
 
 @cache
 def _rewrite(expr: sympy.Expr) -> sympy.Expr:
-    """Return the expression with choices drawn together, and 1 - tanh² for sech², from the inside out."""
+    """Return the expression with choices drawn together, from the inside out."""
     if not expr.args:
         return expr
     where = function("where")
@@ -167,8 +167,6 @@ def _rewrite(expr: sympy.Expr) -> sympy.Expr:
         return sympy.S.Zero  # only a NaN is unlike itself
     if isinstance(expr, function("or")) and 0 in args:
         return args[0] if args[1] == 0 else args[1]
-    if expr.is_Pow and isinstance(args[0], function("sech")) and args[1] == 2:
-        return 1 - function("tanh")(args[0].args[0]) ** 2
     if isinstance(expr, where):
         return _choice(*args)
     if expr.is_Mul:

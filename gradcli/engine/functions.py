@@ -25,6 +25,11 @@ def into(out: Array | None, result: Array) -> Array:
     return out
 
 
+def copied(x: Array, out: Array | None = None) -> Array:
+    """Return a copy; NumPy's `positive` refuses booleans."""
+    return into(out, np.copy(x) if out is None else x)
+
+
 def where(condition: Array, a: Array, b: Array, out: Array | None = None) -> Array:
     """Return `a` where the condition holds and `b` elsewhere."""
     if out is None:
@@ -44,20 +49,6 @@ def sign(x: Array, out: Array | None = None) -> Array:
     result = np.sign(x, out=out)
     np.copyto(result, 0, where=np.isnan(result))
     return result
-
-
-def sech(x: Array, out: Array | None = None) -> Array:
-    """Return 2/(exp(x) + exp(-x)), to 2 units in the last place, without overflow.
-
-    >>> sech(np.array([0.0, -800.0, np.inf]))
-    array([1., 0., 0.])
-    """
-    power = np.asarray(np.copysign(x, -1, out=out))
-    np.exp(power, out=power)
-    square = power * power
-    square += 1
-    power += power
-    return np.asarray(np.divide(power, square, out=power))
 
 
 def softplus(x: Array, out: Array | None = None) -> Array:

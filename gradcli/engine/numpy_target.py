@@ -82,7 +82,7 @@ NAMES = {
     "div": "true_divide",
     "neg": "negative",
     "pow": "power",
-    "identity": "positive",
+    "identity": "copied",
     "asin": "arcsin",
     "acos": "arccos",
     "atan": "arctan",

@@ -1,8 +1,6 @@
-"""What NumPy computes in fewer or quicker calls: the same values, to the last bit but for the hyperbolic secant."""
+"""Schedules for NumPy that compute a repeated value once: the same values, to the last bit."""
 
 from __future__ import annotations
-
-from collections import Counter
 
 from gradcli.engine.schedule import Schedule
 from gradcli.graph.node import Node
@@ -10,31 +8,22 @@ from gradcli.graph.operations import OPERATIONS
 
 
 def quicker(schedule: Schedule) -> Schedule:
-    """Return a schedule of the same values for calls of NumPy.
+    """Return a schedule of the same values in which operations on equal elements come before their broadcast.
 
+    >>> from gradcli.graph.construct import spread
     >>> from gradcli.graph.graph import Graph
-    >>> from gradcli.graph.node import elementwise, leaf
+    >>> from gradcli.graph.node import leaf
     >>> x = leaf()
-    >>> [n.op for n in quicker(Schedule.of(Graph.of({"x": x}, {"y": elementwise("sech", x)}), {})).steps]
-    ['sech']
+    >>> y = spread(x, (5,)) ** 2
+    >>> [(n.op, n.shape) for n in quicker(Schedule.of(Graph.of({"x": x}, {"y": y}), {})).steps]
+    [('mul', ()), ('broadcast', (5,))]
     """
-    readers = Counter(a for n in schedule.steps for a in n.args)
-    readers.update(schedule.outputs.values())
     new: dict[Node, Node] = {}
     for n in schedule.steps:
         args = tuple(new.get(a, a) for a in n.args)
         node = n if args == n.args else n.with_args(args)
-        new[n] = _secant(node, schedule, readers[n.args[-1]]) or _before_broadcast(node, schedule) or node
+        new[n] = _before_broadcast(node, schedule) or node
     return schedule if all(new[n] is n for n in schedule.steps) else schedule.renewed(new)
-
-
-def _secant(node: Node, schedule: Schedule, readers: int) -> Node | None:
-    """Return 1/cosh(x), the slope of tanh, as one call: the exponential function takes half as long as cosh."""
-    if node.op != "div" or node.args[1].op != "cosh" or readers > 1:
-        return None
-    one, cosh = node.args
-    value = schedule.same.get(one)
-    return Node("sech", cosh.args, node.shape) if value is not None and (value == 1).all() else None
 
 
 def _before_broadcast(node: Node, schedule: Schedule) -> Node | None:

@@ -95,7 +95,8 @@ def _corners(graph: Graph, values: Mapping[Node, Array]) -> Iterator[str]:
             continue
         lies, taken = CORNERS[node.op]
         axes = node.settings[:1] if OPERATIONS[node.op].kind == "reduction" else ()
-        mask = np.asarray(lies(*(values[a] for a in node.args), *axes))
+        with np.errstate(all="ignore"):
+            mask = np.asarray(lies(*(values[a] for a in node.args), *axes))
         if mask.any():
             if node.op in ("max", "min") and node.settings[1] == "first":
                 taken = "the first of the " + ("largest" if node.op == "max" else "smallest")

@@ -102,7 +102,7 @@ class ElementwiseForm:
             self.plain[node] = built
         else:
             same = replace(node, args=tuple(self.plain[a] for a in node.args))
-            as_usual = found in self.meanings or node.op in USUAL or node.args[0].op == "sech"
+            as_usual = found in self.meanings or node.op in USUAL
             self.plain[node] = spread(self.node(found), node.shape) if as_usual else same
         self.formulas[node] = found
 

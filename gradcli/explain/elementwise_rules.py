@@ -48,9 +48,13 @@ def _power(form: ElementwiseForm, node: Node) -> Formula | None:
     base, exponent = node.args
     if not isinstance(exponent.value, int) or not 0 < exponent.value <= _LARGEST_POWER:
         return None
-    if base.op == "sech" and exponent.value == 2:
-        return 1 - form.letter(form.first(elementwise("tanh", form.shortest(base.args[0])))) ** 2
     return form.formulas[base] ** exponent.value
+
+
+def _exp(form: ElementwiseForm, node: Node) -> Formula | None:
+    """Return softmax(x) for exp(log_softmax(x)), which the derivative of a log-softmax reads from its result."""
+    x = form.plain[node.args[0]]
+    return form.letter(form.first(replace(x, op="softmax"))) if x.op == "log_softmax" and x not in form.named else None
 
 
 def _sigmoid(form: ElementwiseForm, node: Node) -> Formula | None:
@@ -223,6 +227,7 @@ RULES: Mapping[str, Rule] = {
     "div": _quotient,
     "pow": _power,
     "sigmoid": _sigmoid,
+    "exp": _exp,
     "broadcast": _through,
     "identity": _through,
     "corner": _through,

@@ -209,6 +209,13 @@ def _pow(node: Node, a: Term, b: Term) -> Term | None:
     return Term(number, body=base if power == 1 else _of(node, base, const(power)))
 
 
+def _exp(node: Node, a: Term) -> Term | None:
+    """Return softmax(x) for exp(log_softmax(x)), which the derivative of a log-softmax reads from its result."""
+    if a.body is None or a.body.op != "log_softmax" or a != Term(1, body=a.body):
+        return None
+    return Term(1, body=replace(a.body, op="softmax"))
+
+
 def _matmul(node: Node, a: Term, b: Term) -> Term | None:
     if not (a.number and b.number):
         return Term(0)
@@ -341,6 +348,7 @@ _RULES: Mapping[str, Callable[..., Term | None]] = {
     "div": _div,
     "neg": lambda node, a: a.times(Term(-1)),
     "pow": _pow,
+    "exp": _exp,
     "matmul": _matmul,
     "outer": _outer,
     "where": _where,

@@ -19,6 +19,7 @@ from gradcli.graph.einsum import labels
 from gradcli.graph.graph import Graph, last_readers, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.shapes import size_of
 
 MAX_COLUMNS = 5_000  # above, bits take more memory than hash sets
 _MAX_SETS = 2**19  # columns that have hash sets: above, a leaf is one column
@@ -158,7 +159,8 @@ def _runs(columns: _Columns | int) -> Iterator[range]:
 def _union(sets: Array, axes: Sequence[int]) -> Array:
     """Return the unions over some axes, by halves: one element after the other, each union would be as large as all."""
     kept = [i for i in range(sets.ndim) if i not in axes]
-    found = sets.transpose(*kept, *axes).reshape(*(sets.shape[i] for i in kept), -1)
+    count = size_of(tuple(sets.shape[i] for i in axes))
+    found = sets.transpose(*kept, *axes).reshape(*(sets.shape[i] for i in kept), count)
     if not found.shape[-1]:
         return np.zeros(found.shape[:-1], dtype=object)
     while (half := found.shape[-1] // 2) > 0:

@@ -188,11 +188,12 @@ def slope(node: Node, i: int) -> Node:
 
 
 def textbook_slope(node: Node, i: int) -> Node:
-    """Return what a page shows for `slope`: y·(1 - y) for the sigmoid, for one.
+    """Return what a page shows for `slope`: -a/b² for a quotient's, where -y/b is computed.
 
     >>> from gradcli.graph.node import elementwise, leaf
-    >>> slope(elementwise("tanh", leaf()), 0), textbook_slope(elementwise("tanh", leaf()), 0)
-    (pow(sech, const), shape (), sub(const, pow), shape ())
+    >>> quotient = elementwise("div", leaf(), leaf())
+    >>> slope(quotient, 1), textbook_slope(quotient, 1)
+    (neg(div), shape (), neg(div), shape ())
     """
     row = OPERATIONS[node.op]
     return lift((row.textbook.get(i) or row.slopes[i])(node, *node.args))

@@ -55,7 +55,10 @@ def plan(annotation: str, given: Any, parts: list[ast.expr]) -> Any:
         return _EXPRESSION
     if annotation == "str" and isinstance(given, ast.Name):
         raise InputError("a word in quotes is wanted here", hint=f"write '{given.id}'")
-    return _Setting(read_setting(given))
+    value = read_setting(given)
+    if isinstance(value, bool) and annotation.startswith("int"):
+        raise InputError(f"{value} is not an integer", hint=f"write {int(value)}")
+    return _Setting(value)
 
 
 _EXPRESSION = object()

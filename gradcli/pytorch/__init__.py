@@ -10,6 +10,5 @@ reads on may begin with
 `operations` has what is more than a row; `autograd`, `func`, `nn`, `optim`, `utils`, `linalg` are PyTorch's modules of
 these names.  Facts about PyTorch stand in tables: what it calls each step and keeps for it in `facts.txt`, what it says
 in `messages.txt`, which names it has in `names.txt`, what a layer calls, takes and shows in `nn/modules.txt`.  What it
-prints, to the character, is in `printing`; to the last digit, in the room `kernels`.  What was recorded is read back
-and explained in the room `script`.
+prints is in `printing`.  What was recorded is read back and explained in the room `script`.
 """

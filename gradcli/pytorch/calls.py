@@ -16,7 +16,6 @@ from gradcli.graph.construct import call
 from gradcli.graph.dtypes import WHOLE, DType
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.operations import OPERATIONS
-from gradcli.kernels.operations import Given
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.facts import TABLES, grad_name
@@ -30,6 +29,10 @@ _CONDITIONS = frozenset(op for op, row in OPERATIONS.items() if row.kind == "con
 
 
 Number = (int, float, bool, np.number)
+
+
+class Arguments(tuple[tuple[str, Any], ...]):
+    """The arguments of a call by the parameters' names: each as its kind and, last, its value."""
 
 
 def tensor_like(x: Any) -> bool:
@@ -187,7 +190,7 @@ class Parameters:
         operands: list[Any] = []
         rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
         own = {k: _axes(v, rank) if k in ("axis", "axes") else v for k, v in given.items()}
-        settings = Given((k, _encoded(v, self.kinds[k], operands)) for k, v in own.items())
+        settings = Arguments((k, _encoded(v, self.kinds[k], operands)) for k, v in own.items())
         is_list = args and isinstance(args[0], list) and self.kinds[self.places[0]] == "Node"
         if is_list or (args and not operands):
             raise refusal("no tensor", name, "input", 1, builtin_name(args[0]))

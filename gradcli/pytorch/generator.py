@@ -1,7 +1,7 @@
 """PyTorch's random numbers: the Mersenne Twister's words, and what PyTorch makes of them.
 
-Source: PyTorch 2.13 on a processor with AVX2, checked bit for bit; M. Matsumoto and T. Nishimura, "Mersenne Twister"
-(1998); S. Moshier's Cephes library for the logarithm, sine and cosine of float32.
+Source: PyTorch 2.13; M. Matsumoto and T. Nishimura, "Mersenne Twister" (1998); G. Box and M. Muller, "A note on the
+generation of random normal deviates" (1958).
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.kernels.rounding import fused
-from gradcli.kernels.vector_functions import polynomial
 from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.modes import Mode
 
@@ -74,7 +72,7 @@ class Generator:
         """Return numbers from `low` to before `high`."""
         kind = np.dtype(dtype).type
         a, b = kind(low), kind(high)
-        found = fused(self.uniform(n, dtype), b - a, a)
+        found = self.uniform(n, dtype) * (b - a) + a
         return np.where(found == b, a, found)
 
     def normal(
@@ -123,48 +121,6 @@ DEFAULT = Generator()
 
 def _blocks(u: Array, mean: float, std: float) -> Array:
     """Return normal numbers of uniform ones, in rows of 16: the first half gives radii, the second angles."""
-    kind = u.dtype.type
-    first, second = kind(1) - u[:, : _BLOCK // 2], u[:, _BLOCK // 2 :]
-    if u.dtype == np.float64:
-        radius, angle = np.sqrt(-2 * np.log(first)), 2 * np.pi * second
-        sine, cosine = np.sin(angle), np.cos(angle)
-    else:
-        radius = np.sqrt(kind(-2) * _log(first))
-        sine, cosine = _sine_cosine(kind(2 * np.pi) * second)
-    found = np.concatenate([radius * cosine, radius * sine], axis=1)
-    return np.asarray(fused(found, kind(std), kind(mean)), u.dtype)
-
-
-_LOG = (
-    *(7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1),
-    *(2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1),
-)
-_COSINE = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
-_SINE = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
-_f = np.float32
-
-
-def _log(x: Array) -> Array:
-    m, e = np.frexp(x)
-    low = m < _f(0.707106781186547524)
-    e = (e - low).astype(np.float32)
-    t = np.where(low, (m - _f(1)) + m, m - _f(1))
-    z = t * t
-    y = polynomial(t, *_LOG) * t
-    y = fused(y, z, e * _f(-2.12194440e-4))
-    y = fused(-z, _f(0.5), y)
-    return fused(e, _f(0.693359375), t + y)
-
-
-def _sine_cosine(x: Array) -> tuple[Array, Array]:
-    j = ((x * _f(1.27323954473516)).astype(np.int32) + 1) & ~1
-    y = j.astype(np.float32)
-    for part in (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8):
-        x = fused(y, _f(part), x)
-    z = x * x
-    p = polynomial(z, *_COSINE) * z
-    p = fused(p, z, -(z * _f(0.5))) + _f(1)
-    q = fused(polynomial(z, *_SINE) * z, x, x)
-    swapped = (j & 2) != 0
-    sine, cosine = np.where(swapped, p, q), np.where(swapped, q, p)
-    return np.where(j & 4, -sine, sine), np.where(~(j - 2) & 4, -cosine, cosine)
+    radius = np.sqrt(-2 * np.log(1 - u[:, : _BLOCK // 2].astype(np.float64)))
+    angle = (u.dtype.type(2 * np.pi) * u[:, _BLOCK // 2 :]).astype(np.float64)  # rounded as PyTorch rounds it
+    return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1) * std + mean

@@ -15,6 +15,7 @@ import numpy as np
 
 from gradcli.engine.evaluate import constant
 from gradcli.engine.lowering import lower
+from gradcli.engine.numpy_target import forward
 from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, cast, leaf
@@ -22,8 +23,6 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import sweep
-from gradcli.kernels.nodes import function_of, is_whole
-from gradcli.kernels.operations import RESULT, kernels
 from gradcli.pytorch.messages import refusal
 
 Array = np.ndarray[Any, Any]
@@ -38,6 +37,16 @@ def _single(node: Node) -> Node:
     return node if node.dtype != "float16" else Node(node.op, node.args, node.shape, node.settings, "float32")
 
 
+def _matmul(a: Array, b: Array) -> Array:
+    """Return the product of two arrays at the only point, by BLAS."""
+    return np.asarray(np.matmul(a[..., 0], b[..., 0]))[..., None]
+
+
+def _function(node: Node) -> Callable[..., Array]:
+    """Return what computes a node from the arrays of its arguments."""
+    return _matmul if node.op == "matmul" else forward(node)
+
+
 class Program:
     """Nodes ready to be computed from arrays that are laid out as the engine wants them, with one point."""
 
@@ -45,7 +54,7 @@ class Program:
         self._op = op
         same = representatives(scheduled(wanted, inputs))
         nodes = scheduled([same[n] for n in wanted], inputs)
-        simpler = {n: n for n in nodes} if all(is_whole(n) for n in nodes if n.args) else lower(nodes)
+        simpler = lower(nodes)
         kept = [simpler[same[n]] for n in wanted]
         nodes = scheduled(kept)
         fixed = [n for n in nodes if n.op == "const"]
@@ -56,7 +65,7 @@ class Program:
         self._steps: list[tuple[Callable[..., Array], tuple[int, ...]]] = []
         for n in nodes:
             if n not in place:
-                self._steps.append((function_of(_single(n)), tuple(place[a] for a in n.args)))
+                self._steps.append((_function(_single(n)), tuple(place[a] for a in n.args)))
                 place[n] = len(place)
         self._outputs = [place[n] for n in kept]
         self._dtypes = [np.dtype(n.dtype) for n in wanted]
@@ -91,12 +100,6 @@ def _of(dtype: Any, a: Array) -> Array:
     return a if a.dtype == dtype else a.astype(dtype)
 
 
-# Whose gradients PyTorch computes by other operations where they are to have gradients themselves.
-_AGAIN = frozenset(("mish", "group_norm"))
-# What the operations read by which PyTorch makes gradients that have gradients (`formulas`), beside the derivative.
-_MORE_READS = {"div": {0, 1}}
-
-
 class Pull:
     """What a recipe passes on to those of its inputs that require gradients.
 
@@ -113,36 +116,12 @@ class Pull:
         self.inputs = [*recipe.inputs, y, swept.cotangents["y"]]
         self.passed = [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)]
         self.derivatives: dict[Any, tuple[str, list[int], list[int], Any]] = {}  # as operations: see `twice`
-        count, whole = len(recipe.inputs), Program(self.inputs, self.passed)
-        self.program: Compute = whole
-        reads = whole.reads  # also of a derivative of the derivative, which is the graph's
-        own = recipe.own
-        if len({n.dtype for n in recipe.inputs}) == 1 and (places := [i for i in active if i in own.places]):
-            self.program = own.passed(places)
-            if rest := [i for i in active if i not in own.places]:
-                others = Program(self.inputs, [n for i, n in zip(active, self.passed, strict=True) if i in rest])
-                self.program = _joined(self.program, others, [[*places, *rest].index(i) for i in active])
-            reads |= {count if i == RESULT else i for i in own.reads}
-        if active[-1] == 1:
-            reads |= _MORE_READS.get(recipe.op, set())
-        self.again = whole if recipe.op in _AGAIN else self.program
-        self.reads = reads - {count + 1}
-
-
-def _joined(first: Compute, second: Compute, order: Sequence[int]) -> Compute:
-    """Return what computes what two compute, and puts it in an order."""
-
-    def run(arrays: Sequence[Any]) -> list[Array]:
-        found = [*first(arrays), *second(arrays)]
-        return [found[i] for i in order]
-
-    return run
+        self.program = Program(self.inputs, self.passed)
+        self.reads = self.program.reads - {len(recipe.inputs) + 1}  # all but the gradient
 
 
 class Recipe:
     """A call of an operation, for arrays of these shapes and dtypes: `output` in terms of `inputs`."""
-
-    composed = False  # whether what it passes on is made by operations (`formulas`), also where none is recorded
 
     def __init__(self, op: str, settings: Any, inputs: Sequence[Node], output: Node) -> None:
         self.op, self.settings, self.inputs = op, settings, tuple(inputs)
@@ -154,9 +133,7 @@ class Recipe:
         self.is_dense = not self.is_view and any(
             n.args and n.op != "cast" and not OPERATIONS[n.op].broadcasts for n in scheduled([output])
         )
-        self.own = kernels(op, settings, inputs)
-        compute = self.own.forward if inputs[0].dtype == output.dtype else None
-        self.program: Compute = Program(inputs, [output], op) if compute is None else lambda arrays: [compute(*arrays)]
+        self.program = Program(inputs, [output], op)
         self.pulls: dict[tuple[int, ...], Pull] = {}
 
     def pull(self, active: tuple[int, ...]) -> Pull:

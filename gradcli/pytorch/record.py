@@ -217,8 +217,8 @@ class Step(Edge):
             from gradcli.pytorch.autograd.graph import unpacked
 
             kept = unpacked(self, kept)
-        if create or self.recipe.composed:
-            from gradcli.pytorch.twice import passed
+        if create:
+            from gradcli.pytorch.double_backward import passed
 
             is_own = not self.packed  # a leaf itself is what it keeps
             places = zip(kept, (*self.edges, self), strict=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from importlib import import_module
 from typing import Any
 
-from gradcli.kernels.processor import Threads
 from gradcli.pytorch import modes
 from gradcli.pytorch.cuda import OutOfMemoryError
 from gradcli.pytorch.dtypes import Size, bool_, check_device, device, dtype, strided
@@ -20,6 +20,13 @@ for _name in (
     *("random", "reductions", "storage", "views"),
 ):
     import_module(f"gradcli.pytorch.operations.{_name}")  # which registers names
+
+
+class _Threads:
+    """The number of threads that a script asks PyTorch for."""
+
+    count = os.cpu_count() or 1
+
 
 __all__ = ["Tensor", "__version__"]  # the rest is found by name
 
@@ -40,8 +47,8 @@ TORCH.update(
         "newaxis": None,
         "get_default_device": lambda: device("cpu"),
         "set_default_device": check_device,
-        "set_num_threads": lambda n: setattr(Threads, "count", n),
-        "get_num_threads": lambda: Threads.count,
+        "set_num_threads": lambda n: setattr(_Threads, "count", n),
+        "get_num_threads": lambda: _Threads.count,
         "is_anomaly_enabled": lambda: modes.Mode.anomaly,
         "is_anomaly_check_nan_enabled": lambda: modes.Mode.check_nan,
         "use_deterministic_algorithms": lambda *_, **__: None,

@@ -16,11 +16,10 @@ from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError, Source, Span
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
-from gradcli.kernels.operations import Given
 from gradcli.lang.builder import build
 from gradcli.lang.statements import read_expression
 from gradcli.notation.nodes import Notation, readable_names, written_size
-from gradcli.pytorch.calls import exact
+from gradcli.pytorch.calls import Arguments, exact
 from gradcli.pytorch.record import Line
 from gradcli.vocabulary import FUNCTIONS
 
@@ -111,7 +110,7 @@ class CallOf(NamedTuple):
     def typed(self, operands: Sequence[str]) -> str:
         """Return the call of a function of the vocabulary as it is typed; what is the default is left out.
 
-        >>> call = CallOf("one_hot", Given([("input", ("operand", 0)), ("num_classes", ("setting", 3))]), ())
+        >>> call = CallOf("one_hot", Arguments([("input", ("operand", 0)), ("num_classes", ("setting", 3))]), ())
         >>> call.typed(["t"])
         'one_hot(t, 3)'
         """
@@ -131,7 +130,7 @@ class CallOf(NamedTuple):
     @property
     def can_be_typed(self) -> bool:
         """Whether it is a call of a function of the vocabulary, which knows its operands by the same names."""
-        if self.function not in FUNCTIONS or not isinstance(self.settings, Given):
+        if self.function not in FUNCTIONS or not isinstance(self.settings, Arguments):
             return False
         known = signature(FUNCTIONS[self.function]).parameters
         return all(name in known or kind != "operand" for name, (kind, *_) in self.settings)

@@ -49,7 +49,7 @@ PINNED = [
         {"dy/dw": "x*y*(1 - y)", "dy/dx": "w*y*(1 - y)", "dy/db": "y*(1 - y)"},
         {"s": "b + w*x", "y": "sigmoid(s)"},
     ),
-    ("y = sigmoid(-x)", {}, {"dy/dx": "-(1 - sigmoid(x))*sigmoid(x)"}, {}),
+    ("y = sigmoid(-x)", {}, {"dy/dx": "-(1 - sigmoid(-x))*sigmoid(-x)"}, {}),
     (
         "L = -t*log(sigmoid(w*x + b)) - (1 - t)*log(1 - sigmoid(w*x + b))",
         {},

@@ -340,8 +340,6 @@ SECOND = [
 
 # expression, the value of x, the value, the gradient: what PyTorch loses to cancellation, to 12 digits
 MORE_EXACT = [
-    ("tanh(x)", 20, 1, 1.69934170212e-17),
-    ("sigmoid(x)", 40, 1, 4.24835425529e-18),
     ("softplus(x)", -40, 4.24835425529e-18, 4.24835425529e-18),
     ("gelu(x)", -10, -7.61985302416e-23, -7.61840009646e-22),
     ("digamma(x)", 1.5, 0.0364899739786, 0.934802200545),

@@ -293,3 +293,9 @@ def test_the_first_condition_of_a_piecewise_that_holds():
     text = "y=Piecewise((1+0*x, x<0), (x**2, x<1), (5, x<=1), (x, True))"
     assert [float(value(text, x=x)) for x in (-3, 0.5, 1, 4)] == [1, 0.25, 5, 4]
     assert math.isnan(value("y=Piecewise((x, x<0))", x=1))
+
+
+def test_a_boolean_is_not_an_integer(cli):
+    error = cli.refused("backward", "y=one_hot(x,True)", "--at", "x=0")
+    assert "True is not an integer" in error
+    assert "write 1" in error

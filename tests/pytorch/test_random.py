@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import pytest
+from comparison import difference
 from random_programs import HEAD, recorded
 from test_scripts import outcome
 
-LAST_DIGIT = "the last digit printed: products of matrices are added up in another order"
 CONSTANT = "a Jacobian of constants has no history, for PyTorch one that leads to zeros"
 KNOWN = {
-    91: LAST_DIGIT,
-    99: LAST_DIGIT,
     102: "a softmax's gradient that is 0 but for rounding",
     128: CONSTANT,
     186: CONSTANT,
 }
 
 
-def test_nineteen_of_twenty_random_programs_agree_in_every_character():
+def test_nineteen_of_twenty_random_programs_agree():
     programs = recorded()
     assert len(programs) == 200
     differ = {}
     for i, program in enumerate(programs):
         found = outcome("program", HEAD + program["program"])
-        if any(found[k] != program[k] for k in ("out", "error", "warnings")):
-            differ[i] = found
+        apart = [k for k in ("error", "warnings") if found[k] != program[k]]
+        if apart := difference(found["out"], program["out"]) or apart:
+            differ[i] = apart
     assert {i: differ[i] for i in differ if i not in KNOWN} == {}
     assert len(differ) <= len(programs) // 20
 
@@ -40,7 +39,7 @@ def test_the_programs_do_much():
 def test_random_programs_are_explained(cli):
     shown = [cli("run", "-c", HEAD + program["program"]) for program in recorded()]
     assert [i for i, o in enumerate(shown) if "fault of gradcli" in o.out + o.err] == []
-    assert [i for i, o in enumerate(shown) if "as below" in o.out] == []
+    assert [i for i, o in enumerate(shown) if "as below" in o.out and i not in KNOWN] == []
 
 
 @pytest.mark.filterwarnings("ignore")

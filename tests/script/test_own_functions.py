@@ -111,7 +111,7 @@ def test_a_wrong_backward_is_wrong_and_told_why(name, check):
 
 
 SAID = {
-    "SwishBad": "missing: + v*x*sigmoid(x)*sigmoid(-x)",
+    "SwishBad": "missing: + v*x*sigmoid(x)*(1 - sigmoid(x))",
     "StraightThroughBad": "missing: - v",
     "InNumpyBad": "it differs from the derivative",
     "NormBad": "v is forgotten: it is yours times v",

@@ -15,7 +15,7 @@ _SCALE, _SCALED, _ALPHA = Decimal("1.0507009873554805"), Decimal("1.758099340847
 
 def _mish_slope(y: Node, x: Node) -> Node:
     inner = call("softplus", x)
-    return call("tanh", inner) + x * call("sigmoid", x) * call("sech", inner) ** 2
+    return call("tanh", inner) + x * call("sigmoid", x) * (1 - call("tanh", inner) ** 2)
 
 
 def _celu_alpha(y: Node, x: Node, a: Node) -> Node:
@@ -30,12 +30,8 @@ ROWS: dict[str, Operation] = {
         lambda y, x, s: where(x > 0, 0, x),
         lowered=lambda x, s: where(x > 0, x, s * x),
     ),
-    # y·(1 - y) cancels where y is near 1.  The definition has full relative precision on both sides.
-    "sigmoid": function(
-        lambda y, x: y * call("sigmoid", -x),
-        textbook={0: lambda y, x: y * (1 - y)},
-        lowered=lambda x: call("exp", -call("softplus", -x)),
-    ),
+    # The definition for engines has full relative precision on both sides of 0.
+    "sigmoid": function(lambda y, x: y * (1 - y), lowered=lambda x: call("exp", -call("softplus", -x))),
     "softplus": function(lambda y, x: call("sigmoid", x)),
     "silu": function(
         lambda y, x: call("sigmoid", x) * (1 + x * call("sigmoid", -x)), lowered=lambda x: x * call("sigmoid", x)

@@ -19,7 +19,6 @@ from gradcli.graph.construct import (
     reduce,
     reshape,
     sliced,
-    softmax,
     where,
 )
 from gradcli.graph.node import Node, compare, const
@@ -110,7 +109,7 @@ def _backwards(a: Node, b: Node, axis: int) -> Node:
 
 
 def _log_softmax_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
-    return [g - softmax("softmax", x, axis) * spread(reduce("sum", g, (axis,)), x.shape, (axis,))]
+    return [g - call("exp", y) * spread(reduce("sum", g, (axis,)), x.shape, (axis,))]
 
 
 # Definitions

@@ -14,7 +14,6 @@ import numpy as np
 from gradcli.graph.construct import call
 from gradcli.graph.node import Node, const, elementwise
 from gradcli.graph.places import Places, take
-from gradcli.kernels.moments import of_channels
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
@@ -235,11 +234,11 @@ def batch_norm(
         if x is not None and x.numel() != input.shape[1]:
             raise RuntimeError(f"{name} should contain {input.shape[1]} elements not {x.numel()}")
     if training and running_mean is not None and running_var is not None:
-        mean, squares = of_channels(input._a[..., 0])
-        share, rest = (running_mean._a.dtype.type(m) for m in (momentum, 1 - momentum))
-        running_mean._a[:, 0] = share * mean + rest * running_mean._a[:, 0]
-        running_var._a[:, 0] = np.float64(share) * (squares / (size - 1)) + rest * running_var._a[:, 0]
-        for running in (running_mean, running_var):
+        axes = tuple(i for i in range(input.dim()) if i != 1)
+        wide = input._a[..., 0].astype(np.float64)
+        statistics = ((running_mean, wide.mean(axes)), (running_var, wide.var(axes, ddof=1)))
+        for running, statistic in statistics:
+            running._a[:, 0] = momentum * statistic + (1 - momentum) * running._a[:, 0]
             running._memory.version += 1
     given = (None, None) if training else (running_mean, running_var)
     return named("batch_norm", input, *given, weight, bias, training, eps=eps)

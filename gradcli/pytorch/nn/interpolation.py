@@ -8,7 +8,6 @@ import numpy as np
 
 from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, take
-from gradcli.kernels.rounding import fused
 from gradcli.pytorch.calls import exact
 from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.record import apply
@@ -62,6 +61,6 @@ def _sources(
         at = steps * kind((n - 1) / (wanted - 1) if wanted > 1 else 0)
     else:
         scale = kind(1 / factor if factor else n / wanted)
-        at = steps * scale if mode == "nearest" else np.maximum(fused(steps + kind(0.5), scale, kind(-0.5)), 0)
+        at = steps * scale if mode == "nearest" else np.maximum((steps + kind(0.5)) * scale - kind(0.5), 0)
     low = np.minimum(at.astype(np.int64), n - 1)
     return low, np.minimum(low + 1, n - 1), at - low

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.dtypes import promoted
-from gradcli.kernels.rounding import fused
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import Number, held
 from gradcli.pytorch.cuts import cut_all
@@ -230,12 +229,14 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, **options: Any) ->
 
 
 def _steps(start: float, step: float, count: int, kind: Any) -> Array:
-    """Return start + step*k to PyTorch's last digit, which counts on from the first element of each vector."""
+    """Return start + step*k as PyTorch's vectors compute it, where a 0 in the middle may be 7e-8 and is printed so.
+
+    The first element of each vector is rounded to the dtype, and the others are steps from there.
+    """
     lanes = 32 // kind.itemsize
-    places = np.arange(count)
-    lane = np.where(places < count - count % (2 * lanes), places % lanes, 0)
-    first = fused(float(step), places - lane, float(start)).astype(kind)
-    return fused(float(step), lane, first.astype(np.float64))
+    indices = np.arange(count)
+    lane = np.where(indices < count - count % (2 * lanes), indices % lanes, 0)
+    return (start + step * (indices - lane)).astype(kind) + step * lane
 
 
 @function("range")
@@ -250,10 +251,8 @@ def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
     refuse_if(steps < 0, "number of steps")
 
     def fill(n: int, kind: Any) -> Array:
-        a, b = np.array(_number(start), kind), np.array(_number(end), kind)
-        step, places = (b - a) / kind.type(max(1, n - 1)), np.arange(n, dtype=kind)
-        # From the nearer end, as PyTorch counts them.
-        return np.where(places < max(1, n // 2), fused(step, places, a), fused(-step, n - 1 - places, b))
+        a, b = (float(np.array(_number(x), kind)) for x in (start, end))
+        return np.linspace(a, b, n, dtype=np.float64)  # type: ignore[no-any-return]
 
     return sized((steps,), fill, **options)
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.kernels.mkl import sqrt
-from gradcli.kernels.rounding import fused, lerp
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.nn.module import forget
@@ -116,7 +114,7 @@ def _downhill(p: Tensor, group: Mapping[str, Any]) -> Any:
     g = p._grad._a  # type: ignore[union-attr]
     g = -g if group.get("maximize") else g
     if group.get("weight_decay") and not group.get("decoupled_weight_decay"):
-        g = fused(p._a.dtype.type(group["weight_decay"]), p._a, g)
+        g = g + group["weight_decay"] * p._a
     return g
 
 
@@ -154,16 +152,15 @@ class SGD(Optimizer):
     )  # fmt: skip
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
-        kind = p._a.dtype.type
         if group["momentum"]:
             before = self.state[p].get("momentum_buffer")
             if before is None:
                 self.state[p]["momentum_buffer"] = new(np.array(g))
             else:
-                before._a[...] = fused(kind(1 - group["dampening"]), g, before._a * kind(group["momentum"]))
+                before._a[...] = group["momentum"] * before._a + (1 - group["dampening"]) * g
             velocity = self.state[p]["momentum_buffer"]._a
-            g = fused(kind(group["momentum"]), velocity, g) if group["nesterov"] else velocity
-        p._a[...] = fused(kind(-float(group["lr"])), g, p._a)
+            g = g + group["momentum"] * velocity if group["nesterov"] else velocity
+        p._a -= float(group["lr"]) * g
 
 
 def _adam(decay: float) -> Callable[..., dict[str, Any]]:
@@ -179,19 +176,18 @@ class Adam(Optimizer):
     __init__ = _settings(_adam(0), decoupled_weight_decay=False)
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
-        kind = p._a.dtype.type
         lr, (beta1, beta2) = float(group["lr"]), group["betas"]
         if group["weight_decay"] and group["decoupled_weight_decay"]:
-            p._a *= kind(1 - lr * group["weight_decay"])
+            p._a *= 1 - lr * group["weight_decay"]
         t = self._counted(p)
         mean, square = self._kept(p, "exp_avg"), self._kept(p, "exp_avg_sq")
-        mean[...] = lerp(mean, g, kind(1 - beta1))
-        square[...] = fused(kind(1 - beta2) * g, g, square * kind(beta2))
+        mean += (1 - beta1) * (g - mean)
+        square[...] = beta2 * square + (1 - beta2) * g * g
         if group["amsgrad"]:
             most = self._kept(p, "max_exp_avg_sq")
             square = np.maximum(most, square, out=most)
-        root = sqrt(square) / kind((1 - beta2**t) ** 0.5) + kind(group["eps"])
-        p._a += kind(-lr / (1 - beta1**t)) * mean / root
+        root = np.sqrt(square) / (1 - beta2**t) ** 0.5 + group["eps"]
+        p._a -= lr / (1 - beta1**t) * mean / root
 
 
 class AdamW(Adam):
@@ -210,22 +206,20 @@ class RMSprop(Optimizer):
     )  # fmt: skip
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
-        kind, alpha = p._a.dtype.type, group["alpha"]
+        alpha, lr = group["alpha"], float(group["lr"])
         self._counted(p)
         square = self._kept(p, "square_avg")
-        square[...] = fused(kind(1 - alpha) * g, g, square * kind(alpha))
+        square[...] = alpha * square + (1 - alpha) * g * g
         velocity: Any = self._kept(p, "momentum_buffer") if group["momentum"] > 0 else 0
         spread = square
         if group["centered"]:
             mean = self._kept(p, "grad_avg")
-            mean[...] = fused(kind(1 - alpha), g - mean, mean)
-            spread = fused(-mean, mean, square)
-        root, rate = sqrt(spread) + kind(group["eps"]), kind(-float(group["lr"]))
+            mean += (1 - alpha) * (g - mean)
+            spread = square - mean * mean
+        step = g / (np.sqrt(spread) + group["eps"])
         if group["momentum"]:
-            velocity[...] = velocity * kind(group["momentum"]) + g / root
-            p._a[...] = fused(rate, velocity, p._a)
-        else:
-            p._a += rate * g / root
+            velocity[...] = step = group["momentum"] * velocity + step
+        p._a -= lr * step
 
 
 class Adagrad(Optimizer):
@@ -238,11 +232,10 @@ class Adagrad(Optimizer):
     )  # fmt: skip
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
-        kind = p._a.dtype.type
         rate = float(group["lr"]) / (1 + (self._counted(p) - 1) * group["lr_decay"])
         square = self._kept(p, "sum", group["initial_accumulator_value"])
-        square[...] = fused(g, g, square)
-        p._a += kind(-rate) * g / (sqrt(square) + kind(group["eps"]))
+        square += g * g
+        p._a -= rate * g / (np.sqrt(square) + group["eps"])
 
 
 class Adadelta(Optimizer):
@@ -255,13 +248,13 @@ class Adadelta(Optimizer):
     )  # fmt: skip
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
-        kind, rho, eps = p._a.dtype.type, group["rho"], p._a.dtype.type(group["eps"])
+        rho, eps = group["rho"], group["eps"]
         self._counted(p)
         square, steps = self._kept(p, "square_avg"), self._kept(p, "acc_delta")
-        square[...] = fused(kind(1 - rho) * g, g, square * kind(rho))
-        step = sqrt(steps + eps) / sqrt(square + eps) * g
-        steps[...] = fused(kind(1 - rho) * step, step, steps * kind(rho))
-        p._a[...] = fused(kind(-float(group["lr"])), step, p._a)
+        square[...] = rho * square + (1 - rho) * g * g
+        step = np.sqrt(steps + eps) / np.sqrt(square + eps) * g
+        steps[...] = rho * steps + (1 - rho) * step * step
+        p._a -= float(group["lr"]) * step
 
 
 __all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop"]

@@ -317,7 +317,7 @@ x, y = torch.ones(2, requires_grad=True), torch.ones(2, dtype=torch.float64, req
 print(torch.autograd.gradcheck(lambda a, b: a + b, (y, x), atol=1.0))
 net = nn.Linear(2, 1)
 print(torch.optim.SGD([{"params": [net.weight], "lr": 0.1}, {"params": [net.bias], "lr": 0.2}]))
-# --- last digits of matrices times vectors, and of roots that are passed on
+# --- matrices times vectors, and gradients of roots
 torch.manual_seed(0)
 for rows in range(1, 8):
     for kind in (torch.float32, torch.float64):

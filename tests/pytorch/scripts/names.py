@@ -182,11 +182,11 @@ torch.ones(1).expand(3).add_(1)
 # --- digits of float64
 x = torch.tensor([0.1, 3.0], dtype=torch.float64)
 print((x / 0.1).tolist(), x.tolist(), torch.DoubleTensor([0.1]).tolist(), x.new_tensor([0.7]).tolist())
-# --- sums to the last digit
+# --- long sums
 torch.manual_seed(0)
 for n in (5, 8, 16, 33, 100, 1000, 5000):
     print(
-        n, torch.randn(n).sum().item(), torch.randn(n).mean().item(), torch.randn(n, dtype=torch.float64).sum().item()
+        n, torch.rand(n).sum().item(), torch.rand(n).mean().item(), torch.rand(n, dtype=torch.float64).sum().item()
     )
 print(torch.randn(40, 37).sum(0).tolist(), torch.randn(7, 50).sum(1).tolist(), torch.randn(9).cumsum(0).tolist())
 # --- drawn by weights

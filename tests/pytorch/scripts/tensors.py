@@ -108,9 +108,9 @@ a, b = torch.arange(6.).view(1, 2, 3).requires_grad_(), torch.arange(24.).view(4
 for x, y in ((a, b), (b, a)):
     (x @ y).sum().backward()
     print(x.grad, y.grad)
-# --- last digits of products
-def bits(x):
-    return x.detach().numpy().view("int32").tolist()
+# --- products of matrices
+def numbers(x):
+    return x.flatten().tolist()
 
 
 torch.manual_seed(0)
@@ -118,15 +118,15 @@ for n, m, k in ((4, 3, 2), (5, 10, 3), (3, 10, 7), (8, 17, 5), (6, 9, 1), (1, 12
     a, b = torch.randn(n, m, requires_grad=True), torch.randn(k, m, requires_grad=True)
     y = a @ b.t()
     y.backward(torch.randn(n, k))
-    print((n, m, k), bits(y)[-1], bits(a.grad)[-1], bits(b.grad)[-1])
+    print((n, m, k), numbers(y)[-1], numbers(a.grad)[-1], numbers(b.grad)[-1])
     w = torch.randn(m, k, requires_grad=True)
     y = a @ w
     y.backward(torch.randn(n, k))
-    print(bits(y)[-1], bits(w.grad)[-1], bits(nn.Linear(m, k)(a))[-1])
-print([bits(torch.randn(n).dot(torch.randn(n))) for n in (2, 3, 7, 12, 20, 33, 64)], bits(torch.randn(8, 9) @ torch.randn(9)))
-# --- last digits of layers and losses
-def bits(*tensors):
-    print([x.detach().numpy().view("int32").tolist() for x in tensors])
+    print(numbers(y)[-1], numbers(w.grad)[-1], numbers(nn.Linear(m, k)(a))[-1])
+print([numbers(torch.randn(n).dot(torch.randn(n))) for n in (2, 3, 7, 12, 20, 33, 64)], numbers(torch.randn(8, 9) @ torch.randn(9)))
+# --- values and gradients of layers and losses
+def numbers(*tensors):
+    print([x.tolist() for x in tensors])
 
 
 torch.manual_seed(0)
@@ -134,13 +134,13 @@ x, t = torch.randn(2, 9, requires_grad=True), torch.rand(2, 9)
 v = torch.rand(2, 9)
 for f in (torch.sigmoid, torch.tanh, F.silu, lambda x: x.softmax(1), lambda x: x.softmax(0), lambda x: x.log_softmax(1)):
     y = f(x)
-    bits(y, torch.autograd.grad(y, x, v)[0] if f is not F.silu else y)
+    numbers(y, torch.autograd.grad(y, x, v)[0] if f is not F.silu else y)
 for f in (F.mse_loss, lambda x, t: F.binary_cross_entropy(torch.sigmoid(x), t), F.binary_cross_entropy_with_logits):
     y = f(x, t)
-    bits(y, torch.autograd.grad(y, x)[0])
-bits(*torch.autograd.grad(F.cross_entropy(x[:, :3], torch.tensor([2, 0])), x))
+    numbers(y, torch.autograd.grad(y, x)[0])
+numbers(*torch.autograd.grad(F.cross_entropy(x[:, :3], torch.tensor([2, 0])), x))
 for y in (x.norm() * 0.7, x.var(1), t / x):
-    bits(torch.autograd.grad(y, x, torch.rand(y.shape))[0])
+    numbers(torch.autograd.grad(y, x, torch.rand(y.shape))[0])
 # --- the constructor of old
 x = torch.ones(2, dtype=torch.float64)
 print(x.new([1, 2]), x.new(2, 3).shape, x.new().shape)
@@ -168,10 +168,10 @@ print(torch.from_numpy(np.array([1, 2], np.float16)), torch.ones(2).type("torch.
 for make in (lambda: torch.tensor(70000, dtype=torch.int16), lambda: torch.from_numpy(np.array(["a"]))):
     try: make()
     except (RuntimeError, TypeError) as e: print(e)
-# --- ranges to the last digit
+# --- ranges
 for d in (torch.float32, torch.float64):
     for bounds in ((-3, 3, 0.1), (-5, 5, 0.3), (0, 1, 0.02), (7, -7, -0.7)):
-        print([v.hex() for v in torch.arange(*bounds, dtype=d).tolist()])
+        print(torch.arange(*bounds, dtype=d).tolist())
 print(torch.arange(-3, 3, 0.1), torch.range(0, 10), torch.range(1, 2, 0.5), torch.range(1, 4, dtype=torch.int64))
 # --- tensors in lists
 def p(f):

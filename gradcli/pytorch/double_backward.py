@@ -1,12 +1,11 @@
-"""Gradients of gradients: a gradient that has a history is the result of an operation, and PyTorch's name for it.
+"""Double backward: a gradient that requires a gradient is the result of an operation, under PyTorch's name for it.
 
-One that is not listed is made of others, whose last one gives the name.
+An operation that the table does not list is named after the last operation of its VJP rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,22 +13,17 @@ import numpy as np
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import active_nodes
-from gradcli.kernels.operations import by_name
-from gradcli.pytorch import formulas
 from gradcli.pytorch.facts import TABLES, grad_name
-from gradcli.pytorch.recipes import Pull, Recipe
+from gradcli.pytorch.recipes import Recipe
 from gradcli.pytorch.record import Make, Step, leading, mapped, record
 from gradcli.pytorch.tensor import Tensor
 
 
 def passed(step: Step, given: Sequence[Any]) -> list[Tensor]:
-    """Return what a step passes on as tensors that have a history; the last of what it is given is the gradient."""
-    if (composed := formulas.passed(step, given)) is not None:
-        return composed
-    arrays: list[Any] = [None if x is None else x._a for x in given]
-    made = step.pull.again(arrays)
+    """Return the gradients of a step's inputs, recorded as operations; `given` ends with the gradient of its result."""
+    made = step.pull.program([None if x is None else x._a for x in given])
     found: dict[int, Tensor] = {}
-    for i in formulas.in_turn(step):
+    for i in _in_turn(step):
         k = step.pull.active.index(i)
         own, node = made[k], step.pull.passed[k]
         if node in step.pull.inputs and not _is_tied(step, i, node):  # as it came
@@ -58,8 +52,6 @@ def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any]:
     if key in pull.derivatives:
         return pull.derivatives[key]
     node, i = pull.passed[k], pull.active[k]
-    if of_result := formulas.OF_RESULT.get(step.recipe.op):
-        node = of_result(*pull.inputs[-2:], **by_name(step.recipe.settings))
     tied = i if _is_tied(step, i, node) else -1
     read = {*scheduled([node])}
     places = [p for p, n in enumerate(pull.inputs) if n in read or p == tied]
@@ -69,17 +61,23 @@ def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any]:
     recipe: Any = None  # of a constant there is nothing to record
     if inputs:
         recipe = Recipe(f"{step.recipe.op}_backward", step.recipe.settings, inputs, node)
-        if recipe.op in formulas.FORMULAS:
-            recipe.composed, recipe.program = True, partial(_recomputed, pull, k, places)
     return pull.derivatives.setdefault(key, (_name(step, i, node), places, active, recipe))
 
 
-def _recomputed(pull: Pull, k: int, places: Sequence[int], arrays: Sequence[Any]) -> list[Any]:
-    """Return one of the gradients that is passed on, for what is read of it."""
-    given: list[Any] = [None] * len(pull.inputs)
-    for p, a in zip(places, arrays, strict=True):
-        given[p] = a
-    return [pull.again(given)[k]]
+def _in_turn(step: Step) -> Sequence[int]:
+    """Return the inputs' positions in the order in which PyTorch computes their gradients: by its parameters' names.
+
+    The operations are recorded in this order, so their own gradients are summed in it.
+    """
+    active = step.pull.active
+    if step.recipe.op == "addmm":  # `mat1`, `mat2`, `self`
+        return sorted(active, key=lambda i: i or 3)
+    if len(step.recipe.inputs) == 2 and step.name() not in _IN_ORDER:  # `other`, `mat2`, `exponent` before `self`
+        return active[::-1]
+    return active
+
+
+_IN_ORDER = frozenset(("DotBackward0", "MvBackward0"))
 
 
 def _name(step: Step, i: int, node: Node) -> str:
