@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from typing import BinaryIO
 
 from gradcli.errors import InputError
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_path(path: str, limit: int) -> str:
@@ -36,18 +39,20 @@ def standard_input() -> BinaryIO:
 
 
 def read_text(file: BinaryIO, name: str, limit: int) -> str:
-    """Return the whole text of a file, of at most `limit` bytes.
+    """Return the whole text of a file, of at most `limit` bytes: UTF-8, or UTF-16 as PowerShell 5 writes it with `>`.
 
-    Errors: `InputError` for a longer file, and for one that is not UTF-8 text.
+    Errors: `InputError` for a longer file, and for one that is no such text.
     """
     data = file.read(min(4096, limit))
-    if b"\0" in data:
+    encoding = "utf-16" if data[:2] in _UTF16 else "utf-8-sig"
+    if b"\0" in data and encoding != "utf-16":
         raise InputError(f"`{name}` is not a text: it has NUL bytes")
     data = read_bytes(file, name, limit, data)
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise InputError(f"`{name}` is not UTF-8 text (byte {error.start})") from None
+        kind = encoding.removesuffix("-sig").upper()
+        raise InputError(f"`{name}` is not {kind} text (byte {error.start})", hint="save it as UTF-8") from None
 
 
 def read_bytes(file: BinaryIO, name: str, limit: int, head: bytes = b"") -> bytes:

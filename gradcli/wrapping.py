@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
+from gradcli.plain import printed
+
 PIPE = 80  # columns where there is no terminal
 _NARROW = 20  # a narrower page is not laid out
 _DEPTH = 15  # columns that a break outside of brackets may cost
@@ -32,6 +34,8 @@ def cells(text: str) -> int:
 def _cell(letter: str) -> int:
     if letter.isascii():
         return 1
+    if (shown := printed(letter)) != letter:
+        return len(shown)
     if unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1

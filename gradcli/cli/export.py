@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli.options import Asked, SystemCommand, file_option, format_of, names_option, outputs_option, wrt_option
+from gradcli.plain import print_utf8
 
 if TYPE_CHECKING:
     from gradcli.graph.graph import Graph
@@ -78,6 +79,7 @@ def export(
     for kind in () if sparse else matrices:
         if told := mostly_zero(kind, graph, situation.wrt):
             notes.add("note", told)
+    print_utf8()
     deliver(text, output, notes)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli.options import Asked, SystemCommand, asking, digits_option, format_of
+from gradcli.plain import print_utf8
 
 if TYPE_CHECKING:
     from gradcli.cli.situation import Situation
@@ -76,6 +77,8 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
         notes.add(
             "note", f"Mermaid draws {MERMAID} arrows unless its setting maxEdges allows more: these are {arrows:,}"
         )
+    if style != "text" or output not in (None, "-"):
+        print_utf8()
     drawn = render_picture(found, style, digits)
     deliver(drawn, output, notes)
 

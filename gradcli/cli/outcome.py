@@ -14,6 +14,7 @@ from gradcli.cli.memory import lacking, shortage
 from gradcli.cli.options import PAGES
 from gradcli.cli.status import DONE, INTERRUPTED, MISTAKE
 from gradcli.cli.streams import discard, flush, tell, why_not_printed
+from gradcli.plain import print_utf8
 
 if TYPE_CHECKING:
     from gradcli.errors import Fix, InputError, Notes
@@ -196,6 +197,8 @@ def show_result(result: Data, pages: Callable[[], Iterable[Page]], look: Look, n
     from gradcli.report.data_lines import data_lines
     from gradcli.report.render import render_pages
 
+    if look.style not in PAGES:
+        print_utf8()
     show(render_pages(pages(), look) if look.style in PAGES else data_lines(result, look.style), notes)
 
 

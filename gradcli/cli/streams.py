@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import errno
 import io
 import os
+import stat
 import sys
 
 import click
+
+from gradcli.plain import print_plainly, print_utf8
 
 
 def hold_closed() -> None:
@@ -25,18 +27,21 @@ def hold_closed() -> None:
 
 
 def hold_every_character() -> None:
-    """Let what is printed hold signs such as ∂ in every encoding, as a page has them in the midst of a script's lines.
+    """Let what is printed hold signs such as ∂ in every encoding: what one lacks is written in plain letters.
 
-    ASCII stands where none is set, and is taken for UTF-8, as Python does in most such places; in an encoding that was
-    chosen, `?` stands for what it lacks.
+    A file that a shell writes (`>`) is UTF-8, as all files are, unless an encoding was chosen.
     """
-    if not isinstance(sys.stdout, io.TextIOWrapper):
-        return
-    name = codecs.lookup(sys.stdout.encoding).name
-    if name == "ascii":
-        sys.stdout.reconfigure(encoding="utf-8", errors=sys.stdout.errors)
-    elif not name.startswith("utf"):
-        sys.stdout.reconfigure(errors="replace")
+    if _is_file(sys.stdout) and not os.environ.get("PYTHONIOENCODING"):
+        print_utf8()
+    for stream in (sys.stdout, sys.stderr):
+        print_plainly(stream)
+
+
+def _is_file(stream: object) -> bool:
+    try:
+        return isinstance(stream, io.TextIOWrapper) and stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except OSError:
+        return False
 
 
 def tell(text: str) -> None:

@@ -37,11 +37,12 @@ def array_of(value: Node | Path) -> Array:
 
 def load(path: Path) -> Array:
     """Return the array in a `.npy` file (never unpickled) or a `.csv` file of numbers, one row a line."""
-    if path.suffix not in (".npy", ".csv"):
+    ending = path.suffix.lower()
+    if ending not in (".npy", ".csv"):
         raise InputError(f"`{path}`: values are read from .npy and .csv files")
     try:
         with path.open("rb") as file:
-            return _npy(path, file) if path.suffix == ".npy" else _csv(path, file)
+            return _npy(path, file) if ending == ".npy" else _csv(path, file)
     except InputError:
         raise
     except Exception as error:  # NumPy and csv have errors of many kinds for broken files

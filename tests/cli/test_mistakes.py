@@ -366,7 +366,7 @@ OPTIONS = [
     mistake("backward", "y=x", "--gradient", "1", says="No such option '--gradient'", mend="did you mean `--v`"),
     mistake("backward", "y=x", "-v", "1", says="No such option '-v'", mend="did you mean `--v`"),
     mistake("jacobian", stdin="a = x\nb = a*«foo»(x)\n", says="standard input, line 2", mend=""),
-    mistake("jacobian", stdin=b"y = x\xff", says="is not UTF-8 text", mend=""),
+    mistake("jacobian", stdin=b"y = x\xff", says="is not UTF-8 text", mend="save it as UTF-8"),
     mistake("jacobian", stdin=b"y = x\0", says="NUL", mend=""),
     mistake("jacobian", stdin="\ufeffa = x\r\ny = «foo»(a)\r\n", says="unknown function `foo`"),
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import io
 import os
 import re
 import resource
@@ -19,7 +18,6 @@ from conftest import ENDINGS, HANG, Outcome, environment, interruptible, needs
 
 from gradcli.cli import outcome
 from gradcli.cli.main import gradcli
-from gradcli.cli.streams import hold_every_character
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -126,15 +124,6 @@ def test_no_file_gets_the_descriptor_of_a_closed_stream():
     told = "import os\nfrom gradcli.cli.streams import hold_closed\nhold_closed()\nraise SystemExit(os.dup(0))"
     done = subprocess.run(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", told], check=False)
     assert done.returncode >= 3
-
-
-@pytest.mark.parametrize(("encoding", "expected"), [("ascii", "∂é".encode()), ("latin-1", b"?\xe9"), ("utf-16", None)])
-def test_every_encoding_holds_every_character(monkeypatch, encoding, expected):
-    """A page among a script's lines has signs that few encodings have; where none is set, it is ASCII."""
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding))
-    hold_every_character()
-    print("∂é", end="", flush=True)
-    assert sys.stdout.buffer.getvalue() == (expected or "∂é".encode(encoding))
 
 
 # Signals

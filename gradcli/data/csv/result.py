@@ -14,6 +14,7 @@ from gradcli.data.writer import Names, columns_of
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
 from gradcli.graph.shapes import Shape
+from gradcli.plain import print_utf8
 
 _CELLS = 2**18  # that are text at a time
 
@@ -53,8 +54,7 @@ def standard_output(columns: Mapping[str, Sequence[str]]) -> CsvWriter:
     """Return the writer of CSV on standard output."""
     if sys.stdout is None:
         raise InputError("standard output is closed", hint="give the name of a file: --output FILE")
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")  # as in a file: the terminal's encoding may lack the letters of a name
+    print_utf8()
     return CsvWriter(sys.stdout.write, sys.stdout.flush, columns)
 
 
