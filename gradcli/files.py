@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 import codecs
+import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import BinaryIO
 
 from gradcli.errors import InputError
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+# What was read since the start, or since it was forgotten: an output that is one of these files would destroy it.
+_READ: list[os.stat_result] = []
+
+
+def note_read(file: str | Path | BinaryIO) -> None:
+    """Remember that a file, which may be open, is read."""
+    with suppress(OSError, ValueError):  # what cannot be read is told elsewhere
+        _READ.append(os.stat(file if isinstance(file, str | Path) else file.fileno()))
+
+
+def forget_read() -> None:
+    """Forget what was read: another command begins."""
+    _READ.clear()
+
+
+def is_read(path: str) -> bool:
+    """Tell whether a path is that of a file that was read, under whatever name."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return any(os.path.samestat(status, read) for read in _READ)
 
 
 def read_path(path: str, limit: int) -> str:
@@ -18,6 +45,7 @@ def read_path(path: str, limit: int) -> str:
     """
     try:
         with open(path, "rb") as file:
+            note_read(file)
             return read_text(file, printable(path), limit)
     except (OSError, ValueError) as error:
         raise InputError(f"`{printable(path)}` cannot be read: {printable(reason(error))}") from None
@@ -35,6 +63,7 @@ def standard_input() -> BinaryIO:
     """
     if sys.stdin is None:
         raise InputError("standard input is closed", hint="give the name of a file")
+    note_read(sys.stdin.buffer)
     return sys.stdin.buffer
 
 

@@ -175,8 +175,6 @@ def _check(asked: Asked, files: Files) -> None:
             "--points takes the place of --at",
             hint="one --at may give the inputs that the file lacks, and that are the same at all points",
         )
-    if files.points and files.output and _same_file(files.points, files.output):
-        raise InputError(f"{label(files.output)} is the file of points", hint="give the results a name of their own")
     _check_style(asked.style, files)
     if files.scheduler is not None and files.engine != "dask":
         raise InputError("--scheduler is for --engine dask")
@@ -204,7 +202,3 @@ def _is_parquet(path: str | None) -> bool:
 def _is_data_set(path: str | None) -> bool:
     """Tell whether points are Parquet: a file or a folder of that ending, or a folder of any name."""
     return _is_parquet(path) or os.path.isdir(path or "-")
-
-
-def _same_file(a: str, b: str) -> bool:
-    return os.path.exists(a) and os.path.exists(b) and os.path.samefile(a, b)

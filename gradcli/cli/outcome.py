@@ -14,6 +14,7 @@ from gradcli.cli.memory import lacking, shortage
 from gradcli.cli.options import PAGES
 from gradcli.cli.status import DONE, INTERRUPTED, MISTAKE
 from gradcli.cli.streams import discard, flush, tell, why_not_printed
+from gradcli.files import forget_read
 from gradcli.plain import print_utf8
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0 done, 2 a mistake in what was asked, 130 interrupted."""
     # A run is short and its graphs are large and free of cycles: looking for cycles takes a third of the time.
     gc.set_threshold(1_000_000, 50, 50)
+    forget_read()
     output = sys.stdout
     given = sys.argv[1:] if arguments is None else arguments
     try:

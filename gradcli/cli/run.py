@@ -235,7 +235,7 @@ def _write(shown: Printed, output: str | None) -> None:
 
 def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> Script:
     from gradcli.errors import InputError
-    from gradcli.files import reason, standard_input
+    from gradcli.files import note_read, reason, standard_input
     from gradcli.pytorch.session import Script
 
     if code is not None:
@@ -248,6 +248,7 @@ def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> S
     if name.endswith(".ipynb"):
         hint = f"jupyter nbconvert --to script {name} makes one"
         raise InputError(f"`{name}` is a notebook, and no script", hint=hint)
+    note_read(name)
     try:
         return Script(_source(name, open(name, "rb")), name, str(Path(name).resolve().parent), arguments)
     except (OSError, ValueError) as error:

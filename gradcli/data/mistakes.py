@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gradcli.errors import InputError
-from gradcli.files import printable, reason
+from gradcli.files import note_read, printable, reason
 
 _SHOWN = 40  # characters of a file's text, or of its path, in a message
 
@@ -90,6 +90,7 @@ def check_regular(path: str | Path) -> None:
     name = label(str(path))
     with reading(name):
         mode = os.stat(path).st_mode
+    note_read(path)
     if stat.S_ISDIR(mode):
         raise InputError(f"{name} is a folder, not a file")
     if not stat.S_ISREG(mode):

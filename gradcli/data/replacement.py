@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from gradcli.data.mistakes import because, label
 from gradcli.errors import InputError
+from gradcli.files import is_read
 from gradcli.platform import LOCKS, WINDOWS, computer, is_device_name, lock
 
 _PREFIX = ".gradcli-"
@@ -167,7 +168,7 @@ class Replacement:
 
 
 def check_target(path: str) -> None:
-    """Refuse a path at which no file can be put.
+    """Refuse a path at which no file can be put, and one of a file that was read, which would be lost.
 
     >>> check_target("/")
     Traceback (most recent call last):
@@ -187,6 +188,8 @@ def check_target(path: str) -> None:
             raise cannot_write(path, "it is no regular file")
         if target.exists() and not os.access(target, os.W_OK):
             raise cannot_write(path, "permission denied")
+    if is_read(path):
+        raise cannot_write(path, "this command reads it", "give the result a name of its own")
 
 
 @contextmanager

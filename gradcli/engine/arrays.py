@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.engine.evaluate import evaluate
 from gradcli.errors import InputError
-from gradcli.files import read_text, reason
+from gradcli.files import note_read, read_text, reason
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import element_name
@@ -42,6 +42,7 @@ def load(path: Path) -> Array:
         raise InputError(f"`{path}`: values are read from .npy and .csv files")
     try:
         with path.open("rb") as file:
+            note_read(file)
             return _npy(path, file) if ending == ".npy" else _csv(path, file)
     except InputError:
         raise

@@ -157,8 +157,8 @@ OPTIONS = [
     options(*TWO, "--at", "a=1", "--at", "a=2", says="--points takes the place of --at"),
     options("backward", "y=a*c", "--at", "q=1", says="--at: `q` is not in the system"),
     options("backward", "y=a*c*d", "--at", "c=1", says="`p.csv` has no values for the input `d`"),
-    options("backward", "y=a*b", says="`p.csv` is the file of points", output="p.csv"),
-    options("backward", "y=a*b", says="`./p.csv` is the file of points", output="./p.csv"),
+    options("backward", "y=a*b", says="`p.csv` cannot be written: this command reads it", output="p.csv"),
+    options("backward", "y=a*b", says="`./p.csv` cannot be written: this command reads it", output="./p.csv"),
     *(
         options(
             command, "y=a*b", "-f", style, says=(f"-f {style} is for single points", "-f csv or -f json"), output=out

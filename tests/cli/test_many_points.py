@@ -371,7 +371,7 @@ def test_names_of_files_that_are_not_utf_8(cli, ending):
     assert f"`{shown}` has no values for the input `b`" in cli.refused("backward", "y=b", "--points", name)
     if ending != "folder":
         refused = cli.refused("backward", "y=a", "--points", name, "--output", name)
-        assert f"`{shown}` is the file of points" in refused
+        assert f"`{shown}` cannot be written: this command reads it" in refused
 
 
 # Laws

@@ -8,16 +8,20 @@ import subprocess
 import sys
 import zipfile
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import GRADCLI
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradcli.data import replacement
 from gradcli.data.csv import result as csv_result
 from gradcli.data.points import open_points
 from gradcli.data.result import create_result
 from gradcli.errors import InputError
+from gradcli.files import forget_read
 from gradcli.graph.names import column_names
 
 SHAPES = {"x0": (), "x": (2,), "M": (2, 3)}
@@ -245,6 +249,8 @@ def test_the_new_file_takes_the_place_of_the_old_one_whole(ending, tmp_path):
 def test_a_file_can_be_read_while_its_replacement_is_written(ending):
     write(f"r{ending}", blocks(10, 10))
     with closing(open_points(f"r{ending}")) as points:
+        assert "this command reads it" in refused(f"r{ending}")
+        forget_read()
         write(f"r{ending}", points.blocks(["M", "x"], 3), {"M": (2, 3), "x": (2,)})
     with closing(open_points(f"r{ending}")) as points:
         assert points.shapes == {"M": (2, 3), "x": (2,)}
@@ -363,3 +369,112 @@ def test_a_full_disk_leaves_the_old_file(ending, tmp_path, limit):
     assert done.stdout == f"`r{ending}` cannot be written: file too large\n"
     assert (tmp_path / f"r{ending}").read_bytes() == OLD
     assert os.listdir() == [f"r{ending}"]
+
+
+# A file that is read
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "arguments"),
+    [
+        ("in.txt", "y = x**2\n", ("graph", "-F", "in.txt")),
+        ("in.py", "y = x**2\n", ("export", "-F", "in.py", "--to", "numpy")),
+        ("s.txt", "print(1)\n", ("run", "s.txt")),
+        ("in.csv", "x\n1\n", ("backward", "y=x**2", "--points", "in.csv")),
+        ("in.csv", "1\n2\n", ("jacobian", "y=x[0]+a", "--points", "a.csv", "--at", "x=@in.csv")),
+        ("in.csv", "3\n", ("jacobian", "y=x+a", "-F", "s.grad", "--points", "a.csv")),
+    ],
+)
+def test_an_output_that_is_read_is_refused_under_every_name(cli, own_folder, name, text, arguments):
+    Path(name).write_text(text)
+    Path("a.csv").write_text("a\n1\n")
+    Path("s.grad").write_text("input x = @in.csv\n")
+    Path("there").mkdir()
+    os.link(name, f"linked{Path(name).suffix}")
+    os.symlink(name, f"symlink{Path(name).suffix}")
+    for path in (name, f"./there/../{name}", f"linked{Path(name).suffix}", f"symlink{Path(name).suffix}"):
+        said = cli.refused(*arguments, "--output", path)
+        assert f"`{path}` cannot be written: this command reads it" in said
+        assert "give the result a name of its own" in said
+        assert Path(name).read_text() == text
+    status = cli(*arguments, "--output", f"other{Path(name).suffix}").status
+    assert (status, Path(name).read_text()) == (0, text)
+
+
+def test_standard_input_is_a_file_that_is_read(own_folder):
+    Path("p.csv").write_text("x\n1\n")
+    with open("p.csv", "rb") as points:
+        given = ("backward", "y=x**2", "--points", "-", "--output", "p.csv")
+        done = subprocess.run([*GRADCLI, *given], stdin=points, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, Path("p.csv").read_text()) == (2, "x\n1\n")
+    assert "this command reads it" in done.stderr
+
+
+# A file that others use
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_while_a_file_is_replaced_nobody_else_reads_the_new_one(cli, own_folder, monkeypatch, mode):
+    Path("y.svg").touch()
+    Path("y.svg").chmod(mode)
+    seen = []
+    replace = os.replace
+
+    def watched(path, target):
+        seen.append(stat.S_IMODE(os.stat(path).st_mode))
+        replace(path, target)
+
+    def touched(path, *given, **options):
+        touch(path, *given, **options)
+        seen.append(stat.S_IMODE(path.stat().st_mode))
+
+    touch = Path.touch
+    monkeypatch.setattr(os, "replace", watched)
+    monkeypatch.setattr(Path, "touch", touched)
+    cli.done("graph", "y=x**2", "--output", "y.svg")
+    assert seen == [0o600, mode]
+    assert stat.S_IMODE(os.stat("y.svg").st_mode) == mode
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_file_that_another_program_has_open_for_a_moment(cli, own_folder, monkeypatch, times):
+    """Windows refuses to replace it."""
+    Path("y.svg").write_bytes(OLD)
+    monkeypatch.setattr(replacement, "_PAUSE", 0.01)
+    refusals = [PermissionError(13, "Access is denied")] * times
+    replace = os.replace
+
+    def refusing(path, target):
+        if refusals:
+            raise refusals.pop()
+        replace(path, target)
+
+    monkeypatch.setattr(os, "replace", refusing)
+    done = cli("graph", "y=x**2", "--output", "y.svg")
+    if times == 1:
+        assert (done.status, done.err) == (0, "")
+        assert Path("y.svg").read_bytes().startswith(b"<svg")
+    else:
+        assert done.refused().startswith("error: `y.svg` cannot be written: access is denied\n")
+        assert Path("y.svg").read_bytes() == OLD
+    assert os.listdir() == ["y.svg"]
+
+
+def test_what_cannot_be_removed_hides_no_error(cli, own_folder, monkeypatch):
+    def refused(*_):
+        raise PermissionError(13, "Access is denied")
+
+    monkeypatch.setattr(replacement, "_PAUSE", 0.01)
+    monkeypatch.setattr(os, "replace", refused)
+    monkeypatch.setattr(Path, "unlink", refused)
+    assert "`y.svg` cannot be written: access is denied" in cli.refused("graph", "y=x", "--output", "y.svg")
+
+
+def test_where_there_are_no_locks_what_is_left_behind_is_removed_after_a_day(own_folder, monkeypatch):
+    monkeypatch.setattr(replacement, "LOCKS", False)
+    left = [replacement.Hidden(Path("r.csv"), Path.touch).path for _ in range(2)]
+    os.utime(left[0], (0, 0))
+    hidden = replacement.Hidden(Path("r.csv"), Path.touch)
+    assert [path.exists() for path in left] == [False, True]
+    hidden.commit()
+    assert sorted(os.listdir()) == sorted([left[1].name, "r.csv"])

@@ -17,7 +17,7 @@ from gradcli.data.csv.chunks import UTF8, Rows, chunks
 from gradcli.data.csv.parsers import Table, by_reference, parse, plain
 from gradcli.data.mistakes import label, reading
 from gradcli.errors import InputError
-from gradcli.files import standard_input
+from gradcli.files import note_read, standard_input
 from gradcli.graph.shapes import Shape
 
 _SNIFFED = 2**16  # bytes of the header; the standard library takes no longer cell without being asked
@@ -111,6 +111,7 @@ def _delimiter(chunk: bytes) -> str:
 def _open(path: str, name: str) -> BinaryIO:
     if path != "-":
         with reading(name):
+            note_read(path)
             return open(path, "rb")
     return standard_input()
 
