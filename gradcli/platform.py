@@ -163,11 +163,6 @@ def lock(descriptor: int, wait: bool) -> None:
     fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
-def user() -> int | None:
-    """Return the number of the user of this process; None on Windows, where a file's mode says nothing either."""
-    return os.geteuid() if hasattr(os, "geteuid") else None
-
-
 # Names that are devices on Windows in each folder, with any ending.
 _DEVICES = {"CON", "PRN", "AUX", "NUL", *(f"{port}{k}" for port in ("COM", "LPT") for k in range(1, 10))}
 
