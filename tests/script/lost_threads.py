@@ -16,4 +16,4 @@ def _parts(name: str) -> dict[str, str]:
 
 # Each with the gradient that its fixed form has in the end.
 LOST = {title.split("; ")[0]: (text, title.split("; ")[1]) for title, text in _parts("lost_threads.txt").items()}
-SLIPS = _parts("slips.txt")
+SLIPS = _parts("slips.txt") | _parts("mistakes.txt")

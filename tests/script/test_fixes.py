@@ -100,7 +100,7 @@ def said(text):
 
 def test_a_state_that_is_carried_is_named():
     text = said(BROKEN["a recurrent network carries its state"])
-    assert "h carries the graph of one round into the next one." in text
+    assert "The next round reads h with the graph of this one." in text
     assert "line 11: optimizer.step() h = h.detach()" in text
 
 

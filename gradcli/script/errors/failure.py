@@ -6,11 +6,12 @@ import ast
 import linecache
 import sys
 import traceback
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from gradcli.pytorch.record import Line
 from gradcli.pytorch.session import Script
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import Place
@@ -35,21 +36,29 @@ class Failure(Scene):
     message: str
     begin: Place
     end: Place
+    places: Sequence[tuple[Any, Line]] = ()  # the frames and lines of the user's that led there, the outermost first
 
     @classmethod
     def of(cls, error: BaseException, script: Script) -> Failure | None:
         """Return where an error arose: the innermost place in a file that is the user's."""
-        found, tb = None, error.__traceback__
+        found, tb, places = None, error.__traceback__, []
         for (frame, number), place in zip(traceback.walk_tb(tb), traceback.extract_tb(tb), strict=False):
             file = frame.f_code.co_filename
             module = frame.f_globals.get("__name__", "")
             beside = script.folder is not None and file.startswith(script.folder) and "site-packages" not in file
             if file == script.name or (beside and not module.startswith("gradcli.")):
                 found, line, span = frame, line_of(file, number), place
+                places.append((frame, line))
         if found is None:
             return None
         begin, end = (span.lineno or 0, span.colno or 0), (span.end_lineno or line, span.end_colno or sys.maxsize)
-        return cls(script, line, names_of(found), found, str(error), begin, end)
+        return cls(script, line, names_of(found), found, str(error), begin, end, places)
+
+    @property
+    def callers(self) -> Iterator[Failure]:
+        """The places that led to this one, the innermost first."""
+        for frame, line in reversed(self.places[:-1]):
+            yield replace(self, line=line, names=names_of(frame), frame=frame, places=())
 
     def value(self, node: ast.AST | None) -> Any:
         """Return the value of an expression that only looks something up; None of another one."""

@@ -10,36 +10,10 @@ from typing import Any
 from gradcli.pytorch.record import dependencies
 from gradcli.script.errors import fixes, leaves, updates
 from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.freed import repeated
+from gradcli.script.errors.freed import second as second
 from gradcli.script.errors.syntax import calls
 from gradcli.script.errors.threads import Threads, lost
-
-
-def second(at: Failure, step: Any) -> Answer:
-    """Return what is said of a graph that is freed."""
-    reason = (
-        f"the backward at {at.code(step.freed)} freed what the graph keeps for a backward: {step.name()} of "
-        f"{at.code(step.line)} kept numbers, and they are gone."
-    )
-    again = int(step.freed) == int(at.line)
-    if again and (told := _in_a_loop(at, step, reason, " It is computed once, and each round goes back through it.")):
-        return told
-    recorded = Threads(at.text).gradient_recorded()
-    if any(change.first == int(step.freed) for change in recorded):
-        said = f"{reason} What it computes is recorded, and the graph kept, with create_graph=True alone."
-        return Answer(said, "record the gradient, of which another one is taken", recorded)
-    fix = "keep the graph in the first call; or compute the loss again before the second one, as a training loop does"
-    return Answer(reason, fix, fixes.with_argument(at.text_at(step.freed), "retain_graph=True", "backward", "grad"))
-
-
-def _in_a_loop(at: Failure, step: Any, reason: str, once: str = "", weights: str = "") -> Answer | None:
-    """Return what is said of a loop that carries a history from round to round, or goes back to what it never makes."""
-    name, changes = updates.detached_at_the_end(at)
-    if changes:
-        said = f"{reason} {name} carries the graph of one round into the next one{weights}."
-        return Answer(said, f"cut it off where the next round begins anew, {name}.detach()", changes)
-    if changes := updates.into_the_loop(at.text, step.line):
-        return Answer(reason + once, "compute it in each round, from the weights as they are then", changes)
-    return None
 
 
 def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
@@ -54,7 +28,7 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
     text = at.text_at(line)
     if how != "step" and not updates.is_unrecorded(text) and ".data" not in text.of(text.statement):
         return Answer(reason, "the change out of place, so that the old numbers stay", updates.out_of_place(text))
-    if told := _in_a_loop(at, step, reason, weights=", with the weights of before"):
+    if told := repeated(at, step, reason, ", with the weights of before"):
         return told
     what = "the optimizer's step" if how == "step" else "the change"
     fix = f"{what} behind the backward; or compute the loss again after it, with the new numbers"

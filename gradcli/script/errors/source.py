@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -32,7 +32,7 @@ class Change:
     def shown(self) -> list[str]:
         """Return the change as lines for a reader; what is taken away is said so."""
         if not self.lines:
-            return ["(without it)" if self.first == self.last else "(without them)"]
+            return ["(remove it)" if self.first == self.last else "(remove them)"]
         indent = min(len(line) - len(line.lstrip()) for line in self.lines)
         return [line[indent:] for line in self.lines]
 
@@ -151,6 +151,40 @@ class Text:
     def instead_of(self, node: ast.stmt | ast.expr, *lines: str) -> Change:
         """Return other lines in the place of those of a node."""
         return Change(self.file, node.lineno, node.end_lineno or node.lineno, lines)
+
+    def dedented(self, statement: ast.stmt) -> list[str]:
+        """Return the lines of a statement without the indentation of its first one."""
+        first, *more = self.of(statement).split("\n")
+        indent = " " * statement.col_offset
+        return [first, *(line.removeprefix(indent) for line in more)]
+
+    def is_alone(self, statement: ast.stmt) -> bool:
+        """Tell whether no other statement has a part in the lines of a statement."""
+        whole = "\n".join(self.lines_of(statement)).partition("#")[0].strip()
+        return whole == self.of(statement).partition("#")[0].strip()
+
+    def before(self, statement: ast.stmt, *new: str) -> list[Change]:
+        """Return a statement with lines before it, indented as it is; that of a loop in one line gets its own line."""
+        line = self.lines[statement.lineno - 1]
+        head, rest = line[: statement.col_offset], line[statement.col_offset :]
+        if not head.strip():
+            return [self.instead(statement.lineno, *(head + n if n else n for n in new), line)]
+        indent = " " * (len(line) - len(line.lstrip()) + 4)
+        return [self.instead(statement.lineno, head.rstrip(), *(indent + n for n in new), indent + rest)]
+
+    def instead(self, line: int, *new: str) -> Change:
+        """Return other lines in the place of one."""
+        return Change(self.file, line, line, new)
+
+    def without(self, statements: Sequence[ast.stmt]) -> list[Change]:
+        """Return the lines of statements as removed, those that follow one another as one change."""
+        found: list[Change] = []
+        for s in statements:
+            change = self.instead_of(s)
+            if found and found[-1].last + 1 == change.first:
+                change = replace(found.pop(), last=change.last)
+            found.append(change)
+        return found
 
     def swapped(self, pattern: str, new: str) -> list[Change]:
         """Return the lines that have a pattern, with that replaced."""

@@ -60,10 +60,14 @@ class Threads:
         return any(keyword(g, "create_graph") for g in made) and not self.gradient_recorded()
 
     def gradient_recorded(self) -> list[Change]:
-        """Return the change that records a gradient on the way: grad(…, create_graph=True), or backward."""
-        nodes = (n for e in self.way if e.lineno != self.text.line for n in ast.walk(e))
+        """Return the change that records a gradient on the way: grad(…, create_graph=True), or backward.
+
+        An update of a parameter, where nothing is recorded, is not on the way.
+        """
+        recorded = [e for e in self.way if not updates.is_unrecorded(self.text.on(e.lineno))]
+        nodes = (n for e in recorded for n in ast.walk(e))
         for call in filter(None, map(self._gradient, nodes)):
-            if keyword(call, "create_graph") is None:
+            if call.lineno != self.text.line and keyword(call, "create_graph") is None:
                 return fixes.with_argument(self.text.on(call.lineno), "create_graph=True", called(call))
         return []
 

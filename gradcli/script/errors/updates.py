@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import called, calls, end, owner_of, parts, start
+from gradcli.wrapping import in_words
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@", ast.FloorDiv: "//",
@@ -96,13 +98,17 @@ def _updated(text: Text, statement: ast.stmt) -> str:
     return ""
 
 
-def detached_at_the_end(at: Failure) -> tuple[str, list[Change]]:
-    """Let what a loop carries from round to round go on without its history: h = h.detach() at its end."""
+def carried(at: Failure, leads: Callable[[Any], bool]) -> tuple[str, list[Change]]:
+    """Let what a loop carries from round to round go on without its history: h = h.detach() at its end.
+
+    `leads` tells which values have the history that is in the way.
+    """
     text = at.text
     for loop in text.around(ast.For, ast.While):
-        for name in _carried(loop):
-            if getattr(at.value(ast.Name(name)), "grad_fn", None) is not None:
-                return name, text.added(loop.body[-1], f"{name} = {name}.detach()")
+        names = [n for n in dict.fromkeys(_carried(loop)) if leads(at.value(ast.Name(n)))]
+        if names:
+            cut = ", ".join(_detached(n, at.value(ast.Name(n))) for n in names)
+            return in_words(names), text.added(loop.body[-1], f"{', '.join(names)} = {cut}")
     for statement in text.statements():
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute):
             name = text.of(statement.targets[0])
@@ -110,6 +116,13 @@ def detached_at_the_end(at: Failure) -> tuple[str, list[Change]]:
             if read:
                 return name, text.edited([(end(n), end(n), ".detach()") for n in read])
     return "", []
+
+
+def _detached(name: str, x: Any) -> str:
+    """Return the expression that cuts a tensor, or those in a tuple, off from their history."""
+    if isinstance(x, list | tuple):
+        return f"{type(x).__name__}(s.detach() for s in {name})"
+    return f"{name}.detach()"
 
 
 def _carried(loop: ast.For | ast.While) -> Iterator[str]:
@@ -120,18 +133,6 @@ def _carried(loop: ast.For | ast.While) -> Iterator[str]:
         changed = statement.target if isinstance(statement, ast.AugAssign) else None
         read |= {n.id for n in names if isinstance(n.ctx, ast.Load) or n is changed}
         yield from (n.id for n in names if isinstance(n.ctx, ast.Store) and n.id in read)
-
-
-def into_the_loop(text: Text, made: int) -> list[Change]:
-    """Compute something at the beginning of each round of a training loop, where a script does so before the loop."""
-    own = text.on(made).statement
-    for loop in text.around(ast.For, ast.While):
-        if calls(loop, "step") and made < loop.lineno and own in text.block(loop):
-            first = loop.body[0]
-            lines = [" " * first.col_offset + line.strip() for line in text.lines_of(own)]
-            place = first.lineno
-            return [text.instead_of(own), Change(text.file, place, place, (*lines, text.lines[place - 1]))]
-    return []
 
 
 def moved(text: Text, behind: int) -> list[Change]:

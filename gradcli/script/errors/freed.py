@@ -1,0 +1,293 @@
+"""A graph that a script goes back through once more: what to compute again, and where; which losses to add."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gradcli.pytorch.optim import Optimizer
+from gradcli.pytorch.record import Leaf, Step, dependencies
+from gradcli.pytorch.tensor import Tensor
+from gradcli.script.errors import edits, fixes
+from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.flow import Flow
+from gradcli.script.errors.source import Change, Edit, Text
+from gradcli.script.errors.syntax import called, calls, owner_of, parts
+from gradcli.script.errors.threads import Threads
+from gradcli.script.errors.updates import carried
+
+_SETTINGS = ("retain_graph", "create_graph")  # of a backward that may be added to another one
+_USES = {"step", "zero_grad", "backward", "clip_grad_norm_", "clip_grad_value_", "unscale_"}  # what reads gradients
+
+_ADDS = ("append", "extend", "insert", "update", "setdefault", "add_", "sub_", "mul_", "div_", "copy_")
+
+# The fixes, in words.
+_EACH_ROUND = "compute it in each round, from the weights as they are then"
+_ANEW = "compute the shared part again, from the weights as they are then"
+_KEPT = (
+    "keep the graph in the first call, if the weights stay as they are until the second one; if they change, compute "
+    "the loss again after the change"
+)
+
+
+def second(at: Failure, step: Any) -> Answer:
+    """Return what is said of a graph that is freed: the step is the first that a backward has freed before."""
+    reason = (
+        f"the backward at {at.code(step.freed)} freed what the graph keeps for a backward: {step.name()} of "
+        f"{at.code(step.line)} kept numbers, and they are gone."
+    )
+    if _is_of_another_round(at, step) and (answer := repeated(at, step, reason)):
+        return answer
+    recorded = Threads(at.text).gradient_recorded()
+    if any(change.first == int(step.freed or 0) for change in recorded):
+        said = f"{reason} What it computes is recorded, and the graph kept, with create_graph=True alone."
+        return Answer(said, "record the gradient, of which another one is taken", recorded)
+    return _two_losses(at, step, reason) or _kept(at, step, reason)
+
+
+def _is_of_another_round(at: Failure, step: Step) -> bool:
+    """Tell whether the backward that freed a step ran in a round before: it is the same line, or one below it."""
+    freed: Any = step.freed
+    return at.file(freed) != at.file(at.line) or int(freed) >= int(at.line)
+
+
+def _kept(at: Failure, step: Step, reason: str) -> Answer:
+    first = at.text_at(step.freed or 0)
+    return Answer(reason, _KEPT, fixes.with_argument(first, "retain_graph=True", "backward", "grad"))
+
+
+def repeated(at: Failure, step: Step, reason: str, weights: str = "") -> Answer | None:
+    """Return what is said of rounds that go back through what was computed before them, or in an earlier round."""
+    once = f"{reason} It is computed once, and each round goes back through it."
+    for place in (at, *at.callers):
+        if changes := _in_each_round(place, step):
+            return Answer(once, _EACH_ROUND, changes)
+    if changes := _all_at_once(at):
+        return Answer(reason, "add the losses, whose graphs share a part, and go back once", changes)
+    for place in (at, *at.callers):
+        name, changes = carried(place, lambda x: leads(x, step))
+        if changes:
+            said = f"{reason} The next round reads {name} with the graph of this one{weights}."
+            return Answer(said, "cut that graph off at the end of each round, with detach()", changes)
+    return None
+
+
+def leads(x: Any, step: Step) -> bool:
+    """Tell whether a tensor, or one in a list or a dictionary, was computed through a step."""
+    inner = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
+    own = isinstance(x, Tensor) and x._fn is not None and step in dependencies([x._fn])
+    return own or any(leads(e, step) for e in inner)
+
+
+# What is computed once
+
+
+def _in_each_round(at: Failure, step: Step) -> list[Change]:
+    """Return the change that computes in each round what was computed before a loop, or before a function ran."""
+    text = at.text
+    for region in text.around(ast.For, ast.While, ast.FunctionDef):
+        names = _read(at, region.body, step)
+        if not names:
+            continue
+        if isinstance(region, ast.FunctionDef):
+            arguments = {a.arg for a in parts(region.args, ast.arg)}
+            return [] if arguments & {*names} else _begun(at, region, names)
+        above = _above(text, region)
+        own = _slice(at, above, names, step)
+        if {*names} <= {n for s in own for n in _stored(text, s)}:
+            return _moved(text, own, above, region.body[0])
+        return _begun(at, region, names)
+    return []
+
+
+def _read(at: Failure, body: Sequence[ast.stmt], step: Step) -> list[str]:
+    """Return the names that statements read and do not assign, whose values were computed through a step."""
+    text = at.text
+    stored = {n for s in body for n in _stored(text, s)}
+    nodes = [n for s in body for n in _loaded(s)]
+    names = dict.fromkeys(text.of(n) for n in nodes if text.of(n) not in stored and leads(at.value(n), step))
+    return list(names)
+
+
+def _loaded(node: ast.AST) -> list[ast.expr]:
+    """Return the names and the attributes that are read in a node."""
+    states: list[Any] = [*parts(node, ast.Name), *parts(node, ast.Attribute)]
+    return [n for n in states if isinstance(n.ctx, ast.Load)]
+
+
+def _stored(text: Text, statement: ast.stmt) -> set[str]:
+    """Return the names that a statement changes: assigns, or adds elements to."""
+    states: list[Any] = [
+        *parts(statement, ast.Name),
+        *parts(statement, ast.Attribute),
+        *parts(statement, ast.Subscript),
+    ]
+    stored = [n for n in states if isinstance(n.ctx, ast.Store)]
+    names = {text.of(n.value if isinstance(n, ast.Subscript) else n) for n in stored}
+    return names | {text.of(owner_of(call)) for call in calls(statement, *_ADDS)}
+
+
+def _above(text: Text, inner: ast.stmt) -> list[ast.stmt]:
+    """Return the statements before one in its block, and in the blocks around that in the same function."""
+    found: list[ast.stmt] = []
+    for around in text.on(inner.lineno).around(ast.stmt):
+        if around.lineno > inner.lineno or (around.end_lineno or 0) < (inner.end_lineno or 0):
+            continue
+        found = [*(s for s in text.block(around) if s.lineno < around.lineno), *found]
+        if isinstance(around, ast.FunctionDef) and around is not inner:
+            break
+    return [s for s in found if not isinstance(s, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)]
+
+
+def _slice(at: Failure, above: Sequence[ast.stmt], names: Sequence[str], step: Step) -> list[ast.stmt]:
+    """Return the statements that compute names, and what these are computed from, as far as gradients go through it."""
+    needed, found = {*names}, []
+    for statement in reversed(above):
+        if _stored(at.text, statement) & needed:
+            found.append(statement)
+            needed |= {at.text.of(n) for n in _loaded(statement) if _is_computed(at.value(n))}
+    return found[::-1]
+
+
+def _is_computed(x: Any) -> bool:
+    """Tell whether something is a tensor that was computed from what requires a gradient, or a list of such."""
+    return getattr(x, "_fn", None) is not None or (isinstance(x, list | tuple) and any(map(_is_computed, x)))
+
+
+def _moved(text: Text, own: Sequence[ast.stmt], above: Sequence[ast.stmt], first: ast.stmt) -> list[Change]:
+    """Put statements before the first one of a loop; they also stay where they are, if others read what they give."""
+    names = {n for s in own for n in _stored(text, s)}
+    rest = [s for s in above if s not in own]
+    shared = [s for s in rest if s.lineno > own[0].lineno and {text.of(n) for n in _loaded(s)} & names]
+    lines = [line for s in own for line in text.dedented(s)]
+    alone = all(text.is_alone(s) for s in own)
+    return [*([] if shared or not alone else text.without(own)), *text.before(first, *lines)]
+
+
+def _begun(at: Failure, region: Any, names: Sequence[str]) -> list[Change]:
+    """Compute names, which were computed outside of the function, where a loop or a function begins."""
+    flow, lines = Flow(at.text), []
+    for name in names:
+        node = next(n for s in region.body for n in _loaded(s) if at.text.of(n) == name)
+        values = flow.of_name(node)
+        while values and isinstance(values[0], ast.Name) and (further := flow.of_name(values[0])):
+            values = further
+        value = values[0] if len({ast.dump(v) for v in values}) == 1 else None
+        if value is None or isinstance(value, ast.Name) or not _is_known(at, value):
+            return []
+        lines.append(f"{name} = {at.text.of(value)}")
+    return at.text.before(_first(region), *lines)
+
+
+def _first(region: Any) -> ast.stmt:
+    """Return the first statement of a loop or a function, behind its docstring."""
+    described = isinstance(region, ast.FunctionDef) and ast.get_docstring(region) and len(region.body) > 1
+    statement: ast.stmt = region.body[1 if described else 0]
+    return statement
+
+
+def _is_known(at: Failure, value: ast.AST) -> bool:
+    """Tell whether an expression reads only what a function knows, and nothing that was computed with a gradient."""
+    names = [n for n in parts(value, ast.Name) if isinstance(n.ctx, ast.Load)]
+    own = {n.id for n in parts(value, ast.Name) if isinstance(n.ctx, ast.Store)}  # of a comprehension
+    known = {*at.frame.f_locals, *at.frame.f_globals, *at.frame.f_builtins}
+    return all(n.id in known | own and not _is_computed(at.value(n)) for n in names)
+
+
+# Several losses
+
+
+def _all_at_once(at: Failure) -> list[Change]:
+    """Return the change of a loop over losses, which does nothing but go back from each: sum(losses).backward()."""
+    for loop in at.text.around(ast.For):
+        match loop:
+            case ast.For(ast.Name(name), losses, [ast.Expr(ast.Call(ast.Attribute(ast.Name(root), "backward"), []))]):
+                if name == root and not loop.orelse:
+                    indent = " " * loop.col_offset
+                    return [at.text.instead_of(loop, f"{indent}sum({at.text.of(losses)}).backward()")]
+    return []
+
+
+def _two_losses(at: Failure, step: Step, reason: str) -> Answer | None:
+    """Return what is said of two losses whose graphs share a part, with a backward of each in one block."""
+    text, first = at.text, at.text_at(step.freed or 0)
+    block = text.block(text.statement)
+    if text.file != first.file or first.statement not in block:
+        return None
+    one, other = _root(first.statement), _root(text.statement)
+    if one is None or other is None:
+        return None
+    between = block[block.index(first.statement) + 1 : block.index(text.statement)]
+    uses = [s for s in between if _uses_gradients(s)]
+    if not uses and text.of(one) != text.of(other):
+        changes = _added(text, first.statement, one, other)
+        return Answer(f"{reason} The two losses share that part.", "add the losses, and go back once", changes)
+    stepped = [x for s in uses for x in _changed(at, s)]
+    if not stepped:
+        return None
+    if changes := _cut_off(at, step, Flow(first).back(one), Flow(text).back(other), stepped):
+        said = f"{reason} The weights that are changed in between do not need the gradients of that part."
+        return Answer(said, "cut it off from the first loss, with detach()", changes)
+    index = block.index(uses[-1])
+    after = [*block[index + 1 : block.index(text.statement)], text.statement]
+    names = _read(at, after, step)
+    above = [*_above(text, first.statement), *block[block.index(first.statement) : index + 1]]
+    own = _slice(at, [s for s in above if s is not first.statement], names, step)
+    lines = [line for s in own for line in text.dedented(s)]
+    change = at.code(uses[-1].lineno)
+    said = f"{reason} {change[0].upper()}{change[1:]} has changed weights that it was computed from."
+    return Answer(
+        said, "compute the shared part again, from the weights as they are then", text.before(after[0], *lines)
+    )
+
+
+def _root(statement: ast.stmt) -> ast.expr | None:
+    """Return what a statement goes back from, if it does nothing else, and gives no v."""
+    match statement:
+        case ast.Expr(ast.Call(ast.Attribute(root, "backward"), [], keywords)):
+            return root if all(k.arg in _SETTINGS for k in keywords) else None
+    return None
+
+
+def _uses_gradients(statement: ast.stmt) -> bool:
+    """Tell whether a statement may read gradients, or change what they were taken by."""
+    if isinstance(statement, ast.AugAssign | ast.With):
+        return True
+    reads = any(n.attr in ("grad", "data") for n in parts(statement, ast.Attribute))
+    return reads or any(called(c) in _USES or called(c).endswith("_") for c in calls(statement))
+
+
+def _changed(at: Failure, statement: ast.stmt) -> Iterator[Any]:
+    """Yield the tensors that a statement changes, as far as it is an optimizer's step or an update by hand."""
+    for call in calls(statement, "step"):
+        owner = at.value(owner_of(call))
+        if isinstance(owner, Optimizer):
+            yield from (p for group in owner.param_groups for p in group["params"])
+    yield from (at.value(s.target) for s in parts(statement, ast.AugAssign))
+
+
+def _added(text: Text, first: ast.stmt, one: ast.expr, other: ast.expr) -> list[Change]:
+    bare = [text.of(e) if edits.is_simple(e) else f"({text.of(e)})" for e in (one, other)]
+    return [text.instead_of(first), *text.edited(edits.instead(other, f"({' + '.join(bare)})"))]
+
+
+def _cut_off(
+    at: Failure, step: Step, way: Sequence[ast.expr], others: Sequence[ast.expr], stepped: Sequence[Any]
+) -> list[Change]:
+    """Detach, on the way to the first loss, what both losses share and no change of weights in between needs."""
+    changed, text = {id(x) for x in stepped}, at.text
+    found: dict[str, list[ast.expr]] = {}
+    for name in (n for e in way if e not in others for n in parts(e, ast.Name)):
+        x = at.value(name)
+        if isinstance(x, Tensor) and leads(x, step) and not changed & _leaves(x):
+            found.setdefault(name.id, []).append(name)
+    last = max(found, key=lambda name: at.value(ast.Name(name))._fn.seq, default=None)
+    cuts: dict[ast.stmt, list[Edit]] = {}
+    for n in found.get(last, ()) if last else ():
+        cuts.setdefault(text.on(n.lineno).statement, []).extend(edits.behind(n, ".detach()"))
+    return [change for own in cuts.values() for change in text.edited(list(dict.fromkeys(own)))]
+
+
+def _leaves(x: Tensor) -> set[int]:
+    return {id(e.variable) for e in dependencies([x._fn]) if isinstance(e, Leaf)}  # type: ignore[list-item]
