@@ -48,6 +48,9 @@ MODULES = {f"torch.{name}": name for name in _MODULES} | {f"torch.{name}": home 
 MODULES["torch"] = MODULES.pop("torch.torch")
 
 
+# What runs with PyTorch's own binary alone, installed or not.
+_NEEDS_PYTORCH = "{0} needs PyTorch itself: run the script with python, after python -m pip install torch {0}"
+
 _MAX_ELEMENTS = 2**30  # of an array: more than a formula's, as the windows of a convolution are many
 
 
@@ -57,7 +60,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         top = name.partition(".")[0]
         if top in ("torchvision", "torchaudio", "torchtext"):
-            raise missing(name, (), "")
+            raise MissingError(top, _NEEDS_PYTORCH.format(top))
         if top != "torch":
             return None
         if name not in MODULES:

@@ -22,6 +22,7 @@ from gradcli.explain.sections import (
     Text,
 )
 from gradcli.report.latex_layout import HEIGHT, WIDTH, height, paged, pieces, sized, table, width
+from gradcli.report.latex_letters import letter
 from gradcli.report.latex_math import LatexWriter, escaped
 
 _COLUMNS = 6  # of a matrix that stands as one
@@ -39,10 +40,10 @@ def document(pages: str) -> str:
     """Return pages as a document that pdflatex, xelatex and lualatex turn into a PDF as it is."""
     lines = [r"\documentclass{article}", r"\usepackage[margin=2.5cm]{geometry}", r"\usepackage{amsmath}"]
     lines += [r"\setlength{\parindent}{0pt}", r"\setlength{\parskip}{6pt}", r"\allowdisplaybreaks"]
-    # The fonts of pdflatex have no letters but Latin and Greek ones: others are shown by their numbers.
+    # pdflatex knows few letters beyond ASCII by themselves.
     foreign = sorted({c for c in pages if not c.isascii()})
     if foreign:
-        declared = [rf"\DeclareUnicodeCharacter{{{ord(c):04X}}}{{\texttt{{U+{ord(c):04X}}}}}" for c in foreign]
+        declared = [rf"\DeclareUnicodeCharacter{{{ord(c):04X}}}{{{letter(c)}}}" for c in foreign]
         lines += [r"\ifdefined\DeclareUnicodeCharacter", *declared, r"\fi"]
     stretch = r"\raggedright"  # formulas among words are long words
     return "\n".join([*lines, stretch, r"\begin{document}", pages.rstrip("\n"), r"\end{document}", ""])

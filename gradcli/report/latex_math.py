@@ -23,6 +23,7 @@ from gradcli.explain.sections import (
 from gradcli.notation.latex import LatexNotation
 from gradcli.notation.latex_names import LatexNames, latex_number
 from gradcli.notation.latex_writer import matrix, times
+from gradcli.report.latex_letters import SIGNS
 from gradcli.report.text_math import TextWriter
 
 _WHOLE = 36  # elements of an array that is set whole
@@ -32,18 +33,7 @@ _ESCAPES = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\texta
     c: f"\\{c}" for c in "&%$#_{}"
 }
 # What stands in sentences, and in no font of text.
-_SYMBOLS = {
-    "∂": r"$\partial$",
-    "·": r"$\cdot$",
-    "×": r"$\times$",
-    "ᵀ": r"$^{\top}$",
-    "Σ": r"$\Sigma$",
-    "→": r"$\to$",
-} | {
-    "←": r"$\gets$",
-    "√": r"$\surd$",
-    "÷": r"$\div$",
-}
+_SYMBOLS = {c: f"${sign}$" for c, sign in SIGNS.items()}
 _ACCENTED = re.compile("(\\w)\u0304")
 # What is typed, in a sentence: x.grad, retain_graph=True, h.retain_grad() in PyTorch; --v onehot:y, -f json here.
 _CODE = re.compile(

@@ -68,7 +68,7 @@ def test_a_mistake_is_shown_as_python_shows_it(cli, process, write):
         ("import torch.nn.functional as F\nF.grid_sample(1)", "torch.nn.functional.grid_sample", None),
         ("import torch.nn as nn\nnn.RMSNorm(1)", "torch.nn.RMSNorm", "that there is: `torch.nn.LayerNorm`"),
         ("import torch.nn as nn\nnn.ReLU().to_empty()", "torch.nn.Module.to_empty", None),
-        ("import torchvision", "torchvision", None),
+        ("import torchvision", "torchvision", "python -m pip install torch torchvision"),
         ("import torch\ntorch.ones(2) * 1j  # complex64", "torch.complex64", None),
         ("import torch\ntorch.full((2,), 1j)  # complex64", "torch.complex64", None),
         ("import torch\ntorch.tensor(1 + 2j)  # complex64", "torch.complex64", None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 
 import pytest
@@ -152,6 +153,15 @@ def test_words_of_a_latex_document_are_latex(cli, script):
     assert "→" not in out
 
 
+def test_a_latex_document_shows_the_signs_of_errors_as_signs(cli, script):
+    text = "import torch\nx = torch.ones(2, requires_grad=True)\nprint('← · é')\nz = (x**2).sqrt()\nz.backward()\n"
+    out = cli("run", "-f", "latex", script(text)).out
+    assert "x.grad = vᵀJ" in out
+    assert r"\DeclareUnicodeCharacter{1D40}{\ensuremath{^{\top}}}" in out
+    assert r"\DeclareUnicodeCharacter{2190}{\ensuremath{\gets}}" in out
+    assert "U+" not in out
+
+
 def test_an_error_is_no_wider_than_paper(cli, script):
     text = "import torch\ny = torch.tensor(2., requires_grad=True).exp()\n" + 2 * "y.backward()\n"
     out = cli("run", "-f", "latex", script(text)).out
@@ -205,6 +215,27 @@ ERRORS = {
         ["the derivative of SqrtBackward0 at line 4"],
     ),
 }
+
+
+@pytest.mark.parametrize(
+    ("code", "module", "package"),
+    [
+        ("import matplotlib_of_none.pyplot as plt", "matplotlib_of_none", "matplotlib_of_none"),
+        ("from sklearn.datasets import load_iris", "sklearn", "scikit-learn"),
+    ],
+)
+def test_a_package_that_is_not_installed_is_named_with_the_command_that_installs_it(code, module, package, cli):
+    if importlib.util.find_spec(module):
+        pytest.skip(f"{module} is installed")
+    outcome = cli("run", "-c", code)
+    assert outcome.status == 1
+    told = " ".join(outcome.err.split())
+    assert f"needs `{module}`, and the Python that runs gradcli has no module of this name" in told
+    assert f"fix: `python -m pip install {package}` where gradcli is installed" in told
+
+
+def test_a_module_that_a_package_lacks_is_nothing_to_install(cli):
+    assert "pip install" not in cli("run", "-c", "import numpy.nosuch").err
 
 
 @pytest.mark.filterwarnings("ignore")

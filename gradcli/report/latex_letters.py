@@ -1,0 +1,71 @@
+"""Letters and signs beyond ASCII as LaTeX, in commands that pdflatex's own fonts have."""
+
+from __future__ import annotations
+
+import unicodedata
+
+# Signs, as they are written in math mode.
+SIGNS = {
+    "∂": r"\partial", "·": r"\cdot", "×": r"\times", "ᵀ": r"^{\top}", "Σ": r"\Sigma", "→": r"\to", "←": r"\gets",
+    "√": r"\surd", "÷": r"\div",
+}  # fmt: skip
+_MATHEMATICAL = SIGNS | {
+    "∇": r"\nabla", "∑": r"\sum", "∏": r"\prod", "∫": r"\int", "∞": r"\infty", "≈": r"\approx", "≠": r"\neq",
+    "≤": r"\leq", "≥": r"\geq", "±": r"\pm", "−": "-", "∈": r"\in", "∘": r"\circ", "⊙": r"\odot", "‖": r"\|",
+    "⇒": r"\Rightarrow", "↑": r"\uparrow", "↓": r"\downarrow", "↔": r"\leftrightarrow", "°": r"^{\circ}",
+    "«": r"\ll", "»": r"\gg", "µ": r"\mu", "•": r"\bullet", "∗": "*", "⋅": r"\cdot", "¬": r"\neg", "∀": r"\forall",
+    "∃": r"\exists", "✓": r"\surd", "✗": r"\times", "ϵ": r"\epsilon", "ϕ": r"\phi", "ς": r"\varsigma",
+}  # fmt: skip
+_TEXT = {
+    "…": r"\ldots{}", "–": "--", "—": "---", "“": "``", "”": "''", "‘": "`", "’": "'", "ß": r"\ss{}", "æ": r"\ae{}",
+    "Æ": r"\AE{}", "œ": r"\oe{}", "Œ": r"\OE{}", "ø": r"\o{}", "Ø": r"\O{}", "ł": r"\l{}", "Ł": r"\L{}",
+    "ı": r"\i{}", "§": r"\S{}", "¶": r"\P{}", "©": r"\copyright{}", "£": r"\pounds{}", "\u00a0": "~", "─": "-",
+    "│": "|", "┼": "+",
+}  # fmt: skip
+_ACCENTS = {
+    "\u0300": r"\`", "\u0301": r"\'", "\u0302": r"\^", "\u0303": r"\~", "\u0304": r"\=", "\u0306": r"\u",
+    "\u0307": r"\.", "\u0308": r"\"", "\u030a": r"\r", "\u030b": r"\H", "\u030c": r"\v", "\u0327": r"\c",
+}  # fmt: skip
+_SCRIPTS = {"<super>": "^", "<sub>": "_"}
+# Greek capitals that have commands of their own; the others look like Latin ones.
+_CAPITALS = {*("GAMMA", "DELTA", "THETA", "LAMDA", "XI", "PI", "SIGMA", "UPSILON", "PHI", "PSI", "OMEGA")}
+
+
+def letter(c: str) -> str:
+    r"""Return a letter beyond ASCII as LaTeX; one that the fonts have not as its number.
+
+    >>> letter("←"), letter("é"), letter("λ"), letter("²"), letter("中")
+    ('\\ensuremath{\\gets}', "\\'{e}", '\\ensuremath{\\lambda}', '\\ensuremath{^{2}}', '\\texttt{U+4E2D}')
+    """
+    if c in _TEXT:
+        return _TEXT[c]
+    if c in _ACCENTS:
+        return _ACCENTS[c] + "{}"
+    math = _MATHEMATICAL.get(c) or _greek(c)
+    first, *rest = [*unicodedata.decomposition(c).split(), ""]
+    base = chr(int(rest[0], 16)) if first in _SCRIPTS else ""
+    if not math and base.isascii() and base.isalnum():
+        math = f"{_SCRIPTS[first]}{{{base}}}"
+    if math:
+        return rf"\ensuremath{{{math}}}"
+    base, accent = (*map(_of_code, [first, *rest]), "")[:2]
+    if base.isascii() and base.isalpha() and accent in _ACCENTS:
+        return f"{_ACCENTS[accent]}{{{base}}}"
+    return rf"\texttt{{U+{ord(c):04X}}}"
+
+
+def _of_code(code: str) -> str:
+    return chr(int(code, 16)) if code and not code.startswith("<") else ""
+
+
+def _greek(c: str) -> str:
+    """Return the command of a Greek letter, or the Latin letter that looks like it; nothing for another letter."""
+    name = unicodedata.name(c, "")
+    size, _, plain = name.removeprefix("GREEK ").partition(" LETTER ")
+    if not name.startswith("GREEK ") or size not in ("SMALL", "CAPITAL") or " " in plain:
+        return ""
+    if plain == "OMICRON" or (size == "CAPITAL" and plain not in _CAPITALS):
+        latin = {"ETA": "H", "RHO": "P", "CHI": "X"}.get(plain, plain[0])
+        return rf"\mathrm{{{latin if size == 'CAPITAL' else latin.lower()}}}"
+    command = "lambda" if plain == "LAMDA" else plain.lower()
+    return "\\" + (command.capitalize() if size == "CAPITAL" else command)
