@@ -7,6 +7,8 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from signal import Signals
+from typing import ClassVar, NoReturn
 
 from gradcli.cli.signals import hear
 from gradcli.cli.status import MISTAKE
@@ -17,11 +19,19 @@ from gradcli.platform import CRASHES, FORKS, end_with, fork, memory_limit
 _OF_LIBRARIES = (1, MISTAKE, *CRASHES)
 
 
+# What a child process reports to its parent, in two bytes: a script begins, or a status.
+_SCRIPT, _ENDED = b"s", b"e"
+_CRASHED = "compiled code that it calls failed, or got no memory{limit}"
+
+
 def shortage() -> str:
     """Return what to tell where there is not enough memory."""
+    return f"error: this needs more memory than there is{_limit()}"
+
+
+def _limit() -> str:
     found = memory_limit()
-    hint = f"\n  `ulimit` allows {found // 2**20:,} MiB" if found is not None else ""
-    return f"error: this needs more memory than there is{hint}"
+    return f"\n  `ulimit` allows {found // 2**20:,} MiB" if found is not None else ""
 
 
 def lacking(error: Exception) -> bool:
@@ -44,6 +54,33 @@ def _is_of_loading(error: BaseException | None) -> bool:
     return isinstance(error, ImportError | SystemError) and not isinstance(error, ModuleNotFoundError)
 
 
+class _Watched:
+    """The child process whose end is explained: the pipe on which it tells its parent how it goes."""
+
+    pipe: ClassVar[int | None] = None
+
+
+def _report(kind: bytes, status: int = 0) -> None:
+    if _Watched.pipe is not None:
+        os.write(_Watched.pipe, kind + bytes([status & 0xFF]))
+
+
+def of_a_script() -> None:
+    """Leave it to a script how the process ends from now on: `os._exit` ends it with the script's own status."""
+    if _Watched.pipe is None:
+        return
+    _report(_SCRIPT)
+    process, leave = os.getpid(), os._exit
+
+    def _exit(status: int) -> NoReturn:
+        if os.getpid() == process:  # not a process that the script has forked
+            with suppress(OSError):  # the script may have closed the pipe
+                _report(_ENDED, status)
+        leave(status)
+
+    os._exit = _exit
+
+
 def watched(work: Callable[[], int]) -> int:
     """Return the status of `work`, which is done by a child process where memory is limited.
 
@@ -53,21 +90,22 @@ def watched(work: Callable[[], int]) -> int:
         return work()
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the others reserve a GiB in advance
     reader, writer = os.pipe()
-    parent = os.getpid()
+    parent, leave = os.getpid(), os._exit
     try:
         child = fork()
     except OSError:  # the number of processes is limited, too
         return work()
     if child == 0:
         end_with(parent)
+        _Watched.pipe = writer
         _silence()
         try:
             status = work()
         except MemoryError:  # there was none to tell of the first one
-            os._exit(MISTAKE)
+            leave(MISTAKE)
         except SystemError:  # nor for Python to say what it lacked
-            os._exit(1)
-        os.write(writer, bytes([status & 0xFF]))
+            leave(1)
+        _report(_ENDED, status)
         return status
     os.close(writer)
     return _awaited(child, reader)
@@ -81,10 +119,15 @@ def _awaited(child: int, reader: int) -> int:
             os.kill(child, number)
 
     hear(forward)
-    told = os.read(reader, 1)
+    reports = {}
+    while _ENDED not in reports and (report := os.read(reader, 2)):
+        reports[report[:1]] = report[1]
     ending = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if told:
-        return told[0]
+    if _ENDED in reports:
+        return reports[_ENDED]
+    if _SCRIPT in reports and ending in CRASHES:
+        tell(f"error: {Signals(-ending).name} ended the script: {_CRASHED.format(limit=_limit())}")
+        return 128 - ending
     if ending in _OF_LIBRARIES:
         tell(shortage())
         return MISTAKE

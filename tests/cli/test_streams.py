@@ -226,6 +226,24 @@ def test_a_library_that_gets_no_memory(text):
     assert run(*ONE, stub=stub("numpy", text), **at_most(4000)) == Outcome(2, "", sentence(4000))
 
 
+@limiting
+@pytest.mark.parametrize(
+    ("text", "status", "told"),
+    [
+        ("os._exit(1)", 1, ""),
+        ("if not os.fork():\n    os._exit(3)\nos.wait()\nos._exit(2)", 2, ""),
+        (
+            "os.kill(os.getpid(), signal.SIGSEGV)",
+            139,
+            "error: SIGSEGV ended the script: compiled code that it calls failed, or got no memory\n"
+            "  `ulimit` allows 4,000 MiB\n",
+        ),
+    ],
+)
+def test_a_script_that_ends_the_process_is_not_a_lack_of_memory(text, status, told):
+    assert run("run", "-c", f"import os, signal\n{text}", **at_most(4000)) == Outcome(status, "", told)
+
+
 def parquet(values):
     pa = pytest.importorskip("pyarrow")
     importlib.import_module("pyarrow.parquet").write_table(pa.table({"x": values}), "p.parquet")
