@@ -13,6 +13,7 @@ from gradcli.explain.repeats import LEAST, repeats
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 
+_MANY = 40  # arguments of one operation whose leaves stand in one box
 _JOINED = 7  # operations that join eight which stand side by side, as a sum does
 
 
@@ -51,15 +52,19 @@ def folds(graph: Graph, nodes: Sequence[Node], fold: bool = True) -> list[Fold]:
 
 
 def leaves_alike(graph: Graph, parts: Sequence[Fold]) -> list[list[Node]]:
-    """Return the groups of leaves that nothing but folded parts reads, each at the same places."""
+    """Return the groups of leaves that nothing but folded parts reads, or one operation of many arguments.
+
+    Leaves of a group are read at the same indices of the same parts.
+    """
     places: dict[Node, list[tuple[int, int, int]]] = {}
     alone = set(graph.outputs.values())
     for number, part in enumerate(parts):
         for i, n in enumerate(part.nodes):
+            many = part.times == 1 and len(n.args) >= _MANY
             for k, a in enumerate(n.args):
                 if a.op == "input":
-                    places.setdefault(a, []).append((number, i % part.period, k))
-                    alone |= {a} if part.times == 1 else set()
+                    places.setdefault(a, []).append((number, i % part.period, 0 if many else k))
+                    alone |= {a} if part.times == 1 and not many else set()
     groups: dict[tuple[Hashable, ...], list[Node]] = {}
     for leaf, mine in places.items():
         if leaf not in alone:

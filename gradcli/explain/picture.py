@@ -191,7 +191,8 @@ class _Drawing:
         self.named = frozenset(self.names.values())
         self.outputs = frozenset(graph.outputs.values())
         self.parts = folds(graph, _computed(graph, self.names), view.fold)
-        self.groups = {leaf: group for group in leaves_alike(graph, self.parts) for leaf in group}
+        groups = leaves_alike(graph, self.parts) if view.fold else []
+        self.groups = {leaf: group for group in groups for leaf in group}
         self.varying = depending(graph.nodes, graph.inputs.values())
         self.passes: dict[tuple[Node, Node], list[Pass]] = {}
         for p in swept.passes:
@@ -262,23 +263,32 @@ class _Drawing:
 
     def _arrows(self, node: Node) -> Iterator[Arrow]:
         """Yield an arrow for each argument that has a box; x*x has one, with the sum of both local derivatives."""
+        seen = set()
         for argument in dict.fromkeys(node.args):
             if argument not in self.names:
                 continue
-            if argument not in self.place:
-                self._leaf(argument)
-            yield Arrow(self.place[argument], self._local(self.passes.get((node, argument), ())))
+            self._leaf_or_group(argument)
+            if argument not in self.groups:
+                yield Arrow(self.place[argument], self._local(self.passes.get((node, argument), ())))
+            elif self.place[argument] not in seen:
+                seen.add(self.place[argument])
+                yield Arrow(self.place[argument], None)
+
+    def _leaf_or_group(self, argument: Node) -> None:
+        """Add the box of what is read, which is a leaf where it has none yet."""
+        if argument in self.place:
+            return
+        if group := self.groups.get(argument):
+            self._add(self._group(group, f"{len(group):,} leaves", ()), group)
+        else:
+            self._leaf(argument)
 
     def _fold(self, fold: Fold) -> None:
         """Add one box for all parts that are alike."""
         nodes, inside = fold.nodes, set(fold.nodes)
         outside = [a for n in nodes for a in n.args if a not in inside and a in self.names]
-        for argument in outside:
-            if (group := self.groups.get(argument)) and argument not in self.place:
-                self._add(self._group(group, f"{len(group):,} leaves", ()), group)
-        for argument in outside:
-            if argument not in self.place:
-                self._leaf(argument)
+        for argument in sorted(outside, key=lambda argument: argument not in self.groups):
+            self._leaf_or_group(argument)
         arrows = [Arrow(source, None) for source in dict.fromkeys(self.place[a] for a in outside)]
         if fold.side_by_side:
             formula = Words((Computed(nodes[0], self.names), f", {fold.times:,} alike"))

@@ -7,6 +7,8 @@ for them, so that no simplification has mixed in what other nodes are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from gradcli.explain.sections import Added, Equal, Formula, Math, Name, Partial, Words, quantity
 from gradcli.graph.names import bar
@@ -33,12 +35,42 @@ def rule(p: Pass, names: Mapping[Node, str], adjoint: str, adds: bool) -> Formul
     """
     if p.slope is not None:
         return slopes([p], names)
-    own, known = standing_in(p.node, names)
-    argument, row = names[p.argument], OPERATIONS[own.op]
+    pulled = _pulled(p.node)
+    passed = pulled.contributions[p.position]
+    # Only the names that the rule reads: a stack of 5,000 numbers has 5,000 arguments, and a rule for each.
+    called = {n: names.get(pulled.originals[n]) for n in _read(passed) if n in pulled.originals}
+    known = {n: name for n, name in called.items() if name is not None}
+    known |= {pulled.own: names[p.node], pulled.g: adjoint}
+    return _contribution(pulled.own, passed, known, names[p.argument], adjoint, "+=" if adds else "=")
+
+
+class _Pulled(NamedTuple):
+    """A node with leaves for arguments, what each of these is in the graph, and what it passes on of an adjoint g."""
+
+    own: Node
+    originals: Mapping[Node, Node]
+    g: Node
+    contributions: Sequence[Node]
+
+
+@lru_cache(maxsize=1)  # rules of one node follow each other
+def _pulled(node: Node) -> _Pulled:
+    own, arguments = _with_leaves(node)
+    row = OPERATIONS[own.op]
     assert row.pullback is not None  # or it would pass nothing on
     g = leaf(own.shape)
-    passed = row.pullback(g, own, *own.settings, *own.args)[p.position]
-    return _contribution(own, passed, known | {g: adjoint}, argument, adjoint, "+=" if adds else "=")
+    originals = dict(zip(arguments, node.args, strict=True))
+    return _Pulled(own, originals, g, row.pullback(g, own, *own.settings, *own.args))
+
+
+def _read(node: Node) -> set[Node]:
+    """Return a node and all that it is computed from."""
+    found, waiting = {node}, [node]
+    while waiting:
+        new = {*waiting.pop().args} - found
+        found |= new
+        waiting += new
+    return found
 
 
 def slopes(passes: Sequence[Pass], names: Mapping[Node, str]) -> Formula:
@@ -52,9 +84,14 @@ def slopes(passes: Sequence[Pass], names: Mapping[Node, str]) -> Formula:
 
 def standing_in(node: Node, names: Mapping[Node, str]) -> tuple[Node, dict[Node, str]]:
     """Return a node like this one whose arguments are leaves, and what it and they are called."""
-    arguments = [a if a.op == "const" else leaf(a.shape, a.dtype) for a in node.args]
-    own = node.with_args(tuple(arguments))
+    own, arguments = _with_leaves(node)
     return own, {own: names[node]} | {s: names[a] for s, a in zip(arguments, node.args, strict=True) if a in names}
+
+
+def _with_leaves(node: Node) -> tuple[Node, list[Node]]:
+    """Return a node like this one, and its arguments, which are leaves and constants."""
+    arguments = [a if a.op == "const" else leaf(a.shape, a.dtype) for a in node.args]
+    return node.with_args(tuple(arguments)), arguments
 
 
 def _contribution(

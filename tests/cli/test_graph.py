@@ -90,3 +90,16 @@ def test_endings(ending, begins, cli, tmp_path):
     file = tmp_path / f"p.{ending}"
     cli.done("graph", "y=x**2", "--output", str(file))
     assert file.read_text("utf-8").startswith(begins)
+
+
+def test_an_operation_of_thousands_of_arguments_has_one_box_for_its_leaves_in_no_time(cli):
+    """Each of the 5,000 rules was written with all 5,000 arguments, which took minutes."""
+    terms = ", ".join(f"x{k}" for k in range(5000))
+    drawn = cli("graph", f"y = sum([{terms}])", seconds=10).out
+    assert len(drawn.splitlines()) < 10
+    assert "x0, …, x4999 = 5,000 leaves" in drawn
+    whole = cli("graph", f"y = sum([{terms}])", "--all", seconds=10).out
+    assert "x̄4999 = t̄1[4999]" in whole
+    point = ",".join(f"x{k}={k}" for k in range(50))
+    few = cli.done("graph", f"y = sum([{', '.join(f'x{k}' for k in range(50))}])", "--at", point).out
+    assert "x0, …, x49 = 50 leaves = [0, 1, 2, …]" in few
