@@ -1,7 +1,7 @@
 """Functions on arrays that NumPy lacks, under the names of the table of operations; like NumPy's, they take `out`.
 
 The error function and the gamma function come from the standard library, one element at a time, or from SciPy
-(extra `special`) where it is installed; digamma and polygamma from SciPy or SymPy's arbitrary precision.
+(extra `special`) where it is installed; digamma from SciPy or SymPy's arbitrary precision.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from functools import cache
 
 import numpy as np
 
+from gradcli.engine.polygamma import MAX_ORDER, polygamma_of_order
 from gradcli.graph.array import Array
-
-_MAX_ORDER = 171  # of a derivative: its factorial is beyond float64
 
 
 def into(out: Array | None, result: Array) -> Array:
@@ -63,36 +62,18 @@ def digamma(x: Array, out: Array | None = None) -> Array:
 
 def polygamma(n: Array, x: Array, out: Array | None = None) -> Array:
     """Return the n-th derivative of digamma."""
-    return _into(_reflected)(n, x, out=out)
+    return _into(_of_orders)(n, x, out=out)
 
 
-def _reflected(n: Array, x: Array) -> Array:
-    """Return polygamma, below -1 from its value at 1 - x.
-
-    SciPy and SymPy add up as many terms as x lies below 0, without end at -1e15.
-    """
-    function = _special("polygamma", _polygamma)
-    below = (x < -1) & (x > np.floor(x)) & (n > 0)
-    if not below.any():
-        return function(n, x)
-    mirrored = function(n, np.where(below, 1 - x, x))
-    rest = x - np.round(x)
-    quarter = np.sign(rest) * (0.5 - np.abs(rest))  # exact, where the cotangent is near 0
-    cot = np.where(np.abs(rest) < 0.25, 1 / np.tan(np.pi * rest), np.tan(np.pi * quarter))
-    orders = np.clip(np.nan_to_num(n), 0, _MAX_ORDER).astype(int)
-    slopes = np.select(
-        [orders == order for order in np.unique(orders)], [_cotangent(o)(cot) for o in np.unique(orders)]
-    )
-    return np.where(below, np.where(n % 2 == 0, mirrored, -mirrored) - slopes, mirrored)
-
-
-@cache
-def _cotangent(order: int) -> np.polynomial.Polynomial:
-    """Return the derivative of π·cot(πx) of an order, as a polynomial in cot(πx)."""
-    slope = np.polynomial.Polynomial([0, np.pi])
-    for _ in range(order):
-        slope = -np.pi * np.polynomial.Polynomial([1, 0, 1]) * slope.deriv()
-    return slope
+def _of_orders(n: Array, x: Array) -> Array:
+    """Return polygamma of each order; nan where an order is no integer from 0 on, or too large."""
+    n, x = np.broadcast_arrays(np.asarray(n, float), np.asarray(x, float))
+    result = np.full(x.shape, np.nan)
+    for order in np.unique(n[(n >= 0) & (n <= MAX_ORDER) & (n == np.floor(n))]):
+        points = n == order
+        at = x[points]
+        result[points] = _special("psi", _digamma)(at) if order == 0 else polygamma_of_order(int(order), at)
+    return result
 
 
 @cache
@@ -102,8 +83,6 @@ def _special(name: str, fallback: Callable[..., float]) -> Callable[..., Array]:
         import scipy.special
     except ImportError:
         return _into(np.vectorize(_with_poles(name, fallback), otypes=[float]))
-    if name == "polygamma":
-        return _into(_scipy_polygamma)
     if name == "gammaln":
         return _into(_scipy_lgamma)
     function: Callable[..., Array] = getattr(scipy.special, name)
@@ -128,13 +107,6 @@ def _into(function: Callable[..., Array]) -> Callable[..., Array]:
     return call
 
 
-def _scipy_polygamma(n: Array, x: Array) -> Array:
-    import scipy.special
-
-    # SciPy's polygamma(0, x) is right but slow, and its psi has the poles that PyTorch has.
-    return np.asarray(np.where(n == 0, scipy.special.psi(x), scipy.special.polygamma(n, x)))
-
-
 def _scipy_lgamma(x: Array) -> Array:
     import scipy.special
 
@@ -157,13 +129,11 @@ def _with_poles(name: str, function: Callable[..., float]) -> Callable[..., floa
     return at
 
 
-def _polygamma(n: float, x: float) -> float:
+def _digamma(x: float) -> float:
     import sympy
 
     if x == -math.inf or (x <= 0 and x == math.floor(x)):
-        if n == 0:
-            return -math.copysign(math.inf, x) if x == 0 else math.nan
-        return math.inf if n % 2 else -math.inf
+        return -math.copysign(math.inf, x) if x == 0 else math.nan
     if not math.isfinite(x):
-        return math.nan if x != math.inf else (math.inf if n == 0 else 0.0)
-    return float(sympy.polygamma(int(n), sympy.Float(x, 30)).evalf(20))
+        return x
+    return float(sympy.digamma(sympy.Float(x, 30)).evalf(20))

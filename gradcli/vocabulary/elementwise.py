@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from decimal import Decimal
+from fractions import Fraction
 from functools import partial, reduce
 
 from gradcli.errors import InputError
@@ -47,11 +48,28 @@ _ALIASES = {
 }
 # What follows below with settings of its own, or is no function of the language.
 _APART = {"leaky_relu", "elu", "celu", "hardtanh", "huber", "log", "round", "lerp", "heaviside", "clamp", "where"}
-_APART |= {"maximum", "minimum", "identity", "corner"}
+_APART |= {"maximum", "minimum", "identity", "corner", "polygamma"}
 
 for _op, _row in OPERATIONS.items():
     if _op not in _APART and _row.kind in ("elementwise", "step"):
         add(partial(_unary if _row.arity == 1 else _binary, _op), _op, *_ALIASES.get(_op, ()))
+
+
+_MAX_ORDER = 300  # of polygamma: the engine knows the orders of its derivatives, too
+
+
+@named("polygamma")
+def _polygamma(n: Node, x: Node) -> Node:
+    order = n.value
+    if isinstance(order, int | Fraction | Decimal):
+        fits = order == int(order) and 0 <= order <= _MAX_ORDER
+    else:
+        fits = not isinstance(order, float | str)  # inf, nan, pi and e; an array of orders, or an input, may be right
+    if not fits:
+        raise InputError(
+            f"the order of `polygamma` must be an integer from 0 to {_MAX_ORDER}", hint="for example `polygamma(1, x)`"
+        )
+    return call("polygamma", n, x)
 
 
 @named("square")
