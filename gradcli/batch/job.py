@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.data.block import Block, Points
+from gradcli.data.block import COPIED, PLAIN, Block, Points, Reading
 from gradcli.data.result import Result
 from gradcli.engine.compiled import Compiled
 from gradcli.errors import Notes
@@ -33,6 +33,7 @@ class Tally:
     first: int = 0
     at: dict[str, Array] = field(default_factory=dict)
     found: dict[Any, Array] = field(default_factory=dict)
+    skipped: int = 0  # that were left out because a cell is missing
     checked: Tally | None = None  # the same of what is computed to be checked, and not written
 
     def add(self, block: Block, results: Mapping[Any, Array]) -> None:
@@ -58,6 +59,7 @@ class Tally:
             self.first, self.at, self.found = self.points + other.first, other.at, other.found
         self.not_finite += other.not_finite
         self.points += other.points
+        self.skipped += other.skipped
         if other.checked is not None:
             self.checked = self.checked or Tally()
             self.checked.join(other.checked)
@@ -69,7 +71,9 @@ class Job:
 
     `varying` names the inputs that a file gives, with their shapes, `same` holds the others, with a last axis of
     length 1.  `shapes` are those of the outputs, and `columns` the names of the elements of those outputs that have
-    names of their own.  Outputs in `checked` are not written: it is counted only where they are not finite.
+    names of their own.  Outputs in `checked` are not written: it is counted only where they are not finite, which is
+    not counted of `values`.  The headers in `kept` are those of columns that are copied, and `reading` says how a file
+    of points is read.
     """
 
     graph: Graph
@@ -79,11 +83,20 @@ class Job:
     engine: str = "numpy"
     threads: int | None = None
     checked: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
+    kept: tuple[str, ...] = ()
+    reading: Reading = PLAIN
 
     @property
     def shapes(self) -> dict[str, Shape]:
-        """The shape of each output that is written."""
-        return {name: y.shape for name, y in self.graph.outputs.items() if name not in self.checked}
+        """The shape of each column that is copied, and of each output that is written."""
+        return dict.fromkeys(self._copied, ()) | {
+            name: y.shape for name, y in self.graph.outputs.items() if name not in self.checked
+        }
+
+    @property
+    def _copied(self) -> list[str]:
+        return [COPIED + header for header in self.kept]
 
     @property
     def block(self) -> int:
@@ -101,15 +114,17 @@ class Job:
         compiled = Compiled(self.graph, self.same, self.engine, self.threads, notes)
         tally = Tally(checked=Tally() if self.checked else None)
         memory: dict[str, Array] = {}
-        for block in points.blocks(list(self.varying), self.block):
+        for block in points.blocks([*self.varying, *self._copied], self.block):
+            copied = {name: block.pop(name) for name in self._copied}
             count = next(iter(block.values())).shape[-1]
             reusable = memory and next(iter(memory.values())).shape[-1] == count
             results = compiled(block, memory if reusable else None)
             memory = {name: a for name, a in results.items() if a.shape[-1] == count and a.flags.writeable}
             if tally.checked is not None:
                 tally.checked.add(block, {name: results.pop(name) for name in self.checked})
-            tally.add(block, results)
+            tally.add(block, {name: found for name, found in results.items() if name not in self.values})
             # All of them may be the same at all points.
-            result.write({name: np.broadcast_to(a, (*a.shape[:-1], count)) for name, a in results.items()})
+            result.write(copied | {name: np.broadcast_to(a, (*a.shape[:-1], count)) for name, a in results.items()})
             told(tally.points)
+        tally.skipped = points.skipped
         return tally

@@ -73,7 +73,7 @@ def _at_file(system: System, claims: Sequence[Claim], asked: Asked, path: str, s
     """Return the verdicts at the points of a file; `y.v` in it is the cotangent at each, one that it lacks is drawn."""
     from gradcli.cli.many_points import open_many
 
-    with open_many(system, asked, Files(path, None, "numpy", None, None)) as run:
+    with open_many(system, asked, Files(path)) as run:
         found = cases(claims, run.graph, system.outputs)
         seeds = _cotangents(run, found, system.outputs)
         return check_blocks(run.graph, found, _blocks(run, found, seeds), settings, run.label)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -12,10 +13,12 @@ from gradcli.batch.job import Job, Tally
 from gradcli.batch.progress import progress
 from gradcli.cli.many_points import ManyPoints
 from gradcli.cli.options import Files
+from gradcli.data.block import COPIED, Block
 from gradcli.data.result import create_result
-from gradcli.errors import Notes
+from gradcli.errors import InputError, Notes
 from gradcli.explain.columns import Columns
 from gradcli.explain.origin import not_finite_values
+from gradcli.explain.results import Row
 from gradcli.graph.array import Named
 from gradcli.graph.construct import total
 from gradcli.graph.graph import Graph
@@ -43,6 +46,9 @@ def answer(run: ManyPoints, question: Question) -> None:
     Errors: `InputError` for points that cannot be read and results that cannot be written.
     """
     tally = _print(run, question) if run.prints_json else _write(run, question.columns())
+    if tally.skipped:
+        points = "1 point was" if tally.skipped == 1 else f"{tally.skipped:,} points were"
+        run.notes.add("note", f"{points} skipped: a cell is missing")
     if not tally.points:
         run.notes.add("note", f"{run.label} holds no points, so the result has no rows")
     if (checked := tally.checked) is not None and checked.not_finite:
@@ -68,23 +74,52 @@ def _print(run: ManyPoints, question: Question) -> Tally:
     tally = Tally(checked=(checked := Tally()))
     for block, points in run.blocks(_JSON_BLOCK):
         result = question.explained(points)
-        click.echo("\n".join(json_lines(result)))
+        click.echo("\n".join(json_lines(_Kept(result, _copied(run, block)) if run.kept else result)))
         rows = [dict(row) for row in result.rows()]
         found = {names: np.stack([row[names] for row in rows], axis=-1) for names in rows[0]}
         checked.add(block, {name: found[name] for name in run.graph.outputs})
         known = {*run.graph.inputs, *run.graph.outputs}
         tally.add(block, {names: value for names, value in found.items() if names not in known})
+        tally.skipped = run.points.skipped
     tally.found = row_of([*tally.found.items()])
     return tally
 
 
+def _copied(run: ManyPoints, block: Block) -> list[dict[str, Any]]:
+    """Return the values of the columns that are copied, point by point, without them in the block."""
+    values = {header: block.pop(COPIED + header).tolist() for header in run.kept}
+    return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+
+
+class _Kept(NamedTuple):
+    """A result whose objects have the values of the columns that are copied, too."""
+
+    result: Data
+    values: Sequence[Mapping[str, Any]]
+
+    def formula(self, expr: Any) -> str:
+        return self.result.formula(expr)
+
+    def objects(self) -> Iterator[Mapping[str, Any]]:
+        for values, found in zip(self.values, self.result.objects(), strict=True):
+            yield {"keep": values, **found}
+
+    def rows(self) -> Iterable[Row]:
+        return self.result.rows()
+
+
 def _write(run: ManyPoints, columns: Columns) -> Tally:
     """Compute the columns at all points, and write them; outputs are computed to see whether they are finite."""
+    values = run.graph.outputs if run.files.values else {}
+    names = [*values, *(n for name in columns.graph.outputs for n in columns.names.get(name, [name]))]
+    if twice := next((header for header in run.kept if header in names), None):
+        raise InputError(f"--keep: the result has a column `{twice}` of its own")
     # Numbers that are finite where the outputs are.
-    checks = {name: total(0 * y) if y.shape else y for name, y in run.graph.outputs.items()}
-    graph = Graph.of(columns.graph.inputs, {**columns.graph.outputs, **checks})
+    checks = {f"0*{name}": total(0 * y) if y.shape else y for name, y in run.graph.outputs.items()}
+    graph = Graph.of(columns.graph.inputs, {**values, **columns.graph.outputs, **checks})
     files = run.files
     job = Job(graph, run.varying, run.same, columns.names, files.engine, files.threads, frozenset(checks))
+    job = replace(job, values=frozenset(values), kept=run.kept, reading=run.reading)
     if files.engine == "dask":
         return _write_on_cluster(job, files)
     with (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,16 +16,21 @@ from gradcli.cli.options import Asked, Files
 from gradcli.cli.outcome import tell_notes
 from gradcli.cli.points import default_point, example_of, read_constants, read_points, read_shape_options
 from gradcli.cli.situation import read_graph
-from gradcli.data.block import Array, Block, Points
+from gradcli.data.block import COPIED, PLAIN, Array, Block, Points, Policy, Reading, check_header, listed_columns
+from gradcli.data.columns import element
 from gradcli.data.given import GivenPoints
 from gradcli.data.mistakes import label
 from gradcli.data.points import open_points
-from gradcli.errors import InputError, Notes, did_you_mean
+from gradcli.errors import InputError, Notes, did_you_mean, nearest
 from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph
+from gradcli.graph.names import NAME
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
 from gradcli.lang.system import System
+
+# Commas stand in headers, too: what follows one that parts is NAME=.
+_BETWEEN = re.compile(rf",(?=\s*{NAME}(?:\[[\d\s,]*\])?(?:\.[uv])?\s*=)")
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,8 @@ class ManyPoints:
     """A system in the shapes of its points.
 
     `varying` has the shapes of what the file has for each point, `same` the arrays of the rest, with a last axis of 1;
-    `label` is what messages call the place where the points stand, `notes` are what is told in the end.
+    `label` is what messages call the place of the points, `notes` are what is told in the end, and `reading` says how
+    the file is read.
     """
 
     asked: Asked
@@ -44,6 +51,12 @@ class ManyPoints:
     varying: Mapping[str, Shape]
     same: Mapping[str, Array]
     label: str
+    reading: Reading = PLAIN
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The headers of the columns that are copied."""
+        return _headers(self.files.keep)
 
     def seeded(self, suffix: str, nodes: Mapping[str, Node], given: Sequence[str]) -> ManyPoints | None:
         """Return the run with the seeds that the file has, `y.v` or `x.u` of the nodes; None where it has none.
@@ -86,9 +99,38 @@ class ManyPoints:
     def blocks(self, size: int) -> Iterator[tuple[Block, list[Named]]]:
         """Yield the points block by block, and one by one: inputs and seeds, in their own shapes."""
         same = self.point({})
-        for block in self.points.blocks(list(self.varying), size):
+        for block in self.points.blocks([*self.varying, *(COPIED + header for header in self.kept)], size):
             count = next(iter(block.values())).shape[-1]
             yield block, [same | {n: value[..., k] for n, value in block.items()} for k in range(count)]
+
+
+def _headers(keep: str | None) -> tuple[str, ...]:
+    """Return the headers that `--keep` lists."""
+    return tuple(dict.fromkeys(header.strip() for header in keep.split(","))) if keep else ()
+
+
+def read_reading(system: System, columns: Sequence[str], missing: Policy) -> Reading:
+    """Return how a file of points is read, of `--columns` and `--missing`.
+
+    Errors: `InputError` for names that the system does not have.
+    """
+    headers: dict[str, str] = {}
+    for option in columns:
+        for part in _BETWEEN.split(option):
+            name, _, header = (text.strip() for text in part.partition("="))
+            found = element(name)
+            if found is None or not header:
+                raise InputError(f"--columns: `{part.strip()}` is not NAME=HEADER", hint='for example "x=flow rate"')
+            own = found[0].partition(".")[0]
+            if own not in {*system.uses, *system.defaults, *system.assigned}:
+                known = nearest(own, system.leaves(), "inputs")
+                raise InputError(f"--columns: `{own}` is not in the system", hint=known)
+            if header in headers:
+                raise InputError(f"--columns: the column `{header}` is given two names")
+            headers[header] = name
+    if twice := next((name for name in headers.values() if [*headers.values()].count(name) > 1), None):
+        raise InputError(f"--columns: `{twice}` is given two columns")
+    return Reading(headers, missing)
 
 
 @contextmanager
@@ -100,18 +142,21 @@ def open_many(system: System, asked: Asked, files: Files) -> Iterator[ManyPoints
     _check(asked, files)
     known = read_shape_options(system, asked.shapes)
     constants = read_constants(system, asked.at) if files.points is not None else {}
-    points = _open(system, asked, files, known)
+    how = read_reading(system, files.columns, files.missing)
+    points = _open(system, asked, files, known, how)
     try:
-        run = _read(system, asked, files, points, (known, constants))
+        for header in _headers(files.keep):
+            check_header(header, points.columns, label(files.points or "--at"), "--keep")
+        run = replace(_read(system, asked, files, points, (known, constants)), reading=how)
         yield run
     finally:
         points.close()
     tell_notes(run.notes)
 
 
-def _open(system: System, asked: Asked, files: Files, shapes: Mapping[str, Shape]) -> Points:
+def _open(system: System, asked: Asked, files: Files, shapes: Mapping[str, Shape], how: Reading) -> Points:
     if files.points is not None:
-        return open_points(files.points)
+        return open_points(files.points, how)
     points = read_points(system, asked.at, shapes)
     if not points:
         example = quote(example_of({name: shapes.get(name, ()) for name in system.leaves(shapes)}))
@@ -159,10 +204,15 @@ def _check_shapes(known: Mapping[str, Shape], found: Mapping[str, Shape], where:
 
 
 def _missing(where: str, name: str, points: Points) -> InputError:
-    found = [n for n in points.shapes if "." not in n]
-    listed = ", ".join(found[:8]) + (", …" if len(found) > 8 else "")
-    hint = f"there are values for {listed}" if found else f"a column of numbers is headed by its name: {name}"
-    return InputError(f"{where} has no values for the input `{name}`", hint=did_you_mean(name, found) or hint)
+    message = f"{where} has no values for the input `{name}`"
+    if not points.columns:
+        listed = ", ".join(points.shapes)
+        return InputError(message, hint=did_you_mean(name, list(points.shapes)) or f"there are values for {listed}")
+    if not points.shapes:
+        return InputError(message, hint=f"a column of numbers is headed by its name: {name}")
+    near = did_you_mean(name, [column.strip() for column in points.columns])
+    hint = f"{listed_columns(points.columns)}\n  --columns {name}=HEADER names the column with its values"
+    return InputError(message, hint=f"{near}\n  {hint}" if near else hint)
 
 
 # Options that do not go together

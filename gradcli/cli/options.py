@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import click
 
 if TYPE_CHECKING:
+    from gradcli.data.block import Policy
     from gradcli.report.render import Look
 
 ENGINES = ("numpy", "numba", "jax", "dask")
@@ -19,6 +20,7 @@ MAX_DIGITS = 17
 PAGES = ("table", "latex", "markdown")
 FORMATS = ("table", "json", "csv", "latex", "markdown")
 _SHORT = len("-f")
+_STANDARD_INPUT = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -52,7 +54,8 @@ def _once(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) 
         from gradcli.errors import InputError
 
         raise InputError(f"{parameter.opts[0]} is given twice", hint="put all points into one file")
-    return given[0] if given else None
+    path = given[0] if given else None
+    return "-" if path in _STANDARD_INPUT else path
 
 
 def points_option(told: str) -> Callable[[Command], Command]:
@@ -75,6 +78,16 @@ def names_option(
     )  # fmt: skip
 
 
+reading_options = (
+    click.option(
+        "--columns", metavar="NAME=HEADER,…", multiple=True,
+        help="Which column of the file of points has an input, where its header is another: x=flow rate.",
+    ),
+    click.option(
+        "--missing", type=click.Choice(("error", "skip", "nan")), default="error", show_default=True,
+        help="What an empty cell, or NA, in the file of points is: an error, a point to skip, or nan.",
+    ),
+)  # fmt: skip
 wrt_option = names_option("--wrt", "The inputs to differentiate by, in this order; others are constants.")
 outputs_option = names_option("--outputs", "The outputs, in this order.")
 _SYSTEM = (
@@ -90,6 +103,9 @@ _SYSTEM = (
 )  # fmt: skip
 _FILES = (
     points_option("Many points, in place of --at: a .csv, .npz or .parquet file; - is CSV on standard input."),
+    *reading_options,
+    click.option("--values", is_flag=True, help="Add the values of the outputs as columns to those of many points."),
+    names_option("--keep", "Copy these columns of the file of points into the result.", "HEADERS"),
     click.option(
         "--output", metavar="FILE", type=click.Path(allow_dash=True),
         help="Write the results to a .csv, .npz or .parquet file; - is CSV on standard output.",
@@ -228,10 +244,14 @@ class Files(NamedTuple):
     """Where many points come from and where their results go, and what computes them."""
 
     points: str | None
-    output: str | None
-    engine: str
-    scheduler: str | None
-    threads: int | None
+    output: str | None = None
+    engine: str = "numpy"
+    scheduler: str | None = None
+    threads: int | None = None
+    columns: tuple[str, ...] = ()
+    missing: Policy = "error"
+    values: bool = False
+    keep: str | None = None
 
     @property
     def wanted(self) -> bool:
@@ -243,7 +263,13 @@ class Files(NamedTuple):
 
         if self.points is not None or self.output is not None:
             return True
-        given = {"--engine": self.engine != "numpy", "--scheduler": self.scheduler, "--threads": self.threads}
+        given: dict[str, object] = {
+            "--engine": self.engine != "numpy",
+            "--scheduler": self.scheduler,
+            "--threads": self.threads,
+        }
+        given |= {"--columns": self.columns, "--missing": self.missing != "error", "--keep": self.keep}
+        given |= {"--values": self.values}
         for option in (name for name, value in given.items() if value):
             raise InputError(f"{option} is for many points", hint="give them with --points FILE")
         return False

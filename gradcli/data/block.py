@@ -2,14 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
 
+from gradcli.data.mistakes import quoted
+from gradcli.errors import InputError
 from gradcli.graph.array import Array as Array
 from gradcli.graph.shapes import Shape
 
-# A float64 array for each variable, C-contiguous, with the points along the last axis. It may be read-only.
+_LISTED = 12  # columns in a hint
+
+# A float64 array for each variable, C-contiguous, with the points along the last axis. It may be read-only.  A column
+# that is copied is an array of Python objects, under its header behind `COPIED`, which no variable's name begins with.
 Block = dict[str, Array]
+COPIED = "="
+
+
+Policy = Literal["error", "skip", "nan"]
+
+
+@dataclass
+class Missing:
+    """What is done with a point that has a cell which is missing, and how many have been skipped."""
+
+    policy: Policy = "error"
+    skipped: int = 0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file of points is read.
+
+    `headers` says which column holds an element that has another header: `{"flow rate": "x"}`.  `missing` says what is
+    done with a point that has a cell which is empty or `NA`: an error, it is skipped, or the cell is a nan.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    missing: Policy = "error"
+
+    def named(self, columns: Sequence[str], label: str) -> list[str]:
+        """Return the names of a file's columns after they are renamed; whose name another column gets, has none.
+
+        Errors: `InputError` for a header that the file does not have, or has twice.
+
+        >>> Reading({"flow rate": "x"}).named(["x", "flow rate", "y"], "`p.csv`")
+        ['', 'x', 'y']
+        """
+        for header in self.headers:
+            check_header(header, columns, label, "--columns")
+        new = set(self.headers.values())
+        return [self.headers.get(c.strip(), "" if c.strip() in new else c) for c in columns]
+
+
+PLAIN = Reading()
+
+
+def check_header(header: str, columns: Sequence[str], label: str, option: str) -> None:
+    """Refuse a header that a file does not have, or has twice.
+
+    Errors: `InputError`, which lists the headers that the file has.
+    """
+    count = sum(column.strip() == header for column in columns)
+    if count > 1:
+        raise InputError(f"{option}: {label} has the column {quoted(header)} twice")
+    if not count:
+        raise InputError(f"{option}: {label} has no column {quoted(header)}", hint=listed_columns(columns))
+
+
+def listed_columns(columns: Sequence[str]) -> str:
+    """Return which columns a file has, for a hint.
+
+    >>> listed_columns(["id", "flow rate"])
+    'its columns are `id`, `flow rate`'
+    """
+    names = ", ".join(quoted(column.strip()) for column in columns[:_LISTED])
+    return f"its columns are {names}{', …' * (len(columns) > _LISTED)}" if columns else "it has no columns"
 
 
 class Points(Protocol):
@@ -18,18 +86,24 @@ class Points(Protocol):
     `shapes` are the shapes of the variables that the file holds, among them cotangents and tangents under their names:
     `y0.v`, `x0.u`.
     `count` is the number of points, `None` where only reading to the end tells. `fraction` is the share of the file
-    that has been read, from 0 to 1, `None` where its size is not known.
+    that has been read, from 0 to 1, `None` where its size is not known.  `columns` are the headers as they are in the
+    file.
     """
 
     shapes: dict[str, Shape]
     count: int | None
+    columns: Sequence[str]
+
+    @property
+    def skipped(self) -> int:
+        """How many points have been left out because a cell is missing."""
 
     @property
     def fraction(self) -> float | None:
         """The share of the file that has been read."""
 
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
-        """Yield the values of those variables (one at least), in blocks of 1 to `size` points.
+        """Yield the values of those variables (one at least) and copied columns, in blocks of 1 to `size` points.
 
         Points are read once: standard input cannot be read again.
 

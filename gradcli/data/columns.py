@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from gradcli.data.block import Array, Block
+from gradcli.data.block import COPIED, PLAIN, Array, Block, Reading, check_header
 from gradcli.data.mistakes import quoted
 from gradcli.errors import InputError, nearest
 from gradcli.graph.names import column_names, element_name, normal
@@ -52,14 +52,18 @@ def element(column: str) -> tuple[str, Key] | None:
 
 @dataclass(frozen=True)
 class Picked:
-    """The columns of some variables: their places in the file and their names, and how they make up arrays."""
+    """The columns of some variables: their places in the file and their names, and how they make up arrays.
+
+    `copied` has the place of each column that is copied.
+    """
 
     shapes: dict[str, Shape]
     places: list[int]
     names: list[str]
+    copied: dict[str, int]
 
     def block(self, columns: Sequence[Array]) -> Block:
-        """Return the variables' values, from those of the columns.
+        """Return the variables' values, from those of the columns; behind them are the columns that are copied.
 
         >>> Header.of(["x[1]", "x[0]"], "`p.csv`").pick(["x"]).block([np.array([1.0, 2.0]), np.array([3.0, 4.0])])
         {'x': array([[1., 2.],
@@ -71,7 +75,7 @@ class Picked:
             own = columns[start : start + size_of(shape)]
             found[name] = np.stack(own).reshape(*shape, -1) if shape else np.ascontiguousarray(own[0])
             start += len(own)
-        return found
+        return found | dict(zip(self.copied, columns[start:], strict=True))
 
 
 @dataclass(frozen=True)
@@ -79,22 +83,23 @@ class Header:
     """Which columns of a file hold which variables. Columns whose names are no names of elements are left out."""
 
     label: str
+    columns: Sequence[str]
     elements: dict[str, dict[Key, list[int]]]
     shapes: dict[str, Shape]
 
     @classmethod
-    def of(cls, columns: Sequence[str], label: str) -> Header:
+    def of(cls, columns: Sequence[str], label: str, reading: Reading = PLAIN) -> Header:
         """Return the header of a file with these columns; what is wrong with a variable is told when it is picked.
 
         >>> Header.of(["x[0]", "x[1]", "b", "the date"], "`p.csv`").shapes
         {'x': (2,), 'b': ()}
         """
         elements: dict[str, dict[Key, list[int]]] = {}
-        for place, column in enumerate(columns):
+        for place, column in enumerate(reading.named(columns, label)):
             found = element(column)
             if found:
                 elements.setdefault(found[0], {}).setdefault(found[1], []).append(place)
-        return cls(label, elements, {name: _shape(keys) for name, keys in elements.items()})
+        return cls(label, columns, elements, {name: _shape(keys) for name, keys in elements.items()})
 
     def pick(self, names: Sequence[str]) -> Picked:
         """Return the columns of those variables.
@@ -108,14 +113,21 @@ class Header:
         """
         places: list[int] = []
         columns: list[str] = []
+        copied: dict[str, int] = {}
         for name in names:
+            if name.startswith(COPIED):
+                header = name.removeprefix(COPIED)
+                check_header(header, self.columns, self.label, "--keep")
+                copied[name] = [column.strip() for column in self.columns].index(header)
+                continue
             if name not in self.elements:
                 raise missing(name, self.shapes, self.label)
             keys, shape = self.elements[name], self.shapes[name]
             self._check(name, keys, shape)
             columns += column_names(name, shape)
             places += [keys[key][0] for key in product(*map(range, shape))]
-        return Picked({name: self.shapes[name] for name in names}, places, columns)
+        shapes = {name: self.shapes[name] for name in names if name not in copied}
+        return Picked(shapes, places, columns, copied)
 
     def _check(self, name: str, keys: dict[Key, list[int]], shape: Shape) -> None:
         hint = "an array has a column for each of its elements"

@@ -13,6 +13,8 @@ class GivenPoints:
     """Points with all variables in their own shapes, read as if they stood in a file."""
 
     fraction = None
+    columns: Sequence[str] = ()
+    skipped = 0
 
     def __init__(self, points: Sequence[Mapping[str, Array]]) -> None:
         self.shapes = {name: value.shape for name, value in points[0].items()}

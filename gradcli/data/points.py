@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
-from gradcli.data.block import Points
+from gradcli.data.block import PLAIN, Points, Reading
 from gradcli.data.csv.points import CsvPoints
 from gradcli.data.mistakes import label, reading, unreadable
 from gradcli.data.npz.points import NpzPoints
@@ -12,8 +15,10 @@ from gradcli.data.parquet.points import ParquetPoints
 from gradcli.errors import InputError
 
 
-def open_points(path: str) -> Points:
-    """Open a file of points: `.csv`, `.npz`, `.parquet` or a folder of such files; `-` is CSV on standard input.
+def open_points(path: str, how: Reading = PLAIN) -> Points:
+    """Open a file of points: `.csv`, `.csv.gz`, `.npz`, `.parquet` or a folder of such files.
+
+    CSV is read from standard input, `-`, and from pipes of any name.
 
     Errors: `InputError` for a file that cannot be read, and for an ending that is none of these.
 
@@ -38,15 +43,23 @@ def open_points(path: str) -> Points:
         folder = Path(path).is_dir()
     match Path(path).suffix.lower():
         case ".parquet":
-            return ParquetPoints(path)
+            return ParquetPoints(path, how)
         case _ if folder:
-            return ParquetPoints(path)
+            return ParquetPoints(path, how)
         case ".csv":
-            return CsvPoints(path)
+            return CsvPoints(path, how)
         case ".npz":
-            return NpzPoints(path)
-    if path == "-":
-        return CsvPoints(path)
+            return NpzPoints(path, how)
+    if path == "-" or path.lower().endswith(".csv.gz") or _is_pipe(path):
+        return CsvPoints(path, how)
     raise InputError(
-        f"{label(path)} has no ending of a file of points", hint="points are read from .csv, .npz and .parquet files"
+        f"{label(path)} has no ending of a file of points",
+        hint="points are read from .csv, .csv.gz, .npz and .parquet files",
     )
+
+
+def _is_pipe(path: str) -> bool:
+    """Return whether a path is a pipe, as that of a process substitution is."""
+    with suppress(OSError):
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    return False

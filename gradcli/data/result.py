@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from gradcli.data.block import COPIED
 from gradcli.data.csv.result import csv_writer, standard_output
 from gradcli.data.mistakes import label
 from gradcli.data.npz.result import npz_writer
@@ -48,7 +49,7 @@ def create_result(
 
     def names() -> dict[str, Sequence[str]]:
         given = columns or {}
-        return {name: given.get(name) or column_names(name, shape) for name, shape in shapes.items()}
+        return {name: given.get(name) or _column_names(name, shape) for name, shape in shapes.items()}
 
     if path == "-":
         writer: Writer = standard_output(names())
@@ -72,6 +73,10 @@ def create_result(
         with writing(path):
             writer.finish()
             replacement.commit()
+
+
+def _column_names(name: str, shape: Shape) -> Sequence[str]:
+    return [name.removeprefix(COPIED)] if name.startswith(COPIED) else column_names(name, shape)
 
 
 class _InFile(NamedTuple):

@@ -152,9 +152,9 @@ def test_a_table_without_rows_has_columns_of_no_type():
         assert list(points.blocks(["x0"], 10)) == []
 
 
-@pytest.mark.parametrize("name", ["p", "p.txt", "p.csv.gz", ".csv"])
+@pytest.mark.parametrize("name", ["p", "p.txt", "p.npz.gz", ".csv"])
 def test_unknown_endings(name):
-    assert "points are read from .csv, .npz and .parquet files" in refused(csv("x0\n1\n", name))
+    assert "points are read from .csv, .csv.gz, .npz and .parquet files" in refused(csv("x0\n1\n", name))
 
 
 def test_endings_are_read_in_any_case():

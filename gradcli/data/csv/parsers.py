@@ -11,15 +11,16 @@ import math
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from gradcli.data.block import Missing
 from gradcli.data.columns import Picked
-from gradcli.data.csv.chunks import Rows
+from gradcli.data.csv.chunks import UTF8, Rows
 from gradcli.data.mistakes import quoted
 from gradcli.errors import InputError
-from gradcli.graph.array import Array
+from gradcli.graph.array import Array, objects
 
 # NumPy takes these for blanks, as the reference parser does not.
 _FOREIGN_BLANKS = bytes([*range(0x1C, 0x20), *range(0x80, 0x100)])
@@ -30,6 +31,9 @@ _ARROW_WIDTH = 500  # columns: pyarrow has objects for each, and NumPy is faster
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _DECIMAL = re.compile(r"[-+]?\d{1,40},\d{1,40}(?:[eE][-+]?\d+)?", re.ASCII)
 _ROWS = 2**12  # that the reference parser has as text at a time
+
+
+MISSING = "NA"  # as an empty cell
 
 
 def plain(chunk: bytes) -> bool:
@@ -43,6 +47,7 @@ class Table:
 
     delimiter: str
     width: int
+    missing: Missing = field(default_factory=Missing)
 
 
 def parse(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] | None:
@@ -80,7 +85,7 @@ def by_arrow(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] |
             convert_options=arrow.ConvertOptions(
                 include_columns=wanted,
                 column_types=dict.fromkeys(wanted, pa.float64()),
-                null_values=[],
+                null_values=["", MISSING] if table.missing.policy == "nan" else [],
                 strings_can_be_null=False,
             ),
         )
@@ -124,6 +129,18 @@ def _rectangular(chunk: bytes, table: Table) -> bool:
     return bool(newlines[:, -1].all() and not newlines[:, :-1].any())
 
 
+def texts_in(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array]:
+    """Return the texts of the columns at those places in a plain chunk.
+
+    >>> texts_in(b"1,2,a\\n3,4,b\\n", Table(",", 3), [2])
+    [array(['a', 'b'], dtype=object)]
+    """
+    if not places:
+        return []
+    rows = [line.split(table.delimiter) for line in chunk.decode(*UTF8).replace("\r", "").split("\n") if line.strip()]
+    return [objects([row[place] if place < len(row) else "" for row in rows], (len(rows),)) for place in places]
+
+
 def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterator[list[Array]]:
     """Yield the columns that were picked, at most `size` rows at a time.
 
@@ -139,27 +156,40 @@ def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterato
     """
     while True:
         numbers = array("d")
-        count = 0
-        while count < size and (some := rows.take(min(size - count, _ROWS))):
+        copied: list[list[str]] = []
+        while len(copied) < size and (some := rows.take(min(size - len(copied), _ROWS))):
             for line, row in some:
                 if len(row) != table.width:
                     raise _uneven(rows.label, line, len(row), table.width)
-                numbers.extend(_numbers(row, picked, rows.label, line))
-            count += len(some)
-        if not count:
+                if table.missing.policy == "skip" and any(_is_missing(row[place]) for place in picked.places):
+                    table.missing.skipped += 1
+                    continue
+                numbers.extend(_numbers(row, picked, rows.label, line, table.missing))
+                copied.append([row[place] for place in picked.copied.values()])
+        if not copied:
             return
-        yield list(_unsigned_nan(np.frombuffer(numbers, dtype=float).reshape(count, -1)).T)
+        columns = _unsigned_nan(np.frombuffer(numbers, dtype=float).reshape(len(copied), -1)).T
+        texts = [objects(list(column), (len(copied),)) for column in zip(*copied, strict=True)]
+        yield [*columns, *texts]
 
 
-def _numbers(row: list[str], picked: Picked, label: str, line: int) -> list[float]:
+def _numbers(row: list[str], picked: Picked, label: str, line: int, missing: Missing) -> list[float]:
     found = []
     for place, name in zip(picked.places, picked.names, strict=True):
+        cell = row[place]
+        is_missing = _is_missing(cell)
         try:
-            found.append(_number(row[place]))
+            found.append(math.nan if is_missing and missing.policy == "nan" else _number(cell))
         except InputError as error:
             told = f"{label}, line {line}, column {quoted(name)}: {error.message}"
-            raise InputError(told, hint=error.hint) from None
+            hint = "--missing skip leaves such points out, --missing nan reads nan" if is_missing else error.hint
+            raise InputError(told, hint=hint) from None
     return found
+
+
+def _is_missing(cell: str) -> bool:
+    """Return whether a cell is empty, or `NA`."""
+    return not (text := cell.strip()) or text == MISSING
 
 
 def _number(cell: str) -> float:

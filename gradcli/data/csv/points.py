@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
-from gradcli.data.block import Array, Block
+from gradcli.data.block import PLAIN, Array, Block, Missing, Reading
 from gradcli.data.columns import Header, Picked, element
 from gradcli.data.csv.chunks import UTF8, Rows, chunks
-from gradcli.data.csv.parsers import Table, by_reference, parse, plain
+from gradcli.data.csv.parsers import Table, by_reference, parse, plain, texts_in
 from gradcli.data.mistakes import label, reading
 from gradcli.errors import InputError
 from gradcli.files import note_read, standard_input
@@ -28,16 +29,19 @@ class CsvPoints:
 
     shapes: dict[str, Shape]
     count: int | None = None
+    columns: Sequence[str]
     _chunks: Iterator[tuple[int, bytes]]
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, how: Reading = PLAIN) -> None:
         """Open the file, and read its header."""
         self._label = label(path)
+        self._missing = Missing(how.missing)
         self._file = _open(path, self._label)
         try:
             self._size = _size(self._file)
             self._chunks = chunks(self._file, self._label)
-            self._header = Header.of(self._read_header(), self._label)
+            self.columns = self._read_header()
+            self._header = Header.of(self.columns, self._label, how)
         except BaseException:
             self.close()
             raise
@@ -49,7 +53,7 @@ class CsvPoints:
         delimiter = _delimiter(first)
         rows = Rows(chain([first], (chunk for _, chunk in self._chunks)), self._label, line, delimiter)
         for _, names in rows.take(1):
-            self._table = Table(delimiter, len(names))
+            self._table = Table(delimiter, len(names), self._missing)
             rest = rows.rest()
             self._chunks = chain([(rows.line, rest)] if rest else [], self._chunks)
             return names
@@ -61,6 +65,11 @@ class CsvPoints:
     def fraction(self) -> float | None:
         """The share of the file that has been read; `None` for what is no regular file."""
         return min(1.0, self._file.tell() / self._size) if self._size else None
+
+    @property
+    def skipped(self) -> int:
+        """How many points have been left out because a cell is missing."""
+        return self._missing.skipped
 
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
         """Yield the values of those variables, in blocks of 1 to `size` points."""
@@ -79,10 +88,11 @@ class CsvPoints:
                 yield from self._slowly(rest, line, picked, size)
                 return
             columns = parse(chunk, self._table, picked.places)
-            if columns is None:
+            texts = texts_in(chunk, self._table, [*picked.copied.values()])
+            if columns is None or any(len(column) != len(columns[0]) for column in texts):
                 yield from self._slowly([chunk], line, picked, size)
             else:
-                yield columns
+                yield [*columns, *texts]
 
     def _slowly(self, chunks: Iterable[bytes], line: int, picked: Picked, size: int) -> Iterator[list[Array]]:
         return by_reference(Rows(chunks, self._label, line, self._table.delimiter), self._table, picked, size)
@@ -112,8 +122,27 @@ def _open(path: str, name: str) -> BinaryIO:
     if path != "-":
         with reading(name):
             note_read(path)
+            if path.lower().endswith(".gz"):
+                return cast(BinaryIO, _Unpacked(open(path, "rb")))
             return open(path, "rb")
     return standard_input()
+
+
+class _Unpacked(gzip.GzipFile):
+    """A file that is unpacked while it is read; how far it is read is told by what is packed."""
+
+    def __init__(self, packed: BinaryIO) -> None:
+        super().__init__(fileobj=packed)
+        self._packed = packed
+
+    def tell(self) -> int:
+        """Return the position in the packed file."""
+        return self._packed.tell()
+
+    def close(self) -> None:
+        """Close both."""
+        super().close()
+        self._packed.close()
 
 
 def _size(file: BinaryIO) -> int | None:

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
-from gradcli.data.block import Block
+from gradcli.data.block import COPIED, PLAIN, Block, Reading, check_header
 from gradcli.data.columns import missing, variable
 from gradcli.data.mistakes import check_regular, label, quoted, reading, unreadable
 from gradcli.data.npz.members import Member, read_header, stream
@@ -20,7 +20,9 @@ _MEMBER = re.compile(r"([^.]+)(\.[uv])?\.npy")
 class NpzPoints:
     """Points in an `.npz` file, whose arrays are read in step."""
 
-    def __init__(self, path: str) -> None:
+    skipped = 0  # an array has no missing numbers
+
+    def __init__(self, path: str, how: Reading = PLAIN) -> None:
         """Open the file, and read the headers of its arrays."""
         self._label = label(path)
         self._done = 0
@@ -32,13 +34,14 @@ class NpzPoints:
             except zipfile.BadZipFile:
                 raise unreadable(self._label, "it is no .npz file, or a damaged one") from None
         try:
-            for info in self._archive.infolist():
-                match = _MEMBER.fullmatch(info.filename)
+            infos = [info for info in self._archive.infolist() if info.filename.endswith(".npy")]
+            self.columns: Sequence[str] = [info.filename.removesuffix(".npy") for info in infos]
+            for info, name in zip(infos, how.named(self.columns, self._label), strict=True):
+                match = _MEMBER.fullmatch(f"{name}.npy")
                 stem = variable(match[1]) if match else None
                 if match and stem:
-                    name = stem + (match[2] or "")
-                    found = read_header(self._archive, info, f"{self._label}, array {quoted(name)}")
-                    self._members.setdefault(name, []).append(found)
+                    found = read_header(self._archive, info, f"{self._label}, array {quoted(info.filename[:-4])}")
+                    self._members.setdefault(stem + (match[2] or ""), []).append(found)
         except BaseException:
             self.close()
             raise
@@ -68,12 +71,24 @@ class NpzPoints:
 
     def _member(self, name: str) -> Member:
         """Return the array of a variable, if it is one of numbers."""
+        if name.startswith(COPIED):
+            return self._copied(name.removeprefix(COPIED))
         if name not in self._members:
             raise missing(name, self.shapes, self._label)
         (member, *more) = self._members[name]
         if more:
             raise InputError(f"{self._label} has the array {quoted(name)} twice")
         member.check()
+        return member
+
+    def _copied(self, header: str) -> Member:
+        """Return an array that is copied: of a number for each point."""
+        check_header(header, self.columns, self._label, "--keep")
+        info = self._archive.getinfo(next(f"{column}.npy" for column in self.columns if column.strip() == header))
+        member = read_header(self._archive, info, f"{self._label}, array {quoted(header)}")
+        member.check()
+        if member.shape[1:]:
+            raise InputError(f"--keep: {member.label} has several numbers for each point", hint="a column has one")
         return member
 
     def _blocks(self, members: dict[str, Member], count: int, size: int) -> Iterator[Block]:

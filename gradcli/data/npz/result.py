@@ -12,7 +12,10 @@ from typing import IO, BinaryIO
 
 import numpy as np
 
+from gradcli.data.block import COPIED
+from gradcli.data.mistakes import quoted
 from gradcli.data.writer import Names
+from gradcli.errors import InputError
 from gradcli.graph.array import Array
 from gradcli.graph.shapes import Shape, size_of
 
@@ -37,14 +40,16 @@ class NpzWriter:
         """Put a block with the others."""
         self._counts.append(next(iter(block.values())).shape[-1])
         for name in self._shapes:
-            self._spool.write(np.ascontiguousarray(np.moveaxis(block[name], -1, 0), _TYPE).data)
+            self._spool.write(_points_first(name, block[name]).data)
 
     def finish(self) -> None:
         """Write the archive."""
         with zipfile.ZipFile(self._file, "w") as archive:
             before = 0
             for name, shape in self._shapes.items():
-                info = zipfile.ZipInfo(f"{name}.npy")  # without the time, so that equal results are equal files
+                info = zipfile.ZipInfo(
+                    f"{name.removeprefix(COPIED)}.npy"
+                )  # without the time, so that equal results are equal files
                 with archive.open(info, "w", force_zip64=True) as member:
                     member.write(_header((sum(self._counts), *shape)))
                     for data in self._values(before, size_of(shape)):
@@ -70,6 +75,21 @@ def npz_writer(file: BinaryIO, shapes: Mapping[str, Shape], names: Names) -> Ite
     """Give the writer of an `.npz` file, which has arrays and no columns."""
     with tempfile.TemporaryFile(dir=Path(file.name).parent) as spool:
         yield NpzWriter(file, shapes, spool)
+
+
+def _points_first(name: str, values: Array) -> Array:
+    """Return the values of a variable with the points along the first axis.
+
+    Errors: `InputError` for a column that is copied and has no numbers.
+    """
+    try:
+        return np.ascontiguousarray(np.moveaxis(values, -1, 0), _TYPE)
+    except (ValueError, TypeError):
+        header = quoted(name.removeprefix(COPIED))
+        raise InputError(
+            f"--keep: the column {header} has texts, and a .npz file has numbers",
+            hint="--output with .csv or .parquet copies texts",
+        ) from None
 
 
 def _header(shape: Shape) -> bytes:

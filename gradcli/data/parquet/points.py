@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.data.block import Array, Block
+from gradcli.data.block import PLAIN, Array, Block, Missing, Reading
 from gradcli.data.columns import Header, Picked
 from gradcli.data.mistakes import check_regular, label, needs_pyarrow, quoted, reading, unreadable
 from gradcli.errors import InputError
 from gradcli.files import printable
+from gradcli.graph.array import objects
 from gradcli.graph.shapes import Shape
 
 _BUFFER = 2**18  # bytes, for each column
@@ -59,13 +60,13 @@ class _Part:
     header: Header
 
     @classmethod
-    def of(cls, path: Path) -> _Part:
+    def of(cls, path: Path, how: Reading) -> _Part:
         """Return a file's columns and the number of its rows."""
         name = label(str(path))
         check_regular(path)
         with reading(name), _open(path) as file:
             schema = file.schema_arrow
-            return cls(path, name, schema, file.metadata.num_rows, Header.of(schema.names, name))
+            return cls(path, name, schema, file.metadata.num_rows, Header.of(schema.names, name, how))
 
     def columns(self, picked: Picked) -> list[str]:
         """Return the names of the columns that were picked, as they are in the file.
@@ -78,26 +79,35 @@ class _Part:
                 raise InputError(f"{self.label}, column {quoted(name)}: {printable(str(kind))} is no type of numbers")
         return [self.schema.names[place] for place in picked.places]
 
-    def blocks(self, picked: Picked, columns: Sequence[str], size: int) -> Iterator[Block]:
+    def blocks(self, picked: Picked, columns: Sequence[str], size: int, missing: Missing) -> Iterator[Block]:
         """Yield the values of the columns that were picked, at most `size` rows at a time."""
         done = 0
+        copied = [self.schema.names[place] for place in picked.copied.values()]
         with reading(self.label), _open(self.path) as file:
-            for batch in file.iter_batches(size, columns=columns):
+            for batch in file.iter_batches(size, columns=[*columns, *copied]):
+                before, count = done, batch.num_rows
+                done += count
+                if missing.policy == "skip":
+                    batch = _whole_rows(batch, columns)
+                    missing.skipped += count - batch.num_rows
                 if batch.num_rows:
                     pairs = zip(columns, picked.names, strict=True)
-                    yield picked.block([self._numbers(batch, column, name, done) for column, name in pairs])
-                done += batch.num_rows
+                    numbers = [self._numbers(batch, column, name, before, missing) for column, name in pairs]
+                    yield picked.block([*numbers, *(_values(batch, column) for column in copied)])
         if done != self.rows:  # a page of an unknown kind is passed over
             raise unreadable(self.label, f"it has {done:,} rows, and should have {self.rows:,}")
 
-    def _numbers(self, batch: Any, column: str, name: str, done: int) -> Array:
+    def _numbers(self, batch: Any, column: str, name: str, done: int, missing: Missing) -> Array:
         """Return the numbers in a column of a batch, of which `done` rows have been read before."""
         import pyarrow as pa
 
         values = batch.column(batch.schema.get_field_index(column))
-        if values.null_count:
+        if values.null_count and missing.policy == "error":
             row = done + int(np.argmax(values.is_null().to_numpy(zero_copy_only=False))) + 1
-            raise InputError(f"{self.label}, row {row}, column {quoted(name)}: a null is not a number")
+            raise InputError(
+                f"{self.label}, row {row}, column {quoted(name)}: a null is not a number",
+                hint="--missing skip leaves such points out, --missing nan reads nan",
+            )
         numbers: Array = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return numbers
 
@@ -105,10 +115,12 @@ class _Part:
 class ParquetPoints:
     """Points in a Parquet file, or in a folder of them."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, how: Reading = PLAIN) -> None:
         """Read the footers of the files: their columns, and the number of their rows."""
         self._done = 0
-        self._parts = [_Part.of(part) for part in parts(path)]
+        self._missing = Missing(how.missing)
+        self._parts = [_Part.of(part, how) for part in parts(path)]
+        self.columns: Sequence[str] = self._parts[0].header.columns
         self.count: int | None = sum(part.rows for part in self._parts)
         self.shapes: dict[str, Shape] = self._parts[0].header.shapes
 
@@ -116,6 +128,11 @@ class ParquetPoints:
     def fraction(self) -> float | None:
         """The share of the points that has been read."""
         return self._done / self.count if self.count else None
+
+    @property
+    def skipped(self) -> int:
+        """How many points have been left out because a cell is missing."""
+        return self._missing.skipped
 
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
         """Yield the values of those variables, in blocks of 1 to `size` points."""
@@ -138,7 +155,7 @@ class ParquetPoints:
 
     def _blocks(self, wanted: Sequence[tuple[_Part, Picked, list[str]]], size: int) -> Iterator[Block]:
         for part, picked, columns in wanted:
-            for block in part.blocks(picked, columns, size):
+            for block in part.blocks(picked, columns, size, self._missing):
                 count = next(iter(block.values())).shape[-1]
                 yield block
                 self._done += count
@@ -160,6 +177,17 @@ def _open(path: Path) -> Iterator[Any]:
     # A name is bytes, which need not be text.
     with pa.OSFile(os.fsencode(path)) as source, pq.ParquetFile(source, **options) as file:
         yield file
+
+
+def _whole_rows(batch: Any, columns: Sequence[str]) -> Any:
+    """Return the rows of a batch in which none of the columns has a null."""
+    nulls = [batch.column(column).is_null().to_numpy(zero_copy_only=False) for column in columns]
+    return batch.filter(~np.any(nulls, axis=0))
+
+
+def _values(batch: Any, column: str) -> Array:
+    """Return the values of a column that is copied."""
+    return objects(batch.column(column).to_pylist(), (batch.num_rows,))
 
 
 def _is_numeric(kind: Any) -> bool:
