@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import chain, count
 from typing import Any
 
 from gradcli.pytorch.tensor import Tensor
 
-_FEW = 16  # tensors of a list, a dictionary or an object that get names
+_FEW = 64  # tensors of a list, a dictionary or an object that get names
+_DEEP = 2  # lists and dictionaries within each other
 
 
 def script_frames(frame: Any = None) -> Iterator[Any]:
@@ -54,25 +55,38 @@ def _collect(scope: Mapping[str, Any], found: Names) -> None:
     for name, value in list(scope.items()):
         if name.startswith("__"):
             continue
-        if hasattr(type(value), "named_parameters"):
-            _of_module(name, value, found)
-        for inner, x in _parts(name, value):
-            if isinstance(x, Tensor):
-                _name(x, inner, found)
+        for inner, x in _parts(name, value, found):
+            _name(x, inner, found)
 
 
-def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
-    """Return what may be tensors with names: a value itself, or the parts of a list, a dictionary or an object."""
+def _parts(name: str, value: Any, found: Names, depth: int = 0) -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors with names in a value: itself, or those of a list, a dictionary or an object."""
+    if isinstance(value, Tensor):
+        yield name, value
+        return
+    if hasattr(type(value), "named_parameters"):
+        _of_module(name, value, found)
+    for inner, part in _inside(name, value, depth) if depth <= _DEEP else ():
+        yield from _parts(inner, part, found, depth + 1)
+
+
+def _inside(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    """Yield what is in a list, a dictionary or an object that may be a tensor or hold some, with its name."""
+    items: Iterable[tuple[str, Any]] = ()
     match value:
-        case Tensor():
-            return [(name, value)]
         case list() | tuple() if len(value) <= _FEW:
-            return [(f"{name}[{i}]", x) for i, x in enumerate(value)]
+            items = ((f"{name}[{i}]", x) for i, x in enumerate(value))
         case dict() if len(value) <= _FEW:
-            return [(key, x) for key, x in value.items() if isinstance(key, str) and key.isidentifier()]
-    inner = getattr(value, "__dict__", None)
-    own = [*inner.items()][:_FEW] if isinstance(inner, dict) and not isinstance(value, type) else []
-    return own if name == "self" else [(f"{name}.{key}", x) for key, x in own]
+            keys = ((key, x) for key, x in value.items() if isinstance(key, str) and key.isidentifier())
+            items = ((f"{name}.{key}" if depth else key, x) for key, x in keys)
+        case _ if not depth and not isinstance(value, type):
+            attributes = getattr(value, "__dict__", None)
+            own = [*attributes.items()][:_FEW] if isinstance(attributes, dict) else []
+            public = ((key, x) for key, x in own if isinstance(x, Tensor) or key[:1] != "_")
+            items = ((key if name == "self" else f"{name}.{key}", x) for key, x in public)
+    for inner, part in items:
+        if isinstance(part, Tensor | list | tuple | dict) or hasattr(type(part), "named_parameters"):
+            yield inner, part
 
 
 def _of_module(name: str, module: Any, found: Names) -> None:

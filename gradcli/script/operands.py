@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -10,11 +11,12 @@ import numpy as np
 from gradcli.graph.node import Node, const, leaf
 from gradcli.notation.nodes import Notation
 from gradcli.pytorch.calls import exact
-from gradcli.pytorch.record import Line, edge_of
+from gradcli.pytorch.record import Line, Step, edge_of
 from gradcli.pytorch.tensor import Tensor, new
+from gradcli.script.expressions import Expressions
 from gradcli.script.instances import instance
 from gradcli.script.naming import Names, fresh
-from gradcli.script.written import decimal, gives, node_of, operands_at, shortest
+from gradcli.script.written import decimal, gives, node_of, shortest
 
 Array = np.ndarray[Any, Any]
 
@@ -44,11 +46,10 @@ class Operands:
     """The inputs of a system, with their values and names, and the nodes of operands."""
 
     at: dict[str, Array]
-    targets: dict[int, str]
 
-    def __init__(self, names: Names, source: str) -> None:
+    def __init__(self, names: Names, sources: Mapping[str, str]) -> None:
         self.names = names
-        self.source = source
+        self.expressions = Expressions(sources)
         self.nodes: dict[Any, Node] = {}
         self.inputs: dict[str, Node] = {}
         self.computed: dict[str, Node] = {}
@@ -59,7 +60,7 @@ class Operands:
 
     def unused(self, *wanted: str) -> str:
         """Return the first of some names that the script uses for nothing else, or else the last."""
-        taken = {*self.names.values(), *self.targets.values()}
+        taken = {*self.names.values(), *self.expressions.assigned()}
         return next((name for name in wanted if name not in taken), wanted[-1])
 
     def input(self, name: str, array: Array) -> Node:
@@ -70,8 +71,16 @@ class Operands:
         self.at[name] = decimal(array[..., 0])
         return node
 
-    def fixed(self, x: Any, line: Line) -> Any:
-        """Return the node of an operand that nothing is recorded of: a number, a tensor, or something else."""
+    def local(self, step: Step, i: int) -> str:
+        """Return what the script calls an operand where a step reads it; no other has that name."""
+        name = self.expressions.operand_name(step, i)
+        return name and fresh(name, {*self.names.values(), *self.inputs, *self.computed})
+
+    def fixed(self, x: Any, line: Line, local: Callable[[], str] = str) -> Any:
+        """Return the node of an operand that nothing is recorded of: a number, a tensor, or something else.
+
+        `local` returns what it was called where it was read, of one that is gone.
+        """
         if not isinstance(x, np.ndarray | Tensor):
             return str(x) if isinstance(x, int | float | str) else "…"
         if isinstance(x, np.ndarray):
@@ -79,13 +88,14 @@ class Operands:
         if id(x) not in self.nodes:
             name = self.names.get(id(x))
             found = None if name else self.shown(x, line) or self.view(x, line) or self.written(x, line)
-            self.nodes[id(x)] = found or self.constant(x, name)
+            self.nodes[id(x)] = found or self.constant(x, name, local)
         return self.nodes[id(x)]
 
-    def constant(self, x: Tensor, name: str | None) -> Node:
+    def constant(self, x: Tensor, name: str | None, local: Callable[[], str] = str) -> Node:
         """Return the node of a tensor to which nothing flows: few numbers without a name stand where they are read."""
         labels = x._a.dtype.kind == "i" and x._a.ndim > 1  # nothing flows to whole numbers: they are constants
         stands = labels or (name is None and _is_one_number(x._a))  # such as the ones of a sum
+        name = name or (None if stands else local() or None)
         node = literal(x) if x._a.size and (stands or (name is None and x._a.size <= _SMALL)) else None
         if node is None or not (stands or sum(len(str(v)) for v in node.values) <= _BRIEF):
             return self.input(name or self.unused("data", "constant"), x._a)
@@ -121,7 +131,7 @@ class Operands:
 
     def written(self, x: Tensor, line: Line) -> Node | None:
         """Return what the script writes for an operand without a name, where that still gives the operand's numbers."""
-        for expression in operands_at(line, self.source):
+        for expression in self.expressions.operands(line):
             before = {*self.inputs}
             node = node_of(expression, partial(self.named, line))
             if node is not None and node.args and gives(node, self.inputs, self.at, decimal(x._a[..., 0])):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import InputError
@@ -33,12 +34,13 @@ _LONG = 12  # operations of an expression that is not taken apart
 class _Maker(Operands, Recorded):
     """Makes the graph, step by step."""
 
-    def __init__(self, names: Names, source: str) -> None:
-        Recorded.__init__(self, targets=_targets(source))
-        Operands.__init__(self, names, source)
+    def __init__(self, names: Names, sources: Mapping[str, str]) -> None:
+        Recorded.__init__(self)
+        Operands.__init__(self, names, sources)
         self.calls: dict[Node, CallOf] = {}  # what each step is recorded of
         self.later: dict[Any, str] = {}  # the names that results have, by where they come from
         self.assembly = Assembly()
+        self.passes: Counter[int] = Counter()  # outputs of each module, by its identity
 
     def name_of(self, edge: Edge) -> str:
         """Return the name of a result, which has one from now on."""
@@ -53,11 +55,11 @@ class _Maker(Operands, Recorded):
         self.nodes[edge] = self.input(name, array)
         return name
 
-    def leaf(self, edge: Leaf) -> Node:
-        """Return the node of a leaf."""
+    def leaf(self, edge: Leaf, local: Callable[[], str] = str) -> Node:
+        """Return the node of a leaf; `local` returns what it was called where it was read, of one that is gone."""
         if edge not in self.nodes:
             x = edge.variable
-            known = self.names.get(id(x)) or x._called or self.alias(x)[0]
+            known = self.names.get(id(x)) or x._called or self.alias(x)[0] or local()
             self.enter(edge, known or self.unused("x", "leaf"), x._a)
         return self.nodes[edge]
 
@@ -67,6 +69,8 @@ class _Maker(Operands, Recorded):
 
     def all_of(self, steps: Sequence[Step]) -> None:
         """Make the nodes of all steps."""
+        self.passes = Counter(id(s.module) for s in steps)
+        self.assigned = {s: e for s in steps if (e := self.expressions.of(s.line)) is not None and e.targets}
         named = [s for s in steps if id(s) in self.names and not isinstance(s, FunctionStep)]
         self.later = {_origin(s): self.names[id(s)] for s in named}
         for step in steps:
@@ -78,7 +82,7 @@ class _Maker(Operands, Recorded):
             self.output_of(step, self.functions[step.whole], step.number)
             return
         operands = step.operands or (None,) * len(step.edges)
-        own = [self.operand(e, x, step) for e, x in zip(step.edges, operands, strict=True)]
+        own = [self.operand(e, x, step, i) for i, (e, x) in enumerate(zip(step.edges, operands, strict=True))]
         if isinstance(step, FunctionStep):
             self.functions[step] = use = Use(step, own)
             if len(step.outputs) == 1:
@@ -89,11 +93,12 @@ class _Maker(Operands, Recorded):
         else:
             self.operation(step, own)
 
-    def operand(self, edge: Edge | None, x: Any, step: Step) -> Node:
-        """Return the node of what a step reads: of another step's result, of a leaf, or of numbers."""
+    def operand(self, edge: Edge | None, x: Any, step: Step, i: int) -> Node:
+        """Return the node of what a step reads first, second, …: of another step's result, a leaf, or numbers."""
         if isinstance(edge, Step):
             return self.nodes[edge]
-        return self.leaf(edge) if isinstance(edge, Leaf) else self.fixed(x, step.line)
+        local = partial(self.local, step, i)
+        return self.leaf(edge, local) if isinstance(edge, Leaf) else self.fixed(x, step.line, local)
 
     def operation(self, step: Step, own: list[Node]) -> None:
         """Make the node of an operation, and let it have its name, unless the same was computed already."""
@@ -121,12 +126,20 @@ class _Maker(Operands, Recorded):
         """Return a name for what a line gives that gives a name to a later result, h1, or for a module's output."""
         if later := self.later.get(_origin(step)):
             return next(fresh_names({*self.inputs, *self.computed, *self.names.values()}, _stem(later)))
-        module = self.names.get(id(step.module))
-        return module and self.fresh(module)
+        return self.module_output(step) if id(step.module) in self.names else None
+
+    def module_output(self, step: Step) -> str:
+        """Return a name for a module's output: of one that is called several times, D(fake).0 of D.0."""
+        module = self.names[id(step.module)]
+        if self.passes[id(step.module)] == 1:
+            return self.fresh(module)
+        return self.fresh(self.expressions.call_name(step.line, module))
 
     def output_of(self, step: Step, use: Use, number: int) -> None:
         """Let an output of a script's own function be an input."""
-        wanted = self.names.get(id(step)) or self.targets.get(step.line) or use.step.cls.__name__.lower()
+        made = self.expressions.of(use.step.line)
+        assigned = made.targets[number : number + 1] if made is not None and made.whole else ()
+        wanted = self.names.get(id(step)) or next(iter(assigned), "") or use.step.cls.__name__.lower()
         use.outputs[number] = self.enter(step, wanted, use.step.made[number])
 
     def give_up_name(self, step: Step) -> None:
@@ -200,11 +213,20 @@ class _Maker(Operands, Recorded):
         for node in [n for n in self.graph.nodes if n.args]:
             sizes[node] = 1 + sum(sizes[a] for a in node.args if a.args)
             if node not in known and self.needs_name(node, sizes[node], readers[node]):
-                known[node] = next(fresh_names({*self.graph.inputs, *given, *found}, _stem(self.target(node) or "t")))
+                known[node] = self.name_for(node, {*self.graph.inputs, *given, *found})
             if node in known:
                 found[known[node]] = node
                 sizes[node] = 0
         return found | given
+
+    def name_for(self, node: Node, taken: set[str]) -> str:
+        """Return a name for a part: the variable that alone held it, or else a number behind the statement's target."""
+        wanted = self.target(node) or "t"
+        made = self.assigned.get(self.made_by[node]) if node in self.made_by else None
+        times = sum(e.whole and e.target == wanted for e in self.assigned.values())
+        if made is not None and made.whole and times == 1 and wanted not in {*taken, *self.names.values()}:
+            return wanted
+        return next(fresh_names(taken, _stem(wanted)))
 
     def needs_name(self, node: Node, size: int, readers: int) -> bool:
         """Tell whether what is read so often, and has so many operations, is to stand in a line of its own."""
@@ -213,18 +235,10 @@ class _Maker(Operands, Recorded):
         return size > _LONG or (readers > 1 and size > 1) or (node in self.calls and self.calls[node].is_pool)
 
 
-def _targets(source: str) -> dict[int, str]:
-    """Return the name that is assigned at each line of a script."""
-    found = {}
-    for number, line in enumerate(source.splitlines(), 1):
-        match = re.match(r"\s*(?:self\.)?([A-Za-z_]\w*)\s*(?:[-+*/@]|\*\*|//)?=[^=]", line)
-        if match:
-            found[number] = match[1]
-    return found
-
-
-def recorded(call: Call, names: Names, source: str = "") -> Recorded:
+def recorded(call: Call, names: Names, sources: Mapping[str, str] = MappingProxyType({})) -> Recorded:
     """Return the system behind a call of `backward` or `grad`, before it runs.
+
+    `sources` is the text of the script's files that is not to be read from disk, by their names.
 
     Errors: `InputError` for one that is too large to be looked through.
     """
@@ -233,7 +247,7 @@ def recorded(call: Call, names: Names, source: str = "") -> Recorded:
     steps = reachable((edge_of(y) for y, _ in call.roots), cut)
     if len(steps) > MAX_STEPS:
         raise InputError(f"{len(steps):,} operations were recorded, too many to show each")
-    maker = _Maker(names, source)
+    maker = _Maker(names, sources)
     for edge, x in cut.items():
         maker.cut(edge, x)
     maker.all_of(steps)

@@ -13,6 +13,7 @@ from gradcli.graph.node import Node
 from gradcli.pytorch.autograd.function import FunctionStep
 from gradcli.pytorch.record import Edge, Step
 from gradcli.pytorch.tensor import Tensor
+from gradcli.script.expressions import Expression
 
 Array = np.ndarray[Any, Any]
 
@@ -44,7 +45,7 @@ class Recorded:
     steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
     functions: dict[Step, Use] = field(default_factory=dict)  # of the script's own
     made_by: dict[Node, Step] = field(default_factory=dict)
-    targets: dict[int, str] = field(default_factory=dict)  # what is assigned at each line
+    assigned: dict[Step, Expression] = field(default_factory=dict)  # of steps whose results are assigned to names
 
     @property
     def retained(self) -> tuple[str, ...]:
@@ -63,8 +64,9 @@ class Recorded:
                 yield n, x
 
     def target(self, node: Node) -> str | None:
-        """Return what is assigned at the line of a node."""
-        return self.targets.get(self.made_by[node].line) if node in self.made_by else None
+        """Return the name that the script assigns a node to, or what is computed of it in the same statement."""
+        made = self.made_by.get(node)
+        return self.assigned[made].target or None if made in self.assigned else None
 
 
 def reachable(roots: Iterable[Edge], cut: Collection[Edge] = ()) -> list[Step]:

@@ -67,7 +67,7 @@ class Teller:
         told.reached = {id(x): x._reached for x in told.names.tensors.values() if x._reached is not None}
         try:
             with _room():
-                told.recorded = recorded(call, told.names, self.script.source)
+                told.recorded = recorded(call, told.names, {self.script.name: self.script.source})
                 told.kept = {name: g._a.copy() for name, g in told.recorded.kept_gradients().items()}
         except InputError as error:
             told.trouble = error.message

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from inspect import signature
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +17,7 @@ from gradcli.graph.node import Node
 from gradcli.lang.builder import build
 from gradcli.lang.statements import read_expression
 from gradcli.notation.nodes import Notation, readable_names, written_size
-from gradcli.pytorch.calls import Arguments, exact
-from gradcli.pytorch.record import Line
+from gradcli.pytorch.calls import exact
 from gradcli.vocabulary import FUNCTIONS
 
 Array = np.ndarray[Any, Any]
@@ -47,30 +44,6 @@ def decimal(array: Array) -> Array:
     if array.dtype == np.float32:
         return np.array([float(str(v)) for v in array.reshape(-1)]).reshape(array.shape)
     return array.astype(float)
-
-
-def operands_at(line: Line, source: str) -> Sequence[ast.expr]:
-    """Return the expressions that the operation of a script's line has for operands.
-
-    >>> line = Line(1)
-    >>> line.code, line.call = compile("c * x ** 2", "script", "eval"), (0, 10)
-    >>> [ast.unparse(e) for e in operands_at(line, "c * x ** 2")]
-    ['x', '2']
-    """
-    if line.code is None:
-        return ()
-    place = next(islice(line.code.co_positions(), line.call[1] // 2, None), None)
-    operation = _operations(source).get(place)
-    if isinstance(operation, ast.BinOp):
-        return operation.left, operation.right
-    return operation.args if operation is not None else ()
-
-
-@lru_cache(maxsize=1)
-def _operations(source: str) -> dict[Any, ast.BinOp | ast.Call]:
-    """Return a script's operations by where they stand: first and last line, first and last column."""
-    found = (n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.BinOp | ast.Call))
-    return {(n.lineno, n.end_lineno, n.col_offset, n.end_col_offset): n for n in found}
 
 
 def node_of(expression: ast.expr, meaning: Meaning) -> Node | None:

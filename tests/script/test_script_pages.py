@@ -526,7 +526,10 @@ LAYER = "torch.manual_seed(0)\nlin = torch.nn.Linear(2, 2)\n"
         ("A = torch.zeros(2, 2)\nA[0] = x * 3\nA[1] = x\nA.sum()", ["A = [x*3, x]"]),
         ("A = torch.zeros(2, 2)\nA[0, 1] = x[0] * 3\nA[1, 0] = -x[1]\nA.sum()", ["A = [[0, x[0]*3], [-x[1], 0]]"]),
         ("z = torch.autograd.grad(sum([x[1]**3, x[0]]), x, create_graph=True)[0]\nz.sum()", ["[0, 3*x[1]**2]"]),
-        (LAYER + "z = lin(lin(x)).sum()\nz", ["lin_2 = lin @ lin.weight.T + lin.bias", "z = sum(lin_2)"]),
+        (
+            LAYER + "z = lin(lin(x)).sum()\nz",
+            ["lin(lin(x)) = lin(x) @ lin.weight.T + lin.bias", "z = sum(lin(lin(x)))"],
+        ),
         (LAYER + "z = lin(torch.tensor([1., 2.]))[0]\nz", ["lin = [1, 2] @ lin.weight.T + lin.bias"]),
         ("h = x\nfor d in (x.detach() / 3, x.detach() / 7):\n    h = torch.tanh(h * d)\nh.sum()", ["h = tanh(h1*d)"]),
     ],

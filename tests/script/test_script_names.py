@@ -1,0 +1,109 @@
+"""What a page of `gradcli run` calls values that no variable holds any more, or that lists and calls hold."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+FUNCTION = """
+class S(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x*x
+    @staticmethod
+    def backward(ctx, g):
+        return 2*ctx.saved_tensors[0]*g
+"""
+HEAD = "import torch\nfrom torch import nn\ntorch.manual_seed(0)\n"
+X = "x = torch.tensor([1., 2.], requires_grad=True)\n"
+D = """
+D = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+real, fake = torch.randn(4, 2), torch.randn(4, 2)
+"""
+VAE = """
+class VAE(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mu, self.logvar = nn.Linear(3, 2), nn.Linear(3, 2)
+    def sample(self, mu, logvar):
+        std = torch.exp(0.5*logvar)
+        eps = torch.randn_like(std)
+        return mu + eps*std
+    def forward(self, x):
+        return self.sample(self.mu(x), self.logvar(x))
+vae = VAE()
+"""
+FROZEN = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.base, self.head = nn.Linear(2, 3), nn.Linear(3, 1)
+        for p in self.base.parameters():
+            p.requires_grad = False
+    def forward(self, x):
+        features = torch.tanh(self.base(x))
+        return self.head(features)
+net = Net()
+"""
+BY_HAND = """
+def loss_of(a):
+    h = torch.exp(a*3 + 1) / torch.sum(torch.exp(a*3 + 1) + a.sin()*a.cos()*a.tanh())
+    return (h*h).sum() + h.prod()
+"""
+LAYERS = "layers = [nn.Linear(2, 2) for _ in range(22)]\nh = torch.ones(1, 2)\nfor l in layers:\n    h = l(h)\n"
+BLOCKS = """
+blocks = [{"w": x, "b": x*2} for x in [torch.ones(2, requires_grad=True)]]
+ws = [[torch.ones(2).requires_grad_()]]
+"""
+
+
+@pytest.fixture
+def run(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def run(text, **files):
+        for name, source in files.items():
+            (tmp_path / f"{name}.py").write_text(source, "utf-8")
+        (tmp_path / "script.py").write_text(text, "utf-8")
+        outcome = cli("run", str(tmp_path / "script.py"))
+        assert outcome.status == 0, outcome.err
+        assert "not explained" not in outcome.out
+        return re.sub(" +", " ", outcome.out)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "not_shown"),
+    [
+        (FUNCTION + X + "y = (2*S.apply(x)).sum()\ny.backward()", ["s = S(x)", "y = sum(2*s)"], ["z = "]),
+        (FUNCTION + X + "y = S.apply(x)\nz = y.sum()\nz.backward()", ["y = S(x)", "z = sum(y)"], ["s = "]),
+        (VAE + "vae(torch.randn(4, 3)).sum().backward()", ["eps = [["], ["data"]),
+        (FROZEN + "net(torch.randn(4, 2)).sum().backward()", ["features = [["], ["data"]),
+        (
+            D + "loss = D(real).mean() - D(fake).mean()\nloss.backward()",
+            ["D(real).0 = real @ D.0.weight.T", "D(fake).2 = D(fake).1 @", "loss = mean(D(real).2) - mean(D(fake).2)"],
+            ["D.0_2", "D.0 ="],
+        ),
+        (D + "loss = D(real).mean()\nloss.backward()", ["D.0 = real @ D.0.weight.T"], ["D(real)"]),
+        (LAYERS + "h.sum().backward()", ["layers[3].weight.grad", "layers[21].bias"], ["leaf", "l.weight"]),
+        (BLOCKS + "(blocks[0]['b']*ws[0][0]).sum().backward()", ["ws[0][0].grad", "blocks[0].w"], ["leaf"]),
+        (BY_HAND + X + "loss_of(x).backward()", ["h = "], ["h1"]),
+    ],
+    ids=["part", "function", "eps", "frozen", "passes", "pass", "layers", "containers", "local"],
+)  # fmt: skip
+def test_a_value_is_called_as_where_it_was_made(run, text, shown, not_shown):
+    out = run(HEAD + text + "\n")
+    assert [part for part in shown if part not in out] == [], out
+    assert [part for part in not_shown if part in out] == [], out
+
+
+def test_a_line_of_an_imported_file_is_not_one_of_the_script(run):
+    helper = "import torch\n\n\ndef f(x):\n    q = torch.exp(x*3 + 1) * torch.exp(x*x - 2) + x.sin()*x.cos()*x.tanh()\n"
+    helper += "    return (q*q).sum() + q.prod()\n"
+    main = "import torch\nfrom helper import f\nx = torch.tensor([1., 2.], requires_grad=True)\n\nlucky = 7\n"
+    out = run(main + "f(x).backward()\n", helper=helper)
+    assert "lucky" not in out
+    assert "q = exp(x*3 + 1)" in out
