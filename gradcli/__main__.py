@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 import os
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
+
+
+def _leave_out(folder: str) -> None:
+    """Take out of the module path the folder that Python puts in front of it, where anybody may have put files.
+
+    It stays, as the last one, where gradcli itself is in it.
+    """
+    if not sys.flags.safe_path and sys.path[:1] == [folder]:
+        del sys.path[0]
+        if os.path.dirname(os.path.dirname(os.path.abspath(__file__))) == folder:
+            sys.path.append(folder)
+
+
+if __name__ == "__main__":
+    _leave_out(os.getcwd())
 
 
 def _end(number: int, frame: object = None) -> NoReturn:
@@ -25,6 +41,7 @@ except KeyboardInterrupt:  # this takes a moment, too
 
 def main() -> None:
     """Run the command line and exit."""
+    _leave_out(os.path.dirname(os.path.realpath(sys.argv[0])))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # and not ignored, as a shell's `&` does
         signal.signal(signal.SIGINT, _end)
     from gradcli.cli.main import main as run

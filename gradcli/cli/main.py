@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 
 import click
 
+from gradcli.cli import environment
 from gradcli.cli.memory import watched
 from gradcli.cli.outcome import no_command, run
 from gradcli.cli.signals import tidily
@@ -62,7 +62,7 @@ def gradcli() -> None:
 def main() -> None:
     """Run the command line and exit."""
     for library in ("OPENBLAS", "MKL"):  # a product of matrices is one of many that run side by side
-        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+        environment.add(f"{library}_NUM_THREADS", "1")
     hold_closed()
     hold_every_character()
     leave(watched(lambda: tidily(lambda: run(gradcli))))

@@ -10,6 +10,7 @@ from contextlib import suppress
 from signal import Signals
 from typing import ClassVar, NoReturn
 
+from gradcli.cli import environment
 from gradcli.cli.signals import hear
 from gradcli.cli.status import MISTAKE
 from gradcli.cli.streams import tell
@@ -88,7 +89,7 @@ def watched(work: Callable[[], int]) -> int:
     """
     if memory_limit() is None or not FORKS:
         return work()
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # the others reserve a GiB in advance
+    environment.add("ARROW_DEFAULT_MEMORY_POOL", "system")  # the others reserve a GiB in advance
     reader, writer = os.pipe()
     parent, leave = os.getpid(), os._exit
     try:

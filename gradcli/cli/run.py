@@ -123,6 +123,7 @@ def run(
     gradcli's torch has autograd, torch.func, and the usual of torch.nn, torch.optim and torch.utils.data, on the CPU;
     `gradcli explain run` lists it.  What it lacks ends the run with its name and status 2.
     """
+    from gradcli.cli.environment import as_the_user_has_it
     from gradcli.cli.memory import of_a_script
     from gradcli.cli.signals import as_python_does
     from gradcli.pytorch.messages import MissingError
@@ -138,7 +139,7 @@ def run(
     shown = _shown(wanted, telling, style, output is not None)
     listener = _listener(wanted, telling, shown, style)
     gc.set_threshold(10_000, 20, 20)  # as Python looks for cycles: a script may live long, and modules have them
-    with shown.beside(), listener.listening(), as_python_does():
+    with shown.beside(), listener.listening(), as_python_does(), as_the_user_has_it():
         of_a_script()
         try:
             ending = run_script(wanted)
@@ -246,28 +247,31 @@ def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> S
     if name is None and (sys.stdin is None or sys.stdin.isatty()):
         raise click.UsageError("give a script: gradcli run SCRIPT.py, or -c CODE, or - for standard input")
     if name is None or name == "-":
-        return Script(_source("standard input", nullcontext(standard_input())), "<stdin>", None, arguments)
+        return _read("standard input", nullcontext(standard_input()), "<stdin>", None, arguments)
     if name.endswith(".ipynb"):
         hint = f"jupyter nbconvert --to script {name} makes one"
         raise InputError(f"`{name}` is a notebook, and no script", hint=hint)
     note_read(name)
     try:
-        return Script(_source(name, open(name, "rb")), name, str(Path(name).resolve().parent), arguments)
+        return _read(name, open(name, "rb"), name, str(Path(name).resolve().parent), arguments)
     except (OSError, ValueError) as error:
         raise InputError(f"`{name}` cannot be read: {reason(error)}") from None
 
 
-def _source(name: str, opened: AbstractContextManager[BinaryIO]) -> str:
-    """Return the text of a script, in the encoding that it declares."""
+def _read(
+    label: str, opened: AbstractContextManager[BinaryIO], name: str, folder: str | None, arguments: tuple[str, ...]
+) -> Script:
+    """Return a script that is a file; where its encoding is wrong, Python says so when it compiles the bytes."""
     import tokenize
 
-    from gradcli.errors import InputError
     from gradcli.files import read_bytes
+    from gradcli.pytorch.session import Script
 
     with opened as file:
-        data = io.BytesIO(read_bytes(file, name, MAX_SCRIPT_BYTES))
+        data = read_bytes(file, label, MAX_SCRIPT_BYTES)
     try:
-        encoding, _ = tokenize.detect_encoding(data.readline)
-        return io.TextIOWrapper(io.BytesIO(data.getvalue()), encoding).read()
-    except (SyntaxError, UnicodeDecodeError) as error:
-        raise InputError(f"`{name}` is no text: {error}") from None
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        source = io.TextIOWrapper(io.BytesIO(data), encoding).read()
+    except (SyntaxError, UnicodeError, LookupError):
+        source = data.decode(errors="replace")
+    return Script(source, name, folder, arguments, data)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import importlib.abc
 import io
 import linecache
+import os
 import sys
 import threading
 import traceback
 import types
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from importlib.machinery import ModuleSpec
+from importlib.machinery import BuiltinImporter, ModuleSpec, SourceFileLoader
 from pathlib import Path
 from typing import Any
 
 from gradcli.graph import shapes
+from gradcli.pytorch.imports import ScriptImports
 from gradcli.pytorch.messages import MissingError, missing
 from gradcli.pytorch.nn.table import rows
 
@@ -127,24 +130,29 @@ def _names(view: types.ModuleType) -> list[str]:
 class _Script(importlib.abc.InspectLoader):
     """Loads a script as the main module."""
 
-    def __init__(self, source: str, name: str) -> None:
-        self.source, self.name = source, name
+    def __init__(self, script: Script) -> None:
+        self.script = script
 
     def get_source(self, fullname: str) -> str:
-        return self.source
+        return self.script.source
 
     def get_code(self, fullname: str) -> types.CodeType:
-        return compile(self.source, self.name, "exec", dont_inherit=True)
+        script = self.script
+        return compile(script.source if script.data is None else script.data, script.name, "exec", dont_inherit=True)
 
 
 @dataclass(frozen=True)
 class Script:
-    """A script: its text, its name in tracebacks, its folder (None where it has none), and its arguments."""
+    """A script: its text, its name in tracebacks, its folder (None where it has none), and its arguments.
+
+    `data` are the bytes of a file, which Python decodes by the encoding that they declare.
+    """
 
     source: str
     name: str
     folder: str | None
     arguments: Sequence[str] = ()
+    data: bytes | None = None
 
 
 @dataclass
@@ -156,28 +164,41 @@ class Ending:
     hook: Any = None  # what the script has for showing errors, in the place of Python's own
 
 
+def _main(script: Script) -> types.ModuleType:
+    """Return the module of a script before it runs, with the attributes that Python gives it."""
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__builtins__=builtins)
+    if sys.version_info < (3, 14):
+        main.__dict__.update(__annotations__={})
+    main.__loader__ = BuiltinImporter
+    if script.folder is not None or script.name == "<stdin>":
+        main.__dict__.update(__file__=script.name, __cached__=None)
+    if script.folder is not None:
+        main.__file__ = os.path.abspath(script.name)
+        main.__loader__ = SourceFileLoader("__main__", main.__file__)
+    return main
+
+
 @contextmanager
 def _as_main(script: Script) -> Iterator[types.ModuleType]:
     """Let a module be the main one, with its arguments and its folder; all is as it was afterwards."""
-    main, finder = types.ModuleType("__main__"), _Finder()
+    main, finder = _main(script), _Finder()
     before = sys.modules["__main__"], sys.argv, shapes.MAX_ELEMENTS, sys.excepthook, threading.excepthook
-    path, torch = list(sys.path), _taken_out()
+    torch = _taken_out()
     sys.modules["__main__"], sys.argv = main, [script.name.replace("<stdin>", "-"), *script.arguments]
     shapes.MAX_ELEMENTS, threading.excepthook = _MAX_ELEMENTS, _in_a_thread
-    sys.path.insert(0, script.folder or "")
-    sys.meta_path.insert(0, finder)
-    if script.folder is not None:
-        main.__file__ = script.name
     if not Path(script.name).is_file():
         lines = script.source.splitlines(keepends=True)
         linecache.cache[script.name] = (len(script.source), None, lines, script.name)
     try:
-        yield main
+        with ScriptImports(main, script.folder).started():
+            sys.meta_path.insert(0, finder)
+            yield main
     finally:
-        sys.meta_path.remove(finder)
+        with suppress(ValueError):  # the script may have removed it
+            sys.meta_path.remove(finder)
         _taken_out()
         sys.modules.update(torch)
-        sys.path[:] = path
         sys.modules["__main__"], sys.argv, shapes.MAX_ELEMENTS, sys.excepthook, threading.excepthook = before
 
 
@@ -209,14 +230,11 @@ def run(script: Script) -> Ending:
 
     Errors: `MissingError` for what gradcli's `torch` lacks; `KeyboardInterrupt`, `BrokenPipeError`.
     """
-    loader = _Script(script.source, script.name)
     fresh()
     hook = sys.excepthook
     with _as_main(script) as main:
-        main.__loader__ = loader
-        main.__dict__.setdefault("__builtins__", __builtins__)
         try:
-            loader.exec_module(main)
+            _Script(script).exec_module(main)
             ending = Ending(0)
         except SystemExit as error:
             ending = Ending(_status(error))
