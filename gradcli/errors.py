@@ -52,12 +52,12 @@ class Span(NamedTuple):
 
     @property
     def line(self) -> str:
-        r"""The characters on one line, without a backslash that continued one.
+        r"""The characters on one line, without comments, and without a backslash that continued one.
 
-        >>> Span(Source("y = x + \\\n  2"), 4, 13).line
-        'x + 2'
+        >>> Span(Source("y = (x  # the first\n + \\\n  2)"), 4, 30).line
+        '(x + 2)'
         """
-        return " ".join(self.text.replace("\\", " ").split())
+        return " ".join(re.sub(r"#[^\n]*", "", self.text).replace("\\", " ").split())
 
     @property
     def place(self) -> str:

@@ -60,6 +60,8 @@ def export(
     matrices = [kind for kind in kinds if KINDS[kind].matrix]
     if not (name.isascii() and name.isidentifier()) or len(name) > 100:
         raise InputError(f"--name: `{name}` is no name of a function", hint="letters, digits and `_`")
+    if name.startswith("_"):  # which compilers keep for themselves
+        raise InputError(f"--name: `{name}` does not begin with a letter", hint=f"for example f{name}")
     if len(at) > 1:
         raise InputError("--at is given twice", hint="the file tests itself at one point")
     asked = Asked(expr, files, at, shapes, wrt, outputs, None)

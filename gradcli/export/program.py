@@ -221,18 +221,26 @@ _HIDDEN = frozenset(("j0", "j1", "jn", "y0", "y1", "yn"))  # functions of C's th
 def identifier(name: str) -> str:
     """Return a name as an identifier of any language: `y[0].v` is y_0_v, and Greek letters have their names.
 
-    >>> identifier("y[0,1].v"), identifier("x.grad"), identifier("λ")
-    ('y_0_1_v', 'x_grad', 'lambda_')
+    A letter that has no name has its number; compilers keep `_X` for themselves.
+
+    >>> [identifier(name) for name in ("y[0,1].v", "x.grad", "λ", "é", "中", "_X")]
+    ['y_0_1_v', 'x_grad', 'lambda_', 'e_', 'u4e2d_', 'v_X']
     """
     letters = []
     for c in unicodedata.normalize("NFKC", name):
         if c.isascii():
             letters.append(c if c.isalnum() or c == "_" else "_")
         else:
-            letters.append(unicodedata.name(c, f"u{ord(c):x}").split()[-1].lower().replace("lamda", "lambda") + "_")
+            letters.append(_spelled(c) + "_")
     text = re.sub(r"_+", "_", "".join(letters).replace("]", ""))
     text = text if name.endswith("_") or not name.isascii() else text.rstrip("_")
-    return text if text and not text[0].isdigit() else f"v{text}"
+    return f"v{text}" if not text or text[0].isdigit() or (text[0] == "_" and text[1:2].isupper()) else text
+
+
+def _spelled(letter: str) -> str:
+    """Return what a letter is called, without its accents, in ASCII letters."""
+    word = unicodedata.name(letter, "").partition(" WITH ")[0].rpartition(" ")[2].lower().replace("lamda", "lambda")
+    return word if word.isascii() and word.isalpha() else f"u{ord(letter):x}"
 
 
 def _own(name: str, taken: set[str]) -> str:

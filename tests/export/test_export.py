@@ -1,8 +1,10 @@
 """Exported files run by their targets and compared with the engine; each target has a rule for every operation."""
 
 import os
+import re
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from gradcli.cli.options import Asked
 from gradcli.cli.situation import read_asked, read_situation
 from gradcli.engine.jacobian import numeric_jacobian
 from gradcli.errors import InputError
+from gradcli.export import c
 from gradcli.export.kinds import KINDS
 from gradcli.export.program import Wanted, program
 from gradcli.graph.operations import OPERATIONS
@@ -221,6 +224,73 @@ def test_files_test_themselves(own, tmp_path):
     done = self_tested(own, right.replace(five, five.replace("5", "6")), tmp_path)
     assert done.returncode == 1
     assert "where gradcli has" in done.stdout
+
+
+@pytest.mark.parametrize("own", ["c", "javascript"])
+@pytest.mark.parametrize("other", ["2", "-infinity", "nan"])
+def test_where_infinity_is_expected_no_other_number_is_right(own, other, tmp_path):
+    if not is_there(own):
+        pytest.skip(f"there is nothing here that runs {own}")
+    text = made(own, "y = 1/x", {}, ("value",), at={"x": np.zeros(())}).text
+    assert self_tested(own, text, tmp_path).returncode == 0
+    wrong = {"2": "x + 2.0", "-infinity": "-1/x", "nan": "0/x"}[other]
+    assert text.count("1 / x;" if own == "javascript" else "1.0 / x;") == 1
+    done = self_tested(own, re.sub(r"1(\.0)? / x;", f"{wrong};", text), tmp_path)
+    assert (done.returncode, "where gradcli has" in done.stdout) == (1, True)
+
+
+def test_javascript_tests_itself_in_any_folder(tmp_path):
+    if not is_there("javascript"):
+        pytest.skip("there is no node here")
+    right = made("javascript", "y = x + 5", {}, ("value",)).text
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    for name in ("a#b?c%20 é", "link/a#b?c%20 é"):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        done = self_tested("javascript", right, folder)
+        assert (done.returncode, done.stdout) == (0, "as gradcli has it\n"), name
+    assert self_tested("javascript", right.replace("x + 5;", "x + 6;"), folder).returncode == 1
+    assert self_tested("javascript", "import './a%23b%3fc%2520 é/model.mjs';\n", tmp_path).stdout == ""
+
+
+WORDS = [
+    *("中", "ب", "か", "é", "ϵ", "x̂", "_", "__", "_Bool", "_X", "linux", "unix", "asm", "typeof", "isnan", "stderr"),
+    *("M_PI", "NAN", "INFINITY", "true", "bool", "fs", "Number", "PI", "x1"),
+]
+
+
+@pytest.mark.parametrize("own", RUNS)
+def test_any_name_of_an_input_is_a_name_there(own, tmp_path):
+    if not is_there(own):
+        pytest.skip(f"there is nothing here that runs {own}")
+    text = "y = " + " + ".join(f"{k + 1}*{name}**2" for k, name in enumerate(WORDS))
+    at = {unicodedata.normalize("NFKC", name): np.asarray(k + 0.5) for k, name in enumerate(WORDS)}
+    file = made(own, text, {}, ("value", "vjp"), at=at)
+    done = self_tested(own, file.text, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "as gradcli has it\n"), done.stderr
+
+
+def test_the_names_of_c_are_reserved(tmp_path):
+    if not is_there("c"):
+        pytest.skip("there is no compiler here")
+    command = ["cc", "-dM", "-E", "-include", "math.h", "-include", "stdio.h", "-"]
+    macros = subprocess.run(command, input="", capture_output=True, text=True, check=True).stdout
+    names = set(re.findall(r"^#define ([A-Za-z]\w*)", macros, re.MULTILINE))
+    assert names - c.RESERVED == set()
+    assert len(names) > 20
+
+
+def test_comments_are_not_copied(cli):
+    system = 'y = (x  # opening \x1b[2J */ """ \u2028 evil()\n  + 1)\nz = 2*y  # last'
+    for to in ("numpy", "c", "javascript"):
+        text = cli.done("export", "--to", to, "-F", "-", stdin=system).out
+        assert "y = (x + 1)" in text or "y = x + 1" in text
+        assert not any(word in text for word in ("opening", "evil", "closing", "\x1b", "\u2028"))
+
+
+@pytest.mark.parametrize("name", ["_", "__", "_f", "true"])
+def test_a_function_has_a_name_that_every_compiler_takes(cli, name):
+    assert f"`{name}`" in cli.refused("export", "y=x", "--to", "c", "--name", name)
 
 
 def test_python_is_as_black_has_it(tmp_path):
