@@ -16,6 +16,7 @@ from gradcli import numeric_jacobian, parse, symbolic_jacobian
 from gradcli.cli.options import Asked
 from gradcli.cli.situation import read_asked, read_situation
 from gradcli.engine.evaluate import values_of
+from gradcli.errors import Notes
 from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.formulas import code
 
@@ -353,7 +354,7 @@ def test_hostile_constants_stay_as_typed(expression):
 
 def test_where_an_entry_is_too_long_no_other_is_made_shorter(monkeypatch):
     asked = Asked((), (str(MIXTURE),), (), (), None, None, None)
-    graph = read_situation(read_asked(asked), asked).graph
+    graph = read_situation(read_asked(asked), asked, Notes()).graph
     tried = []
     monkeypatch.setattr("gradcli.algebra.jacobian.tidy", lambda expr, known=None: tried.append(expr) or expr)
     found = symbolic_jacobian(graph)

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from gradcli.cli.options import Asked
 from gradcli.cli.situation import read_asked, read_situation
 from gradcli.engine.evaluate import evaluate
+from gradcli.errors import Notes
 from gradcli.graph.vjp import vjp
 from tests.bench.mixture import WRT, autograd_gradient, mixture
 
@@ -19,7 +20,7 @@ RECORDED = json.loads(Path(__file__).with_name("mixture.json").read_text("utf-8"
 
 def test_the_sample_has_the_gradients_of_pytorch():
     asked = Asked((), (str(SAMPLE),), (), (), ",".join(WRT), None, None)
-    situation = read_situation(read_asked(asked), asked)
+    situation = read_situation(read_asked(asked), asked, Notes())
     at = {name: np.asarray(v)[..., None] for name, v in situation.points[0].items()}
     found = evaluate(vjp(situation.graph, WRT), {**at, "L.v": np.ones(1)})
     for name in WRT:

@@ -17,7 +17,7 @@ from gradcli import evaluate, parse
 from gradcli.cli.options import Asked
 from gradcli.cli.situation import read_asked, read_situation
 from gradcli.engine.jacobian import numeric_jacobian
-from gradcli.errors import InputError
+from gradcli.errors import InputError, Notes
 from gradcli.export import c
 from gradcli.export.kinds import KINDS
 from gradcli.export.program import Wanted, program
@@ -66,7 +66,7 @@ def test_samples(to, tmp_path):
     for path in SAMPLES:
         asked = Asked((), (str(path),), (), (), None, None, None)
         try:
-            situation = read_situation(read_asked(asked), asked)
+            situation = read_situation(read_asked(asked), asked, Notes())
         except InputError:  # it has claims, for `gradcli check`
             continue
         language, numbers = LANGUAGES[to], to in ("c", "javascript")
