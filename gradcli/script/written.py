@@ -17,7 +17,7 @@ from gradcli.graph.node import Node
 from gradcli.lang.builder import build
 from gradcli.lang.statements import read_expression
 from gradcli.notation.nodes import Notation, readable_names, written_size
-from gradcli.pytorch.calls import exact
+from gradcli.pytorch.calls import Arguments, exact
 from gradcli.vocabulary import FUNCTIONS
 
 Array = np.ndarray[Any, Any]
