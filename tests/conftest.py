@@ -209,6 +209,16 @@ def run_process(
     return Outcome(done.returncode, done.stdout.decode(), whole(told), told)
 
 
+def new_terminal() -> tuple[int, int]:
+    """Return both sides of a terminal; skip the test where the system has none to give, as in some containers."""
+    pty = pytest.importorskip("pty")
+    try:
+        reader, writer = pty.openpty()
+    except OSError as error:
+        pytest.skip(f"needs a terminal: {error}")
+    return reader, writer
+
+
 def needs(ending: str) -> None:
     """Skip the test of a kind of file whose library is not installed."""
     if ending in ("parquet", "folder"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
 from pathlib import Path
 
 from gradcli.data.block import PLAIN, Points, Reading
@@ -40,17 +39,17 @@ def open_points(path: str, how: Reading = PLAIN) -> Points:
     with reading(label(path)):
         if not path:
             raise FileNotFoundError(2, "No such file or directory")
-        folder = Path(path).is_dir()
+        mode = _mode(path)
     match Path(path).suffix.lower():
         case ".parquet":
             return ParquetPoints(path, how)
-        case _ if folder:
+        case _ if stat.S_ISDIR(mode):
             return ParquetPoints(path, how)
         case ".csv":
             return CsvPoints(path, how)
         case ".npz":
             return NpzPoints(path, how)
-    if path == "-" or path.lower().endswith(".csv.gz") or _is_pipe(path):
+    if path == "-" or path.lower().endswith(".csv.gz") or stat.S_ISFIFO(mode):
         return CsvPoints(path, how)
     raise InputError(
         f"{label(path)} has no ending of a file of points",
@@ -58,8 +57,12 @@ def open_points(path: str, how: Reading = PLAIN) -> Points:
     )
 
 
-def _is_pipe(path: str) -> bool:
-    """Return whether a path is a pipe, as that of a process substitution is."""
-    with suppress(OSError):
-        return stat.S_ISFIFO(os.stat(path).st_mode)
-    return False
+def _mode(path: str) -> int:
+    """Return the type and the permissions of a path; 0 where nothing is there.
+
+    Errors: `OSError` for a path that the system refuses, which `Path.is_dir` hides from Python 3.14 on.
+    """
+    try:
+        return os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0

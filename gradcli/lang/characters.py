@@ -87,6 +87,8 @@ def _may_stand(character: str) -> bool:
     """Tell whether a character is one of names."""
     if character in _SIGNS or unicodedata.decomposition(character).startswith("<super>"):
         return False  # Python takes xⁿ for xn
+    if not character.isprintable():
+        return False  # from Unicode 15.1 (Python 3.13), a zero-width joiner may be part of a name
     return f"a{character}".isidentifier()
 
 

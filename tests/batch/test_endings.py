@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import pty
 import re
 import resource
 import select
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ENDINGS, HANG, interruptible, needs, start
+from conftest import ENDINGS, HANG, interruptible, needs, new_terminal, start
 
 from gradcli.batch import cluster
 from gradcli.data import replacement
@@ -351,7 +350,7 @@ def test_a_closed_pipe_ends_quietly(forked, command, style):
 @pytest.mark.parametrize("tty", [True, False], ids=["terminal", "no terminal"])
 def test_a_terminal_sees_the_rate(forked, tty):
     """A run of more than a second, whose second block of points comes at its end."""
-    reader, writer = pty.openpty()
+    reader, writer = new_terminal()
     shown = b""
     more = b"3,5," + b"x" * 2**20 + b"\n"
     os.mkfifo("p.csv")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import shutil
 import signal
@@ -12,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import GRADCLI, HANG, environment, interruptible, start
+from conftest import GRADCLI, HANG, environment, interruptible, new_terminal, start
 
 
 @pytest.mark.parametrize(
@@ -154,7 +153,7 @@ def terminal(forked):
     """Return what a command prints at a terminal."""
 
     def run(*arguments, **env):
-        reader, writer = pty.openpty()
+        reader, writer = new_terminal()
         streams = {"stdin": writer, "stdout": writer, "stderr": writer}
         with start(*arguments, command=[forked], env=environment(**{"TERM": "xterm", **env}), **streams):
             os.close(writer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -63,15 +64,17 @@ def test_a_system_says_what_it_shows_and_declares_its_inputs(path):
     assert "\ninput " in text
 
 
-def able(run):
-    return "jq" not in (SAMPLES / run.script).read_text("utf-8") or shutil.which("jq")
+def lacking(run):
+    """Return the programs that a script runs and that this machine does not have."""
+    words = set(re.findall(r"\w+", (SAMPLES / run.script).read_text("utf-8")))
+    return [program for program in ("cc", "jq") if program in words and not shutil.which(program)]
 
 
 @pytest.mark.parametrize("run", SCRIPTS, ids=lambda run: run.name)
 def test_a_script_prints_what_is_recorded(run):
     """From any folder."""
-    if not able(run):
-        pytest.skip("needs jq")
+    if programs := lacking(run):
+        pytest.skip(f"needs {', '.join(programs)}")
     shown, now = run.expected.read_text("utf-8"), execute_elsewhere(run.command)
     if not same(now.text, shown):
         assert now.text == shown  # the difference; `python -m tests.docs.refresh` takes it over

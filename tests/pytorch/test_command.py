@@ -51,8 +51,8 @@ def test_anomaly_detection_shows_the_operation_and_warns_at_the_backward(cli, wr
 
 def test_a_mistake_is_shown_as_python_shows_it(cli, process, write):
     path = write("def f():\n    return 1/0\nf()\n")
-    expected = f'Traceback (most recent call last):\n  File "{path}", line 3, in <module>\n    f()\n'
-    expected += f'  File "{path}", line 2, in f\n    return 1/0\n           ~^~\nZeroDivisionError: division by zero\n'
+    expected = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False).stderr
+    assert expected.startswith(f'Traceback (most recent call last):\n  File "{path}", line 3, in <module>\n    f()\n')
     assert process("run", path).told == expected
     error = cli("run", write("print('a'\n")).err
     assert error.startswith("  File ")

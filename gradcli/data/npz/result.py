@@ -6,7 +6,7 @@ import io
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -73,8 +73,12 @@ class NpzWriter:
 @contextmanager
 def npz_writer(file: BinaryIO, shapes: Mapping[str, Shape], names: Names) -> Iterator[NpzWriter]:
     """Give the writer of an `.npz` file, which has arrays and no columns."""
-    with tempfile.TemporaryFile(dir=Path(file.name).parent) as spool:
+    spool = tempfile.TemporaryFile(dir=Path(file.name).parent)  # noqa: SIM115
+    try:
         yield NpzWriter(file, shapes, spool)
+    finally:
+        with suppress(OSError):  # on a full disk, what could not be written before cannot be on closing
+            spool.close()
 
 
 def _points_first(name: str, values: Array) -> Array:
