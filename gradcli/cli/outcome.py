@@ -73,11 +73,16 @@ def _refused(error: click.ClickException, given: Sequence[str]) -> InputError:
     if isinstance(error, click.NoSuchOption) and context and (found := _elsewhere(error, context, given)):
         return found
     path = context.command_path if context else " ".join(["gradcli", *given[:1]])
-    # What click says that may be meant is not what was typed.
-    unknown = isinstance(error, click.NoSuchOption)
-    message = " ".join((error.message if unknown else error.format_message()).split())
+    message = _message(error)
     hint = did_you_mean(*_choice(error, context, message)) or f"`{path} --help` shows what it takes"
     return InputError(message, typed(message, given), hint)
+
+
+def _message(error: click.ClickException) -> str:
+    """Return what click says of an error, in one line, and in the same words with every version of click."""
+    if isinstance(error, click.NoSuchOption):
+        return f"No such option '{error.option_name}'"  # without click's own suggestion, which is not what was typed
+    return " ".join(error.format_message().split())
 
 
 def _elsewhere(error: click.NoSuchOption, context: click.Context, given: Sequence[str]) -> InputError | None:
@@ -91,11 +96,11 @@ def _elsewhere(error: click.NoSuchOption, context: click.Context, given: Sequenc
     name = next((name for name, options in commands.items() if error.option_name in options), None)
     if name and not context.parent:
         fix = with_command(given, commands)
-        return InputError(error.message, hint=f"put the command first: {fix.text}", fix=fix)
+        return InputError(_message(error), hint=f"put the command first: {fix.text}", fix=fix)
     if name:
-        return InputError(error.message, hint=f"{error.option_name} belongs to `gradcli {name}`")
+        return InputError(_message(error), hint=f"{error.option_name} belongs to `gradcli {name}`")
     if point := _as_point(error, context, given):
-        return InputError(error.message, hint=f"give values with --at: {point.text}", fix=point)
+        return InputError(_message(error), hint=f"give values with --at: {point.text}", fix=point)
     return None
 
 
