@@ -202,6 +202,7 @@ def run_process(
         input=stdin.encode(),
         capture_output=True,
         env=environment(**(env or {})),
+        preexec_fn=interruptible,
         timeout=2 * HANG,
         check=False,
     )

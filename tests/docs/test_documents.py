@@ -85,6 +85,17 @@ def test_a_set_up_command_is_one_line_below_its_marker(marker, last):
     assert command.split(" && ")[-1] == last
 
 
+def test_the_set_up_commands_are_given_for_powershell():
+    """A shell's words, from which `python3` is `py`, and its folder of programs is another."""
+    shell = re.findall(r"^```sh\n(.*)\n```$", PAGES[README], re.MULTILINE)
+    (found,) = re.findall(r"^```powershell\n(.*\n.*)\n```$", PAGES[README], re.MULTILINE)
+    for command, there in zip(found.splitlines(), shell, strict=True):
+        plain = command.replace("py -m", "python3 -m").replace(".venv\\Scripts\\", "").split("; ")
+        expected = there.replace(".venv/bin/", "").split(" && ")
+        assert [shlex.split(s) for s in plain] == [shlex.split(s) for s in expected if not s.startswith(". ")]
+        assert all("," not in word or word.endswith('"') for word in command.split()), "PowerShell parts them"
+
+
 def anchors(text):
     """The names by which GitHub finds the headings of a page."""
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 
 import pytest
@@ -23,6 +24,15 @@ def write(tmp_path):
     sys.setrecursionlimit(limit)  # one of the scripts sets its own
 
 
+@pytest.fixture
+def interruptible():
+    """Hear SIGINT in this process, which a shell's `&` and some CI systems start with the signal ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     ("text", "status", "printed"),
     [
