@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
 
+from gradcli.platform import STANDARD_INPUT
+
 if TYPE_CHECKING:
     from gradcli.data.block import Policy
     from gradcli.report.render import Look
@@ -20,7 +22,6 @@ MAX_DIGITS = 17
 PAGES = ("table", "latex", "markdown")
 FORMATS = ("table", "json", "csv", "latex", "markdown")
 _SHORT = len("-f")
-_STANDARD_INPUT = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -55,7 +56,7 @@ def _once(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) 
 
         raise InputError(f"{parameter.opts[0]} is given twice", hint="put all points into one file")
     path = given[0] if given else None
-    return "-" if path in _STANDARD_INPUT else path
+    return "-" if path in STANDARD_INPUT else path
 
 
 def points_option(told: str) -> Callable[[Command], Command]:
