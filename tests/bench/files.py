@@ -1,0 +1,46 @@
+"""CSV: how long results take to be written, against points that are read."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from gradcli.data.points import open_points
+from gradcli.data.result import create_result
+from tests.bench.race import clock_of
+from tests.bench.session import Session
+from tests.bench.tables import seconds, title
+
+SLOWER = 2  # times as long as reading: to reach
+_COLUMNS, _BLOCK, _TURNS = 4, 2**18, 7
+
+
+def csv_files(session: Session) -> None:
+    """Write numbers of all digits as CSV, and read them."""
+    count = session.points(10**6)
+    block = {name: column for name, column in zip("abcd", np.random.default_rng(0).normal(size=(_COLUMNS, count)))}
+    title(f"CSV: {_COLUMNS} columns of {count:,} numbers with all their digits")
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "numbers.csv"))
+        times = {what.__name__: clock_of(partial(what, path, block), _TURNS) for what in (write, read)}
+    for name, time in times.items():
+        print(f"  {name:8} {seconds(time)}")
+    print(f"  writing takes {times['write'] / times['read']:.1f} times as long as reading; to reach: {SLOWER}")
+
+
+def write(path: str, block: dict[str, np.ndarray]) -> None:
+    """Write the numbers, a block at a time."""
+    count = len(block["a"])
+    with create_result(path, dict.fromkeys(block, ())) as result:
+        for start in range(0, count, _BLOCK):
+            result.write({name: values[start : start + _BLOCK] for name, values in block.items()})
+
+
+def read(path: str, block: dict[str, np.ndarray]) -> None:
+    """Read them."""
+    points = open_points(path)
+    assert sum(len(found["a"]) for found in points.blocks([*block], _BLOCK)) == len(block["a"])
+    points.close()

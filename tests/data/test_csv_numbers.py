@@ -1,0 +1,66 @@
+"""Numbers as text are those of `repr`, whoever writes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from gradcli.data.csv import numbers
+from gradcli.data.csv.numbers import rows_of
+
+pytest.importorskip("pyarrow")
+
+EDGES = [
+    0.0,
+    -0.0,
+    1e-4,
+    9.999e-5,
+    1e-5,
+    1e10,
+    9999999999.5,
+    1e15,
+    1e16,
+    1e22,
+    5e-324,
+    np.inf,
+    -np.inf,
+    np.nan,
+    2.0**53,
+]
+
+
+def written(values):
+    return (rows_of([values]) or b"").decode().splitlines()
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch):
+    monkeypatch.setattr(numbers, "_FEW", 1)
+
+
+@given(st.lists(st.floats() | st.sampled_from(EDGES) | st.integers(-(10**17), 10**17).map(float), min_size=1))
+def test_each_number_is_written_as_repr_does(values):
+    numbers._FEW = 1
+    assert written(np.array(values)) == list(map(repr, values))
+
+
+def test_numbers_of_all_sizes_are_written_as_repr_does():
+    random = np.random.default_rng(0)
+    values = random.normal(size=20_000) * 10.0 ** random.integers(-320, 308, size=20_000)
+    values = np.concatenate([values, random.normal(size=20_000) * 10.0 ** random.integers(-8, 18, size=20_000)])
+    values = np.concatenate([values, np.rint(values[-20_000:])])
+    texts = written(values)
+    assert texts == list(map(repr, values.tolist()))
+    assert_array_equal(np.array(texts, dtype=float), values)
+
+
+def test_rows_are_lines_and_slices_start_where_they_start():
+    block = np.arange(12.0).reshape(3, 4)
+    assert rows_of(list(block[:, 2:])) == b"2.0,6.0,10.0\n3.0,7.0,11.0\n"
+
+
+def test_what_is_copied_is_left_to_others():
+    assert rows_of([np.array([1.0]), np.array(["a"], dtype=object)]) is None
