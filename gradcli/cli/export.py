@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +11,9 @@ from gradcli.cli.options import Asked, SystemCommand, file_option, format_of, na
 from gradcli.plain import print_utf8
 
 if TYPE_CHECKING:
+    from gradcli.cli.situation import Situation
     from gradcli.graph.graph import Graph
+    from gradcli.lang.system import System
 
 PYTHON = ("numpy", "torch", "jax")
 TARGETS = (*PYTHON, "c", "javascript")
@@ -18,6 +21,7 @@ EXAMPLES = """\b
 Examples:
   gradcli export "y=3*x**2" --to numpy
   gradcli export "y0=a*b" "y1=b**2" --to c --name model --at a=1,b=2
+  gradcli export "p=F/A" --to c --arguments F,A
   gradcli export "y=x@M" --to javascript --shape x=2,M=2x3 --what value,vjp
   gradcli export "f=(1-x)**2+100*(y-x**2)**2" --to torch --what value,vjp,hessian
   gradcli export "y=x**3" --to numpy --shape x=5 --what jacobian --sparse
@@ -34,11 +38,13 @@ Examples:
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
 @wrt_option
 @outputs_option
+@names_option("--arguments", "The order of the inputs as parameters: of --wrt, else of the input lines, else of use.")
 @click.option("--sparse", is_flag=True, help="Of matrices, the entries that are not zero, and where they stand.")
 @click.option("--output", metavar="FILE", type=click.Path(allow_dash=True), help="Write FILE; - is standard output.")
 def export(
     expr: tuple[str, ...], files: tuple[str, ...], to: str, what: str, name: str, at: tuple[str, ...],
-    shapes: tuple[str, ...], wrt: str | None, outputs: str | None, sparse: bool, output: str | None,
+    shapes: tuple[str, ...], wrt: str | None, outputs: str | None, arguments: str | None, sparse: bool,
+    output: str | None,
 ) -> None:  # fmt: skip
     """Write the system and its derivatives as source code.
 
@@ -66,8 +72,10 @@ def export(
         raise InputError("--at is given twice", hint="the file tests itself at one point")
     asked = Asked(expr, files, at, shapes, wrt, outputs, None)
     notes = Notes()
-    situation = read_situation(read_asked(asked), asked, notes)
-    graph = situation.graph
+    system = read_asked(asked)
+    situation = read_situation(system, asked, notes)
+    graph = _ordered(situation.graph, _arguments(system, situation, asked, arguments))
+    by = situation.wrt if wrt is not None else [*graph.inputs]
     check(graph, kinds)
     if sparse and not matrices:
         raise InputError("--sparse is for matrices", hint="add jacobian or hessian to --what")
@@ -76,13 +84,43 @@ def export(
         raise InputError(f"--name: `{name}` has a meaning in {to}", hint=f"call it {name}_")
     point = situation.points[0] if situation.points else None
     reserved = language.RESERVED | {name}
-    wanted = Wanted(name, kinds, situation.wrt, point, to in ("c", "javascript"), reserved, sparse)
+    wanted = Wanted(name, kinds, by, point, to in ("c", "javascript"), reserved, sparse)
     text = language.source(program(graph, _statements(graph), wanted))
     for kind in () if sparse else matrices:
-        if told := mostly_zero(kind, graph, situation.wrt):
+        if told := mostly_zero(kind, graph, by):
             notes.add("note", told)
     print_utf8()
     deliver(text, output, notes)
+
+
+def _arguments(system: System, situation: Situation, asked: Asked, arguments: str | None) -> list[str]:
+    """Return the inputs in the order of the parameters.
+
+    That is the order of `--arguments`, else of `--wrt`, else of the lines that declare inputs.  Others follow in the
+    order in which the system reads them.
+
+    Errors: `InputError` for a name in `--arguments` that is no input.
+    """
+    from gradcli.errors import InputError, nearest
+    from gradcli.graph.graph import appearance
+    from gradcli.lang.values import read_names
+
+    inputs = situation.graph.inputs
+    first = read_names(arguments, "--arguments") if arguments is not None else []
+    for name in first:
+        if name not in inputs:
+            raise InputError(f"--arguments: `{name}` is not an input", hint=nearest(name, inputs, "inputs"))
+    if arguments is None and asked.wrt is not None:
+        first = situation.wrt
+    order = dict.fromkeys([*first, *system.defaults, *appearance(situation.graph)])
+    return [name for name in order if name in inputs]
+
+
+def _ordered(graph: Graph, inputs: Sequence[str]) -> Graph:
+    """Return a graph with its inputs in another order."""
+    from gradcli.graph.graph import Graph
+
+    return Graph.of({name: graph.inputs[name] for name in inputs}, graph.outputs, names=graph.names, spans=graph.spans)
 
 
 def _kinds(what: str, known: tuple[str, ...]) -> list[str]:

@@ -14,6 +14,7 @@ from gradcli.files import read_path, read_stdin
 from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.shapes import Shape
+from gradcli.lang.claims import without_claims
 from gradcli.lang.joined import note_joined
 from gradcli.lang.system import System, read_system
 from gradcli.lang.values import read_names
@@ -31,7 +32,8 @@ def read_asked(asked: Asked, cotangents: Sequence[str] = (), points: str | None 
 
     Errors: `InputError` for statements that cannot be read, and where there are none.
     """
-    sources = read_sources(asked, cotangents, points)
+    # A file may hold claims, which are for `gradcli check`.
+    sources = [without_claims(s) if s.label else s for s in read_sources(asked, cotangents, points)]
     if sum(len(source.text) for source in sources) < _LONG:
         return read_system(sources)
     # Millions of objects are made, the text bounds how many, and nearly all are kept to the end: Python is not to look

@@ -26,9 +26,12 @@ def _linear(function, points, *matrices):
         return found
     return np.moveaxis(found, (-2, -1), (-2 - k, -1 - k))
 ''',
-    *(f"@np.vectorize\ndef _{name}(x):\n    return math.{name}(x)\n" for name in ("erf", "erfc", "gamma", "lgamma")),
+    *(
+        f"@np.vectorize(otypes=[float])\ndef _{name}(x):\n    return math.{name}(x)\n"
+        for name in ("erf", "erfc", "gamma", "lgamma")
+    ),
     '''
-@np.vectorize
+@np.vectorize(otypes=[float])
 def _digamma(x):
     """Return the derivative of log(gamma(x)), by its asymptotic series."""
     if x <= 0 and x == round(x):
@@ -44,7 +47,7 @@ def _digamma(x):
     return total + math.log(x) - 0.5 / x - series
 ''',
     '''
-@np.vectorize
+@np.vectorize(otypes=[float])
 def _polygamma(n, x):
     """Return the n-th derivative of digamma, by Euler and Maclaurin's sum."""
     n = int(n)

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gradcli.errors import Fix, InputError, Source, Span
+from gradcli.files import printable, read_path
 from gradcli.graph.names import NAME, normal
-from gradcli.graph.node import Node
-from gradcli.graph.shapes import Shape, check_size
+from gradcli.graph.node import Constant, Node, const
+from gradcli.graph.shapes import MAX_RANK, Shape, check_size
 from gradcli.lang.builder import build
 from gradcli.lang.characters import check_characters
 from gradcli.lang.statements import check_name, file_named, read_expression, read_key
 from gradcli.vocabulary import CONSTANTS
 
 Value = Node | Path
+
+MAX_JSON_BYTES = 2**28  # of a file that holds a point
 
 _NAME = re.compile(rf"\s*({NAME})\s*(\[[\d\s,]*\])?\s*=(?!=)", re.ASCII)
 _SHAPE = re.compile(rf"\s*({NAME})\s*=\s*(scalar|\d{{1,18}}(?:[x×]\d{{1,18}})*)\s*", re.ASCII)
@@ -65,7 +68,75 @@ def read_point(text: str, option: str = "--at") -> list[Assignment]:
     """
     source = Source(text, option)
     hint = "repeat --at for another point" if option == "--at" else "each name is given once"
-    return _once([_assignment(source, start, end) for start, end in _parts(source)], hint)
+    return _once([a for start, end in _parts(source) for a in _assignments(source, start, end)], hint)
+
+
+def _assignments(source: Source, start: int, end: int) -> list[Assignment]:
+    """Return what one part of a point assigns: `NAME=VALUE`, or all that stands in the file `@point.json`."""
+    stripped = source.text[start:end].strip()
+    span = Span(source, start, end)
+    path = file_named(stripped, span)
+    if path is None:
+        return [_assignment(source, start, end)]
+    if path.suffix.lower() != ".json":
+        raise InputError("a point is NAME=VALUE, or a .json file", span, f"write NAME={stripped}, or @point.json")
+    return [_given(name, value, span) for name, value in _json_point(path, span).items()]
+
+
+def _json_point(path: Path, span: Span) -> dict[str, Any]:
+    """Return the values in a JSON file: an object of them, or the answer of a command, whose `at` has them.
+
+    Errors: `InputError` for anything else.
+    """
+    import json
+
+    text = read_path(str(path), MAX_JSON_BYTES)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        lines = text.count("\n", 0, len(text.rstrip()))
+        hint = "it has several lines, and a point is one object: `head -n 1` takes the first" if lines else None
+        raise InputError(f"`{path.name}` is not a JSON object", span, hint) from None
+    if isinstance(found, dict) and isinstance(found.get("at"), dict):
+        found = found["at"]
+    if not isinstance(found, dict) or not found:
+        raise InputError(
+            f"`{path.name}` has no values", span, 'it is an object such as {"x": 1, "M": [[1, 2], [3, 4]]}'
+        )
+    return found
+
+
+def _given(name: str, value: Any, span: Span) -> Assignment:
+    """Return what a JSON object says of a name: a number, or lists of them.
+
+    Errors: `InputError` for what is neither.
+    """
+    match = _ITEM.fullmatch(name)
+    if match is None:
+        raise InputError(f"`{printable(name[:40])}` is not a name", span)
+    key = None if match[2] is None else read_key(match[2], span, "given", "x[0]")
+    shape: list[int] = []
+    numbers = [value]
+    while numbers and isinstance(numbers[0], list) and len(shape) < MAX_RANK:
+        sizes = {len(n) if isinstance(n, list) else -1 for n in numbers}
+        if len(sizes) > 1:
+            break
+        shape += sizes
+        numbers = [inner for n in numbers for inner in n]
+    try:
+        elements = tuple(_json_number(n) for n in numbers)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"the value of `{name}` is not a number or an array of numbers", span) from None
+    if not elements:
+        raise InputError(f"the value of `{name}` is empty", span)
+    return Assignment(normal(match[1]), key, const(elements, check_size(tuple(shape))), span)
+
+
+def _json_number(value: Any) -> Constant:
+    """Return a number, or what JSON writes as a string: "NaN", "Infinity", "-Infinity"."""
+    if isinstance(value, bool) or (isinstance(value, str) and value not in ("NaN", "Infinity", "-Infinity")):
+        raise ValueError
+    return float(value)
 
 
 def read_shapes(text: str) -> dict[str, Shape]:

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.bench import exported, growth, mixture, points, processes, race, scripts, starts, symbolic
+from tests.bench import exported, files, growth, mixture, points, processes, race, scripts, starts, symbolic
 from tests.bench.machine import limit_memory, print_machine
 from tests.bench.plot import COLOURS, plot
 from tests.bench.session import Session
@@ -21,6 +21,7 @@ BENCHMARKS = {
     "mixture": mixture.gradient,
     "length": growth.length,
     "threads": growth.threads,
+    "csv": files.csv_files,
     "file": processes.file_to_file,
     "exported": exported.calls,
     "symbolic": symbolic.jacobian,

@@ -1,0 +1,112 @@
+"""The order of exported parameters, claims that other commands leave out, and points that are answers."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+DECLARED = "input m = 2\ninput a = 3\nF = a*m + b"
+
+
+def parameters(cli, *command, stdin=""):
+    """Return the parameters of the function of values, in C."""
+    text = cli.done("export", *command, "--to", "c", "--what", "value,jacobian", stdin=stdin).out
+    return re.findall(r"double (\w+)[,)]", re.search(r"^void model\(.*\)$", text, re.MULTILINE)[0])
+
+
+@pytest.mark.parametrize(
+    ("command", "order"),
+    [
+        (("p = F/A",), ["F", "A"]),
+        (("p = F/A", "--wrt", "A"), ["A", "F"]),
+        (("p = F/A + c", "--wrt", "A", "--arguments", "c,F"), ["c", "F", "A"]),
+        ((DECLARED,), ["m", "a", "b"]),
+        ((DECLARED, "--arguments", "b"), ["b", "m", "a"]),
+    ],
+)
+def test_the_order_of_parameters(cli, command, order):
+    assert parameters(cli, *command) == order
+
+
+def test_columns_have_the_order_of_the_parameters(cli):
+    text = cli.done("export", "p = F/A", "--to", "numpy", "--what", "jacobian").out
+    assert "columns those of F, A" in text
+    namespace = {}
+    exec(compile(text, "model.py", "exec"), namespace)
+    assert namespace["model_jacobian"](6.0, 2.0).tolist() == [[0.5, -1.5]]
+
+
+def test_an_argument_that_is_no_input_is_refused(cli):
+    assert "`q` is not an input" in cli.refused("export", "p = F/A", "--to", "c", "--arguments", "q")
+
+
+def test_exported_functions_take_no_points(cli):
+    """An array without points has no element from which NumPy could tell the type of the results."""
+    namespace = {}
+    exec(compile(cli.done("export", "y=ndtr(x)", "--to", "numpy").out, "model.py", "exec"), namespace)
+    assert namespace["model"](np.zeros(0)).shape == (0,)
+
+
+@pytest.mark.parametrize("command", ["backward", "jacobian", "hessian", "graph", "export"])
+def test_claims_in_a_file_are_left_out(cli, command):
+    text = "f = x**2*y\n{}\nz = 0*x"
+    claims = "df/dx = 2*x*y; x.grad = v*2*x*y\n∂²f/∂x² = 2*y".replace("²", "2", 0)
+    options = ("--outputs", "f", *(("--to", "numpy") if command == "export" else ()))
+    with_claims = cli.done(command, *options, stdin=text.format(claims.partition("\n")[0])).out
+    assert with_claims == cli.done(command, *options, stdin=text.format("")).out
+
+
+def test_a_mistake_beside_claims_has_its_place(cli):
+    with open("f.grad", "w") as file:
+        file.write("f = x**2\ndf/dx = 2*x\ng = f +* 2\n")
+    err = cli.refused("jacobian", "-F", "f.grad")
+    assert "f.grad, line 3" in err
+    assert "g = f +* 2" in err
+
+
+def test_a_point_of_an_earlier_answer(cli):
+    system = "y = a*b + sum(x)"
+    answer = cli.done("backward", system, "--at", "a=0.1,b=2,x=[1,2]", "-f", "json").out
+    with open("answer.json", "w") as file:
+        file.write(answer)
+    again = cli.done("backward", system, "--at", "@answer.json", "-f", "json").out
+    assert again == answer
+    with open("point.json", "w") as file:
+        json.dump({"a": "Infinity", "x[0]": 1, "x[1]": 2.5}, file)
+    assert cli.json("jacobian", system, "--at", "@point.json,b=3")["at"] == {
+        "a": "Infinity",
+        "b": 3.0,
+        "x": [1.0, 2.5],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[1, 2]", "has no values"),
+        ('{"x": 1}\n{"x": 2}\n', "it has several lines"),
+        ("x=1", "is not a JSON object"),
+        ('{"x": "one"}', "the value of `x` is not a number or an array of numbers"),
+        ('{"x": [[1], 2]}', "the value of `x` is not a number or an array of numbers"),
+        ('{"x": true}', "the value of `x` is not a number"),
+        ('{"x": []}', "the value of `x` is empty"),
+        ('{"x y": 1}', "`x y` is not a name"),
+        ("[" * 100_000, "is not a JSON object"),
+        ('{"x": ' + "[" * 900 + "1" + "]" * 900 + "}", "`x`"),
+        ('{"q": 1}', "`q` is not in the system"),
+    ],
+)
+def test_what_is_no_point(cli, text, says):
+    with open("p.json", "w") as file:
+        file.write(text)
+    assert says in cli.refused("backward", "y=x**2", "--at", "@p.json")
+
+
+def test_a_point_is_a_json_file(cli):
+    assert "write NAME=@p.npy, or @point.json" in cli.refused("backward", "y=x**2", "--at", "@p.npy")
+    assert "cannot be read" in cli.refused("backward", "y=x**2", "--at", "@absent.json")
