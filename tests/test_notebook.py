@@ -66,7 +66,7 @@ def test_verdicts_are_a_page():
     assert not found.right
     assert [v.verdict for v in found.verdicts] == ["wrong", "right"]
     assert "`x.grad = v @ M`   wrong: transposed: M should be M.T" in found._repr_markdown_()
-    assert str(found).startswith("x.grad = v @ M   wrong: transposed: M should be M.T\n")
+    assert str(found).startswith("x.grad = v @ M   wrong: transposed: M should be M.T;")
 
 
 @pytest.mark.parametrize("options", [{"tolerance": float("nan")}, {"trials": 0}, {"seed": -1}, {"tolerance": 0}])

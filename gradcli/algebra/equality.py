@@ -21,6 +21,8 @@ def _step(x: Any) -> Any:
     x = sympy.factor_terms(sympy.expand(x))
     if x.is_number:
         return sympy.Integer(int(bool(x > 0)))
+    if x.is_positive or x.is_negative:
+        return sympy.Integer(int(x.is_positive))
     return 1 - _STEP(-x) if x.could_extract_minus_sign() else _STEP(x)
 
 

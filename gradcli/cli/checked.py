@@ -46,7 +46,7 @@ def checked(sources: Sequence[Source], asked: Asked, path: str | None, settings:
         if path is not None:
             return _at_file(system, claims, asked, path, settings)
         situation = read_situation(system, asked, Notes())
-        found = cases(claims, situation.graph, system.outputs)
+        found = [replace(case, kinds=system.kinds) for case in cases(claims, situation.graph, system.outputs)]
         points = situation.points if asked.at else ()
         return check(
             situation.graph, found, replace(settings, points=points, usual=usual_powers(default_point(system)))
@@ -74,7 +74,7 @@ def _at_file(system: System, claims: Sequence[Claim], asked: Asked, path: str, s
     from gradcli.cli.many_points import open_many
 
     with open_many(system, asked, Files(path)) as run:
-        found = cases(claims, run.graph, system.outputs)
+        found = [replace(case, kinds=system.kinds) for case in cases(claims, run.graph, system.outputs)]
         seeds = _cotangents(run, found, system.outputs)
         return check_blocks(run.graph, found, _blocks(run, found, seeds), settings, run.label)
 

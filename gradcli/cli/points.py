@@ -10,6 +10,7 @@ from typing import Any
 from gradcli.engine.arrays import array_of, assemble
 from gradcli.errors import Fix, InputError, Source, Span, nearest
 from gradcli.graph.array import Named
+from gradcli.graph.kinds import KINDS, is_of_kind
 from gradcli.graph.names import element_names
 from gradcli.graph.shapes import Shape
 from gradcli.lang.builder import build
@@ -29,6 +30,13 @@ def default_point(system: System) -> Named:
             point[name] = array_of(declared.file or build(declared.expression, {}))
         except InputError as error:
             raise error.at(declared.span) from None
+        if declared.kind is not None and not is_of_kind(declared.kind, point[name]):
+            expression = declared.expression
+            raise InputError(
+                f"`{name}` is declared as {declared.kind}, and its value is not",
+                expression.span(expression.tree) if declared.file is None else declared.span,
+                f"{declared.kind}: {KINDS[declared.kind].what}",
+            )
     return point
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,8 @@ class Case:
     """A claim as nodes: `yours` against `truth`, the derivative of `base` by `by`, of its entries at `key` alone.
 
     `text` is the claim's left side and `said` its right side.  `graph` has the leaves as its inputs, and the cotangents
-    of a pullback, whose names are the `cotangents`; `by` is one of them, or an intermediate.
+    of a pullback, whose names are the `cotangents`; `by` is one of them, or an intermediate.  `kinds` are those of
+    inputs that are declared to be symmetric, positive or orthogonal.
     """
 
     text: str
@@ -35,13 +36,14 @@ class Case:
     truth: Node
     yours: Node
     cotangents: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what makes the case anew in another process: its graphs as one flat list, as `Graph` does."""
         nodes = {f"\0{part}": getattr(self, part) for part in _NODES}
         graph = self.graph
         whole = Graph.of(graph.inputs, {**graph.outputs, **nodes}, graph.names.values(), graph.names)
-        return _unpickled, (whole, self.text, self.said, self.key, self.cotangents)
+        return _unpickled, (whole, self.text, self.said, self.key, self.cotangents, self.kinds)
 
     @cached_property
     def cut(self) -> tuple[Node, Node]:
@@ -63,10 +65,17 @@ class Case:
 _NODES = ("base", "by", "truth", "yours")
 
 
-def _unpickled(whole: Graph, text: str, said: str, key: tuple[int | slice, ...], cotangents: tuple[str, ...]) -> Case:
+def _unpickled(
+    whole: Graph,
+    text: str,
+    said: str,
+    key: tuple[int | slice, ...],
+    cotangents: tuple[str, ...],
+    kinds: Mapping[str, str],
+) -> Case:
     outputs = {**whole.outputs}
-    nodes = {part: outputs.pop(f"\0{part}") for part in _NODES}
-    return Case(text, said, replace(whole, outputs=outputs), key=key, cotangents=cotangents, **nodes)
+    base, by, truth, yours = (outputs.pop(f"\0{part}") for part in _NODES)
+    return Case(text, said, replace(whole, outputs=outputs), base, by, key, truth, yours, cotangents, kinds)
 
 
 def cut(base: Node, by: Node) -> tuple[Node, Node]:

@@ -11,6 +11,7 @@ from gradcli.engine.rounding import relative_errors
 from gradcli.explain.evidence import Evidence
 from gradcli.explain.results import Array, Named
 from gradcli.graph.graph import scheduled
+from gradcli.graph.kinds import is_mirrored
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
 from gradcli.wrapping import in_words
@@ -82,8 +83,8 @@ def _plain(condition: Node) -> Node:
 
 def special(e: Evidence) -> str:
     """Say that the claim is right only for inputs of a kind: several matrices may have to be symmetric."""
-    if words := where_symmetric(e, lambda found: "right" if _is_right(found) else ""):
-        return f"right only where {words[0]}"
+    if names := right_where_symmetric(e):
+        return f"right only where {said_symmetric(names)}"
     for name, x in e.case.graph.inputs.items():
         for what, project in _projections(name, x.shape):
             if _is_right(e.at(e.points | {name: project(e.points[name])})):
@@ -96,16 +97,42 @@ def _is_right(e: Evidence) -> bool:
     return bool(np.isfinite(e.truth).all()) and e.right(e.yours)
 
 
-def where_symmetric(e: Evidence, said: Callable[[Evidence], str]) -> tuple[str, str] | None:
-    """Return as few of the square matrices as need be symmetric for something to be said, in words, and what is."""
-    wanted = [n for n, x in e.case.graph.inputs.items() if len(x.shape) == 2 and x.shape[0] == x.shape[1]]
+def right_where_symmetric(e: Evidence) -> Sequence[str]:
+    """Return the square matrices that have to be symmetric for the claim to be right; none where that is not enough."""
+    found = where_symmetric(e, lambda found: "right" if _is_right(found) else "")
+    return found[0] if found else ()
+
+
+def said_symmetric(names: Sequence[str]) -> str:
+    """Return that matrices are symmetric, in words."""
+    return f"{in_words(names)} {'are' if len(names) > 1 else 'is'} symmetric"
+
+
+def of_symmetric(e: Evidence) -> str:
+    """Say that the claim is the derivative by a symmetric matrix of which two elements are one variable."""
+    name = next((n for n, x in e.case.graph.inputs.items() if x is e.case.by), "")
+    if len(e.shape) != 2 or not is_mirrored(e.case.kinds.get(name), e.shape):
+        return ""
+    truth = e.truth.reshape(*e.shape, -1)
+    both = truth + truth.swapaxes(0, 1)
+    diagonal = np.eye(len(truth))[..., None] * truth
+    for yours, what in ((both - diagonal, "takes both as one variable"), (both / 2, "is the mean of both")):
+        if e.equal(e.yours, yours.reshape(e.yours.shape)):
+            return f"the derivative is by {name}[0,1] and {name}[1,0] each on its own, and yours {what}"
+    return ""
+
+
+def where_symmetric(e: Evidence, said: Callable[[Evidence], str]) -> tuple[Sequence[str], str] | None:
+    """Return as few of the square matrices as need be symmetric for something to be said, and what is."""
+    square = (n for n, x in e.case.graph.inputs.items() if len(x.shape) == 2 and x.shape[0] == x.shape[1])
+    wanted = [n for n in square if n not in e.case.kinds]
     if not wanted or not (found := said(e.at(_symmetric(e.points, wanted)))):
         return None
     for name in reversed(wanted):
         others = [n for n in wanted if n != name]
         if others and said(e.at(_symmetric(e.points, others))) == found:
             wanted = others
-    return f"{in_words(wanted)} {'are' if len(wanted) > 1 else 'is'} symmetric", found
+    return wanted, found
 
 
 def _symmetric(points: Named, names: Sequence[str]) -> Named:

@@ -12,7 +12,15 @@ from math import floor, log10
 import numpy as np
 
 from gradcli.explain.claim import Case, derivative
-from gradcli.explain.conditions import by_condition, by_sign, special, where_symmetric
+from gradcli.explain.conditions import (
+    by_condition,
+    by_sign,
+    of_symmetric,
+    right_where_symmetric,
+    said_symmetric,
+    special,
+    where_symmetric,
+)
 from gradcli.explain.evidence import Evidence, number
 from gradcli.explain.proof import Proof, entry_name
 from gradcli.explain.repairs import FACTORS, LIKELY, UNLIKELY, Kind, repairs
@@ -23,6 +31,7 @@ from gradcli.graph.construct import total
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const
 from gradcli.graph.vjp import active_nodes, reverse
+from gradcli.wrapping import in_words
 
 _ROUNDED = 0.01  # of a factor that is 1 but for the rounding of a constant
 _SHORT = 100  # characters of terms that are told before other explanations are tried
@@ -39,12 +48,23 @@ def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: 
     evidence = Evidence(case, counted.points, counted.truth, counted.yours, max(tolerance, 1e-9), proof, entry)
     with np.errstate(all="ignore"):
         if found := _explained(evidence):
-            return found
+            return _with_declaration(found, evidence)
         if words := where_symmetric(evidence, _explained):
-            return f"even where {': '.join(words)}"
+            names, said = words
+            return f"even where {said_symmetric(names)}: {said}"
     if proof.difference:
         return f"it is yours + ({proof.difference})"
     return "it differs from the derivative"
+
+
+def _with_declaration(found: str, e: Evidence) -> str:
+    """Return what is wrong, and the input lines with which the claim is right: those of matrices that are symmetric."""
+    names = right_where_symmetric(e)
+    if not names:
+        return found
+    lines = in_words([f"`input {name} symmetric = …`" for name in names])
+    right = f"right only where {said_symmetric(names)}"
+    return f"{right}: {lines}" if found == right else f"{found}; {right}: {lines}"
 
 
 def _explained(e: Evidence) -> str:
@@ -279,7 +299,7 @@ def _sums(e: Evidence) -> str:
 
 
 _EXPLANATIONS: Sequence[Callable[[Evidence], str]] = (
-    _not_finite, _transposed, by_sign, by_condition, _cotangent, _inner, _factor, _another, _one_part, _permuted,
-    _likely, _exchanged, special, of_arrays, _short_sums, terms, _unlikely, _by_factor, products,
+    _not_finite, _transposed, of_symmetric, by_sign, by_condition, _cotangent, _inner, _factor, _another, _one_part,
+    _permuted, _likely, _exchanged, special, of_arrays, _short_sums, terms, _unlikely, _by_factor, products,
     _factored, _sums,
 )  # fmt: skip

@@ -18,6 +18,7 @@ from gradcli.explain.proof import Proof
 from gradcli.explain.results import Array, Named
 from gradcli.graph.construct import index
 from gradcli.graph.graph import scheduled
+from gradcli.graph.kinds import of_kinds
 from gradcli.graph.node import Node
 from gradcli.notation.nodes import Notation, written_size
 
@@ -101,7 +102,8 @@ class Evidence:
         return Evidence(case, self.points, self.truth[rows], self.yours[rows], self.tolerance, proof, 0)
 
     def at(self, points: Named) -> Evidence:
-        """Return the evidence at other points."""
+        """Return the evidence at other points, or those near them at which inputs are of their kinds."""
+        points = of_kinds(self.case.kinds, points)
         truth, yours = numbers(self.case.graph, points, [self.case.truth, self.case.yours])
         return Evidence(self.case, points, truth, yours, self.tolerance, Proof(), self.entry)
 

@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.explain.claim import Case
 from gradcli.explain.results import Shown
 from gradcli.graph.graph import scheduled
+from gradcli.graph.kinds import is_mirrored
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.notation.numbers import array_text
@@ -154,18 +155,25 @@ def _variables(case: Case, known: Mapping[Node, str]) -> dict[Node, Any]:
     from gradcli.algebra.formulas import symbols
 
     names = {**{n: name for name, n in case.graph.inputs.items()}, **known}
-    return {n: symbols(name, n.shape) for n, name in names.items()}
+    found = {n: symbols(name, n.shape) for n, name in names.items()}
+    for name, kind in case.kinds.items():
+        node = case.graph.inputs.get(name)
+        if node is not None and is_mirrored(kind, node.shape):
+            found[node] = np.where(np.tri(len(found[node])) > 0, found[node].T, found[node])
+    return found
 
 
 def _positive(case: Case, known: Mapping[Node, str]) -> dict[Any, Any]:
-    """Return positive variables in the place of those that the system takes a logarithm or a root of.
+    """Return positive variables in the place of those that are declared to be, or that a logarithm or root is taken of.
 
-    It is defined for no others, but maybe for 0.
+    The system is defined for no others, but maybe for 0.
     """
     import sympy
 
     variables = _variables(case, known)
     positive = [n.args[0] for n in scheduled([case.base, case.truth]) if _is_of_positive(n)]
+    declared = (case.graph.inputs.get(name) for name, kind in case.kinds.items() if kind == "positive")
+    positive += [n for n in declared if n is not None and len(n.shape) < 2]
     return {s: sympy.Dummy(positive=True) for x in positive if x in variables for s in variables[x].flat}
 
 

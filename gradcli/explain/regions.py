@@ -16,6 +16,7 @@ import numpy as np
 from gradcli.explain.claim import Case, numbers
 from gradcli.explain.results import Array, Named
 from gradcli.graph.graph import scheduled
+from gradcli.graph.kinds import of_kinds
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import size_of
@@ -46,7 +47,7 @@ def other_regions(case: Case, points: Named, powers: Mapping[str, int]) -> Named
     seen = _Conditions.of(case)
     if seen is None:
         return None
-    space = _Space({name: x.shape for name, x in case.graph.inputs.items()}, powers)
+    space = _Space({name: x.shape for name, x in case.graph.inputs.items()}, powers, case.kinds)
     known = space.flat(points)
     states = seen.states(space.points(known))
     if _is_complete(states):
@@ -130,13 +131,15 @@ class _Space:
 
     shapes: Mapping[str, tuple[int, ...]]
     powers: Mapping[str, int]
+    kinds: Mapping[str, str]
 
     def flat(self, points: Named) -> Array:
         return np.concatenate([points[n].reshape(size_of(s), -1) for n, s in self.shapes.items()])
 
     def points(self, flat: Array) -> Named:
         ends = np.cumsum([size_of(s) for s in self.shapes.values()])[:-1]
-        return {n: np.reshape(a, (*s, -1)) for (n, s), a in zip(self.shapes.items(), np.split(flat, ends), strict=True)}
+        parts = zip(self.shapes.items(), np.split(flat, ends), strict=True)
+        return of_kinds(self.kinds, {n: np.reshape(a, (*s, -1)) for (n, s), a in parts})
 
     @cached_property
     def sizes(self) -> Array:

@@ -17,6 +17,7 @@ from gradcli.explain.magnitudes import magnitudes
 from gradcli.explain.regions import other_regions
 from gradcli.explain.results import Array, Named
 from gradcli.explain.witness import agreement
+from gradcli.graph.kinds import holds, of_kinds
 
 _CANDIDATES = 400  # points that are drawn at a time
 _NUMBERS = 4_000_000  # that are worked out at a time
@@ -172,7 +173,7 @@ def _sample(case: Case, count: int, random: np.random.Generator, powers: Mapping
     others: list[Named] = []
     narrow = False
     for tries in range(_ROUNDS):
-        points = _draw(random, inputs, many, tries > 1, powers)
+        points = of_kinds(case.kinds, _draw(random, inputs, many, tries > 1, powers))
         truth, yours, base = numbers(case.graph, points, [case.truth, case.yours, case.base])
         fine, said = _moderate(np.concatenate([truth, base])), _moderate(yours)
         narrow |= tries < 2 and bool((fine & ~np.isfinite(yours).all(axis=0)).any())
@@ -242,7 +243,8 @@ def tried(case: Case, points: Named, seed: int, first: int = 0) -> Trials:
     truth, yours, base = numbers(case.graph, points, [case.truth, case.yours, case.base])
     finite = np.isfinite(base).all(axis=0) & np.isfinite(truth).all(axis=0)
     agree, corner = agreement(case, points, truth, seed)
-    why = np.where(~finite, "not finite", np.where(corner, "corner", np.where(agree, "", "far")))
+    reasons = {"kind": ~holds(case.kinds, points), "not finite": ~finite, "corner": corner, "far": ~agree}
+    why = np.select(list(reasons.values()), list(reasons), "")
     terms = np.zeros_like(truth)
     if (relative_errors(yours, truth, 0) > _SURE).any():
         terms = np.maximum(*term_numbers(case.graph, points, [case.truth, case.yours]))

@@ -15,7 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from gradcli.errors import Fix, InputError, Source, Span
+from gradcli.errors import Fix, InputError, Source, Span, nearest
+from gradcli.graph.kinds import KINDS, one_kind
 from gradcli.graph.names import NAME, normal
 from gradcli.lang.advice import FOREIGN, Advice, module_of, powered, product, refused, spelling
 from gradcli.lang.characters import check_characters
@@ -26,6 +27,7 @@ _PLAIN = re.compile(
 )  # no brackets in brackets
 _COMMENT = re.compile(r"#[^\n]*")
 _CONTINUED = re.compile(r"\\ *\n")
+_OF_A_KIND = re.compile(rf"input\s+({NAME})\s+({NAME}(?:\s+{NAME})*)\s*=(?!=)\s*")
 _NO_VALUE = re.compile(rf"input\s+({NAME})\s*$")
 _OPERATOR = re.compile(r"\s*(\*\*|[-+*/@^])\s*$")  # that a text ends with
 _TARGET = re.compile(rf"(input\s+)?({NAME})\s*(\[[^\]=]*\])?\s*=(?!=)\s*", re.ASCII)
@@ -61,7 +63,7 @@ class Expression(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """`NAME = EXPRESSION`, `NAME[i, j] = EXPRESSION`, `input NAME = VALUE`, or a bare expression (no name)."""
+    """`NAME = EXPRESSION`, `NAME[i, j] = EXPRESSION`, `input NAME [KIND] = VALUE`, or a bare expression (no name)."""
 
     name: str | None
     key: tuple[int, ...] | None
@@ -70,6 +72,7 @@ class Statement(NamedTuple):
     start: int  # of the name; of the whole where there is none
     end: int
     file: Path | None = None  # which has the value of an input
+    kind: str | None = None  # that the input is declared to be of, such as `symmetric`
 
     @property
     def span(self) -> Span:
@@ -87,6 +90,7 @@ class _Head(NamedTuple):
     declares: bool
     start: int
     end: int
+    kind: str | None = None
 
 
 def read_statements(source: Source) -> list[Statement]:
@@ -104,7 +108,7 @@ def read_statements(source: Source) -> list[Statement]:
         texts = [head.text if file is None else "0" for head, file in zip(heads, files, strict=True)]
         trees = _trees(list(map(_seen, texts)))
         return [
-            Statement(h.name, h.key, h.declares, _parse(source, text, h.offset, tree), h.start, h.end, file)
+            Statement(h.name, h.key, h.declares, _parse(source, text, h.offset, tree), h.start, h.end, file, h.kind)
             for h, file, text, tree in zip(heads, files, texts, trees, strict=True)
         ]
 
@@ -211,6 +215,8 @@ def _head(source: Source, text: str, start: int) -> _Head:
     """Return a statement's expression as text, with its offset, and all else that a `Statement` has."""
     match = _TARGET.match(text)
     if not match:
+        if declared := _OF_A_KIND.match(text):
+            return _of_a_kind(source, text, start, declared)
         if declared := _NO_VALUE.match(text):
             whole = Span(source, start, start + len(text))
             span = Span(source, start + declared.start(1), start + declared.end(1))
@@ -227,6 +233,22 @@ def _head(source: Source, text: str, start: int) -> _Head:
     if declares and key is not None:
         raise InputError("an input is declared as a whole", span, f"for example `input {name} = [1, 2]`")
     return _Head(body, start + match.end(), name, key, bool(declares), span.start, span.end)
+
+
+def _of_a_kind(source: Source, text: str, start: int, match: re.Match[str]) -> _Head:
+    """Return `input NAME KIND = VALUE`."""
+    for word in re.finditer(NAME, match[2]):
+        if word.group() not in KINDS:
+            first = start + match.start(2) + word.start()
+            span = Span(source, first, first + len(word.group()))
+            raise InputError(f"`{word.group()}` is not a kind of input", span, nearest(word.group(), KINDS, "kinds"))
+    span = Span(source, start + match.start(1), start + match.end(1))
+    kind = one_kind(match[2].split())
+    if kind is None:
+        words = Span(source, start + match.start(2), start + match.end(2))
+        raise InputError(f"`{match[2]}` is more than one kind of input", words, "declare one of them")
+    rest = _head(source, f"input {match[1]} = {text[match.end() :]}", start)  # checks the name and the value
+    return rest._replace(offset=start + match.end(), start=span.start, end=span.end, kind=kind)
 
 
 def check_name(name: str, span: Span) -> None:

@@ -48,6 +48,11 @@ class System:
         constants = set(CONSTANTS) - set(supplied)
         return sorted({n for n in self.uses if n not in constants} | set(self.defaults), key=natural)
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kinds of those inputs that are declared to be of one."""
+        return {name: s.kind for name, s in self.defaults.items() if s.kind is not None}
+
     def graph(self, shapes: Mapping[str, Shape], outputs: Sequence[str] | None = None) -> Graph:
         """Return the graph of the system, its leaves in the given shapes (others are inferred, or scalars).
 

@@ -1,0 +1,114 @@
+"""`input P symmetric = …`: what gradcli check may assume of inputs, in derivatives as textbooks have them."""
+
+import json
+
+import numpy as np
+import pytest
+
+P = "input P {} = [[2, 1], [1, 3]]"
+COVARIANCES = """
+input P symmetric = [[2, 1], [1, 3]]
+input R positive = [[1]]
+input H = [[1, 0.5]]
+input K = [[1], [2]]
+"""
+KALMAN = "S = H@P@H.T + R; A = eye(2) - K@H; J = trace(A@P@A.T + K@R@K.T)"
+GAUSSIAN = "input S positive = [[2,1],[1,3]]; input d = [1, 2]; L = -(d@inv(S)@d + log(det(S)))/2"
+CLAIMS = [
+    (P + "; input x = [1, 2]; f = x@P@x", "symmetric", "df/dx = 2*P@x"),
+    (P + "; f = log(det(P))", "positive", "df/dP = inv(P)"),
+    (P + "; input x = [1, 2]; f = x@inv(P)@x", "symmetric", "df/dP = -outer(inv(P)@x, inv(P)@x)"),
+    (P + "; input x = [1, 2]; f = (x@P@x)/(x@x)", "symmetric", "df/dx = 2*(P@x - f*x)/(x@x)"),
+    (COVARIANCES + KALMAN, "", "dJ/dK = 2*K@S - 2*P@H.T"),
+    (GAUSSIAN, "", "dL/dS = (outer(inv(S)@d, inv(S)@d) - inv(S))/2"),
+    (GAUSSIAN, "", "dL/dd = -inv(S)@d"),
+    ("input Q orthogonal = [[0,1],[-1,0]]; input x = [1, 2]; y = Q@x; f = y@y", "", "df/dx = 2*x"),
+    ("input a positive = 2; input b positive = 3; f = sqrt(a**2*b)", "", "df/da = sqrt(b)"),
+    ("input a positive = [2, 3]; f = sum(abs(a))", "", "df/da = [1, 1]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("system", "kind", "claim"), CLAIMS)
+def test_a_textbook_derivative_is_right(cli, system, kind, claim):
+    (found,) = cli("check", system.format(kind), claim, "-f", "json").objects
+    assert found["verdict"] == "right"
+    assert found["by"] == ("points" if "orthogonal" in system else "proof")
+    (wrong,) = cli("check", system.format(kind), claim.replace("= ", "= 1.01*(") + ")", "-f", "json").objects
+    assert wrong["verdict"] == "wrong"
+
+
+@pytest.mark.parametrize(("system", "kind", "claim"), [c for c in CLAIMS if c[1] == "symmetric"])
+def test_without_the_word_the_verdict_proposes_it(cli, system, kind, claim):
+    (found,) = cli("check", system.format(""), claim, "-f", "json").objects
+    assert found["verdict"] == "wrong"
+    assert found["why"].endswith("right only where P is symmetric: `input P symmetric = …`")
+
+
+def test_what_is_wrong_for_all_matrices_comes_first(cli):
+    (found,) = cli("check", "y=x@M", "x.grad=v@M", "--shape", "x=2,M=2x2", "-f", "json").objects
+    assert found["why"] == (
+        "transposed: M should be M.T; right only where M is symmetric: `input M symmetric = …`"
+    )  # fmt: skip
+
+
+def test_two_elements_as_one_variable(cli):
+    system = P.format("symmetric") + "; f = log(det(P))"
+    (found,) = cli("check", system, "df/dP = 2*inv(P) - inv(P)*eye(2)", "-f", "json").objects
+    assert found["why"].endswith("each on its own, and yours takes both as one variable")
+
+
+def test_points_that_are_not_of_the_kind_do_not_count(cli):
+    system = P.format("symmetric") + "; input x = [1, 2]; f = x@P@x"
+    points = 'x[0],x[1],"P[0,0]","P[0,1]","P[1,0]","P[1,1]"\n1,2,1,5,5,2\n1,2,1,5,6,2\n'
+    (found,) = cli("check", system, "df/dx = P@x", "--points", "-", "-f", "json", stdin=points).objects
+    assert (found["points"], found["wrong"]) == (1, 1)
+    outcome = cli("check", system, "df/dx = 2*P@x", "--at", "P=[[1,2],[3,4]]")
+    assert outcome.status == 0
+    assert "1 point does not count: an input is not symmetric" in " ".join(outcome.out.split())
+
+
+COMMANDS = [
+    ("backward",), ("jacobian",), ("hessian",), ("graph",), ("jvp", "--u", "x=[1,0]"), ("export", "--to", "numpy"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_reads_it(cli, command):
+    rest = "input x = [1, 2]; f = x@P@x"
+    said, plain = (cli(*command, f"{P.format(kind)}; {rest}") for kind in ("symmetric", ""))
+    assert said.status == 0
+    assert said.out == plain.out
+
+
+MISTAKES = [
+    ("input P symetric = [[2,1],[1,3]]", "symetric", "did you mean `symmetric`?"),
+    ("input P orthogonal positive = [[1,0],[0,1]]", "orthogonal positive", "declare one of them"),
+    ("input P symmetric = [[2,1],[0,3]]", "[[2,1],[0,3]]", "symmetric: a square matrix that equals its transpose"),
+    ("input P symmetric = 3", "3", "symmetric: a square matrix"),
+    ("input P positive = [[1,2],[2,1]]", "[[1,2],[2,1]]", "eigenvalues are above 0"),
+    ("input P positive = -1", "-1", "above 0"),
+    ("input P orthogonal = [[1,1],[0,1]]", "[[1,1],[0,1]]", "Q.T @ Q = 1"),
+    ("input P symmetric =", "P", "NAME = EXPRESSION"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["check", "backward", "graph"])
+@pytest.mark.parametrize(("line", "marked", "hint"), MISTAKES)
+def test_mistakes_have_their_place(cli, command, line, marked, hint):
+    claim = ["df/dP = 2*P"] if command == "check" else []
+    outcome = cli(command, line, "f = sum(P*P)", *claim)
+    assert outcome.status == 2
+    lines = outcome.err.splitlines()
+    assert lines[1].strip() == line
+    caret = lines[2]
+    assert lines[1][caret.index("^") : caret.rindex("^") + 1] == marked
+    assert hint in outcome.err
+
+
+def test_a_file_may_have_the_value(cli, tmp_path):
+    np.save(tmp_path / "P.npy", [[1.0, 2.0], [2.5, 1.0]])
+    outcome = cli("backward", f"input P symmetric = @{tmp_path}/P.npy", "f = sum(P*P)")
+    assert outcome.status == 2
+    np.save(tmp_path / "P.npy", [[1.0, 2.0], [2.0, 1.0]])
+    outcome = cli("backward", f"input P symmetric = @{tmp_path}/P.npy", "f = sum(P*P)", "-f", "json")
+    assert json.loads(outcome.out)["grad"]["P"] == [[2, 4], [4, 2]]
