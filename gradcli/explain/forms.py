@@ -14,11 +14,12 @@ from gradcli.explain.matrix_form import matrix_form
 from gradcli.explain.results import Array, BackwardResult, Named
 from gradcli.explain.sections import Computed, Math, quantity
 from gradcli.explain.weights import cotangent
-from gradcli.graph.construct import spread
+from gradcli.graph.construct import reshape, spread
 from gradcli.graph.graph import scheduled
 from gradcli.graph.names import bar
-from gradcli.graph.node import Exact, Node
+from gradcli.graph.node import Exact, Node, const, elementwise
 from gradcli.notation.nodes import written_size
+from gradcli.notation.writer import spread_argument
 
 if TYPE_CHECKING:
     from gradcli.explain.elementwise_form import ElementwiseForm
@@ -106,7 +107,7 @@ class _Writer:
         }
         others = {n: {k: v for k, v in self.all_names.items() if k is not n} for n in self.bars}
         return Forms(
-            {name: quantity(form, self.all_names) for name, form in shown.items()},
+            {name: quantity(_summed(form, self.all_names), self.all_names) for name, form in shown.items()},
             {
                 self.bars[n]: Computed(form, others[n], implicit=True, whole=True)
                 for n, form in self.adjoints(shown.values()).items()
@@ -172,6 +173,30 @@ class _Writer:
                 else:
                     pending += node.args
         return {n: found[n] for n in scheduled(found) if n in found}
+
+
+def _summed(form: Node, names: Mapping[Node, str]) -> Node:
+    """Return a form in which what drops axes of size 1 in front, as of a batch of one, is a sum over them.
+
+    A formula does not show a reshape, and 2*y has one axis more than the bias of y = x @ W + b.
+
+    >>> from gradcli.graph.node import leaf
+    >>> from gradcli.notation.nodes import Notation
+    >>> y = leaf((1, 3))
+    >>> Notation({y: "y"}, implicit=True).expression(_summed(reshape(2 * y, (3,)), {y: "y"}))
+    '2*sum(y, axis=0)'
+    """
+    if form in names:
+        return form
+    if form.op in ("mul", "div", "neg", "add", "sub"):
+        return form.with_args(tuple(_summed(a, names) if a.shape == form.shape else a for a in form.args))
+    inner = spread_argument(form)
+    extra = 0 if inner is None else len(inner.shape) - len(form.shape)
+    if inner is None or extra <= 0 or inner.shape != (1,) * extra + form.shape:
+        return form
+    if inner.op == "mul" and inner.args[0].value is not None and inner not in names:
+        return elementwise("mul", const(inner.args[0].value), _summed(reshape(inner.args[1], form.shape), names))
+    return Node("sum", (inner,), form.shape, (tuple(range(extra)),))
 
 
 def _is_readable(node: Node, names: Mapping[Node, str]) -> bool:

@@ -319,3 +319,22 @@ def test_a_name_for_many_times_a_number_stands_for_no_number(cli):
 def test_a_gradient_of_hundreds_of_terms_is_measured_before_it_is_written(cli):
     page = cli.done("backward", f"y = sum({'*'.join(['x'] * 400)})", "--at", "x=[1,0.5]", "--only", "grad")
     assert page.out == "x.grad = [400, 3.09807e-118]\n"
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("columns", [1, 3, 10])
+@pytest.mark.parametrize(
+    "system",
+    ["L = sum((x@W + b - t)**2)", "y = x@W + b; L = sum(y*t*y)", "y = tanh(x@W + b); L = -sum(y - t) + sum(b*b)"],
+)
+def test_a_formula_has_the_shape_of_the_gradient_for_a_batch_of_one(cli, rows, columns, system):
+    shapes = {"x": (rows, 4), "W": (4, columns), "b": (columns,), "t": (rows, columns)}
+    given = ",".join(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items())
+    out = cli.done("backward", system, "--shape", given, "--wrt", "W,b", "--only", "grad").out
+    adjoints = "".join(f"; {line}" for line in re.findall(r"^\w\u0304 = .*$", out, re.MULTILINE)).replace(
+        "\u0304", "_bar"
+    )
+    for name in "Wb":
+        written = re.search(rf"^{name}\.grad = (.*)$", out, re.MULTILINE)[1].replace("\u0304", "_bar")
+        found = parse(f"{system}{adjoints}; typed = {written}", **shapes).outputs["typed"]
+        assert found.shape == shapes[name], written

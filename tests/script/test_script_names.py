@@ -107,3 +107,17 @@ def test_a_line_of_an_imported_file_is_not_one_of_the_script(run):
     out = run(main + "f(x).backward()\n", helper=helper)
     assert "lucky" not in out
     assert "q = exp(x*3 + 1)" in out
+
+
+@pytest.mark.parametrize(
+    ("name", "optimizer", "rule"),
+    [
+        ("b", "SGD([b], lr=0.1, momentum=0.9)", "b ← b - lr·velocity"),
+        ("w", "SGD([w], lr=0.1, momentum=0.9)", "w ← w - lr·b"),
+        ("v", "Adam([v], lr=0.1)", "v ← v - lr·m/(√mean_square + eps)"),
+        ("s", "RMSprop([s], lr=0.1)", "s ← s - lr·s.grad/(√mean_square + eps)"),
+    ],
+)
+def test_a_parameter_has_not_the_letter_of_an_optimizer(run, name, optimizer, rule):
+    text = f"{name} = torch.tensor([1.], requires_grad=True)\n({name}**2).sum().backward()\n"
+    assert rule in run(f"{HEAD}{text}torch.optim.{optimizer}.step()\n")

@@ -16,6 +16,9 @@ _MOST = 6  # parameters whose numbers are shown
 _LONG = 70  # characters of such numbers
 _NAMES = 8  # that are listed
 
+# The letters of rules, and what is written for those that are names of parameters.
+_LETTERS = {"p": "parameter", "b": "velocity", "s": "mean_square", "m": "mean", "v": "mean_square"}
+
 Done = tuple[Any, Any, dict[str, Any]]  # a parameter, its numbers before, and its group
 
 
@@ -24,15 +27,16 @@ def step_lines(optimizer: Any, done: Sequence[Done], name: Callable[[Any], str])
     if not done:
         return ["nothing changes: none of its parameters has a .grad"]
     names = [name(p) for p, _, _ in done]
-    w = names[0] if len(done) == 1 else "p"
-    rules = [_rule(optimizer, p, w, group) for p, _, group in done]
+    letters = {letter: word if letter in names else letter for letter, word in _LETTERS.items()}
+    w = names[0] if len(done) == 1 else letters["p"]
+    rules = [_rule(optimizer, p, w, group, letters) for p, _, group in done]
     each = [_numbers(own, step) for own, (_, _, step) in zip(done, rules, strict=True)]
     rates = ", ".join(dict.fromkeys(_short(group["lr"]) for _, _, group in done))
     right, words, _ = rules[0]
     if len(done) == 1:
         return [f"{w} ← {right}" + (f" = {each[0]}" if each[0] else f", lr = {rates}"), *words]
     shown = names if len(names) <= _NAMES else [*names[: _NAMES - 1], "…", names[-1]]
-    found = [f"p ← {right} for p = {', '.join(shown)}; lr = {rates}", *words]
+    found = [f"{w} ← {right} for {w} = {', '.join(shown)}; lr = {rates}", *words]
     if len(done) <= _MOST and all(each) and max(map(len, each)) <= _LONG:
         found += [f"{n} = {text}" for n, text in zip(names, each, strict=True)]
     return found
@@ -102,8 +106,10 @@ def _sign(group: dict[str, Any]) -> str:
     return "+" if group.get("maximize") else "-"
 
 
-def _rule(optimizer: Any, p: Any, w: str, group: dict[str, Any]) -> tuple[str, list[str], str]:
-    """Return an optimizer's rule for a parameter called w.
+def _rule(
+    optimizer: Any, p: Any, w: str, group: dict[str, Any], letters: Mapping[str, str]
+) -> tuple[str, list[str], str]:
+    """Return an optimizer's rule for a parameter called w, in which `letters` are written so.
 
     That is its right side, what its letters mean, and what lr is multiplied by in numbers, where that is short.
     """
@@ -113,40 +119,47 @@ def _rule(optimizer: Any, p: Any, w: str, group: dict[str, Any]) -> tuple[str, l
     grad = f"({w}.grad + {_short(decay)}·{w})" if decay and kind != "AdamW" else f"{w}.grad"
     kept = optimizer.state.get(p, {})
     if kind == "SGD":
-        return _sgd(p, w, grad, group, kept)
+        return _sgd(p, w, grad, group, kept, letters["b"])
     if kind in ("Adam", "AdamW"):
-        return _adam(p, f"(1 - lr·{_short(decay)})·{w}" if kind == "AdamW" and decay else w, grad, group, kept)
+        start = f"(1 - lr·{_short(decay)})·{w}" if kind == "AdamW" and decay else w
+        return _adam(p, start, grad, group, kept, (letters["m"], letters["v"]))
     if kind == "RMSprop":
         centered = ", without the square of the mean" if group["centered"] else ""
-        words = [f"s: the mean of the square of {grad} so far, where recent ones weigh more{centered}"]
+        b, s = letters["b"], letters["s"]
+        words = [f"{s}: the mean of the square of {grad} so far, where recent ones weigh more{centered}"]
         if group["momentum"]:
-            return f"{w} - lr·b, b ← {_short(group['momentum'])}·b + {grad}/(√s + eps)", words, ""
-        return f"{w} {_sign(group)} lr·{grad}/(√s + eps)", words, ""
+            return f"{w} - lr·{b}, {b} ← {_short(group['momentum'])}·{b} + {grad}/(√{s} + eps)", words, ""
+        return f"{w} {_sign(group)} lr·{grad}/(√{s} + eps)", words, ""
     return f"what {type(optimizer).__name__} makes of {w}.grad", [], ""
 
 
-def _sgd(p: Any, w: str, grad: str, group: dict[str, Any], kept: dict[str, Any]) -> tuple[str, list[str], str]:
+def _sgd(p: Any, w: str, grad: str, group: dict[str, Any], kept: dict[str, Any], b: str) -> tuple[str, list[str], str]:
+    """Return the rule of SGD, in which the velocity is called b."""
     step, words, number = grad, [], p._grad._a
     if group["momentum"]:
         share = f"{_short(1 - group['dampening'])}·" if group["dampening"] else ""
         momentum = _short(group["momentum"])
-        step = f"({grad} + {momentum}·b)" if group["nesterov"] else "b"
-        words = [f"b, the velocity: b ← {momentum}·b + {share}{grad}, and {grad} in the first step"]
+        step = f"({grad} + {momentum}·{b})" if group["nesterov"] else b
+        words = [f"{b}, the velocity: {b} ← {momentum}·{b} + {share}{grad}, and {grad} in the first step"]
         number = _uphill(group) * kept["momentum_buffer"]._a
     is_short = p._a.size <= _FEW and not group["weight_decay"] and not group["nesterov"]
     return f"{w} {_sign(group)} lr·{step}", words, _signed(number[..., 0]) if is_short else ""
 
 
-def _adam(p: Any, start: str, grad: str, group: dict[str, Any], kept: dict[str, Any]) -> tuple[str, list[str], str]:
-    most = "; v is the largest so far" if group["amsgrad"] else ""
-    words = [f"m and v: the means of {grad} and of its square so far, where recent ones weigh more{most}"]
+def _adam(
+    p: Any, start: str, grad: str, group: dict[str, Any], kept: dict[str, Any], letters: tuple[str, str]
+) -> tuple[str, list[str], str]:
+    """Return the rule of Adam, in which the means are called by two letters."""
+    m, v = letters
+    most = f"; {v} is the largest so far" if group["amsgrad"] else ""
+    words = [f"{m} and {v}: the means of {grad} and of its square so far, where recent ones weigh more{most}"]
     number = ""
     if p._a.size <= _FEW and not most and not (group["decoupled_weight_decay"] and group["weight_decay"]):
         (beta1, beta2), t = group["betas"], kept["step"].item()
         mean = _uphill(group) * kept["exp_avg"]._a[..., 0].astype(float) / (1 - beta1**t)
         square = kept["exp_avg_sq"]._a[..., 0].astype(float) / (1 - beta2**t)
         number = f"{_signed(mean)}/(√{_text(square)} + {_short(group['eps'])})"
-    return f"{start} {_sign(group)} lr·m/(√v + eps)", words, number
+    return f"{start} {_sign(group)} lr·{m}/(√{v} + eps)", words, number
 
 
 def _uphill(group: dict[str, Any]) -> int:
