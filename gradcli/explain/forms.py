@@ -13,10 +13,10 @@ import numpy as np
 from gradcli.explain.matrix_form import matrix_form
 from gradcli.explain.results import Array, BackwardResult, Named
 from gradcli.explain.sections import Computed, Math, quantity
-from gradcli.explain.weights import cotangent
+from gradcli.explain.weights import cotangent, loss_name
 from gradcli.graph.construct import reshape, spread
 from gradcli.graph.graph import scheduled
-from gradcli.graph.names import bar
+from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Exact, Node, const, elementwise
 from gradcli.notation.nodes import written_size
 from gradcli.notation.writer import spread_argument
@@ -53,7 +53,7 @@ def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = N
     names = dict(result.graph.labels)
     only = cotangent(result.graph) or "v" if rest == 1 else None
     names |= {n: called.get(name, only or f"v_{name}") for name, n in cotangents.items()}
-    return _Writer(result, known, names).forms()
+    return _Writer(result, known, names, loss_name(result.graph, v)).forms()
 
 
 def _uniform(v: Array) -> Exact | None:
@@ -67,10 +67,13 @@ def _uniform(v: Array) -> Exact | None:
 class _Writer:
     """Writes the gradients in terms of what the user named, or of adjoints of that, too."""
 
-    def __init__(self, result: BackwardResult, known: Mapping[Node, Exact], names: Mapping[Node, str]) -> None:
+    def __init__(
+        self, result: BackwardResult, known: Mapping[Node, Exact], names: Mapping[Node, str], loss: str
+    ) -> None:
         self.result = result
         self.known = known
         self.names = names
+        self.loss = loss
         self.bars = self._bars()
         self.all_names = {**names, **self.bars}
 
@@ -81,7 +84,7 @@ class _Writer:
         for node, name in graph.labels.items():
             adjoint = swept.adjoints.get(node)
             if adjoint is not None and node.args and adjoint not in swept.cotangents.values() and "[" not in name:
-                found.setdefault(adjoint, bar(name))
+                found.setdefault(adjoint, adjoint_name(name, self.loss))
         return found
 
     def forms(self) -> Forms:

@@ -10,7 +10,7 @@ from gradcli.explain.forms import Forms
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult
 from gradcli.explain.sections import Block, Equations, Grad, Line, Math, Name, Partial, Product, Section, Text, Value
 from gradcli.explain.weights import cotangent, flat, loss_name
-from gradcli.graph.names import bar
+from gradcli.graph.names import adjoint_name
 from gradcli.graph.vjp import active_nodes
 from gradcli.wrapping import in_words
 
@@ -43,9 +43,12 @@ def _adjoints(result: BackwardResult, point: BackwardPoint, written: Forms) -> l
 
 
 def introduced(adjoints: Sequence[str], loss: str) -> Text:
-    """Return what adjoints are, told of the first."""
-    meaning = Partial(loss, adjoints[0].replace("\u0304", ""))
-    return Text((f"with the adjoint{'s' * (len(adjoints) > 1)} (", Name(adjoints[0]), " = ", meaning, ")"))
+    """Return what adjoints are, told of the first that a bar marks; ∂L/∂h says it itself."""
+    said = f"with the adjoint{'s' * (len(adjoints) > 1)}"
+    barred = next((name for name in adjoints if not name.startswith("∂")), None)
+    if barred is None:
+        return Text((said,))
+    return Text((f"{said} (", Name(barred), " = ", Partial(loss, barred.replace("\u0304", "")), ")"))
 
 
 def _is_long(result: BackwardResult, grad: Array) -> bool:
@@ -61,8 +64,8 @@ def _retained(result: BackwardResult, point: BackwardPoint, name: str, written: 
     loss = loss_name(result.graph, point.calls[0].v)
     sides: list[Math] = [Grad(name), Partial(loss, name)]
     formulas = point.adjoints.get(name)
-    if bar(name) in written.adjoints:
-        sides.append(Name(bar(name)))
+    if (adjoint := adjoint_name(name, loss)) in written.adjoints:
+        sides += [Name(adjoint)] if not adjoint.startswith("∂") else [written.adjoints[adjoint]]
     elif formulas is not None and sum(len(result.formula(e)) for e in formulas.reshape(-1)) <= _READABLE:
         sides.append(Value(formulas))
     return Line((*sides, Value(point.retained[name])))
@@ -96,7 +99,7 @@ def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math |
     if len(point.calls) > 1:
         return []
     if result.wanted.steps and not leaf.shape:
-        return [Name(bar(name))]
+        return [Name(adjoint_name(name, loss_name(result.graph, point.calls[0].v)))]
     formulas = list(_along_a_path(result, point, name, form))
     if form is not None:
         formulas.append(form)

@@ -216,7 +216,7 @@ class _Drawing:
         adjoint = bar(self.names[p.node])
         if self.view.at is not None:
             return local_derivative(reverse_step(self.trace, 0, p, adjoint))
-        return rule(p, self.names, adjoint, self.trace.several(p.argument))
+        return rule(p, self.names, adjoint, bar(self.names[p.argument]), self.trace.several(p.argument))
 
     def boxes(self) -> list[Box]:
         """Return the boxes, leaves right before what reads them first."""

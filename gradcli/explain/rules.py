@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from gradcli.explain.sections import Added, Equal, Formula, Math, Name, Partial, Words, quantity
-from gradcli.graph.names import bar
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Pass, textbook_slope
@@ -27,11 +26,11 @@ _WORDS = {
 }
 
 
-def rule(p: Pass, names: Mapping[Node, str], adjoint: str, adds: bool) -> Formula:
+def rule(p: Pass, names: Mapping[Node, str], adjoint: str, to: str, adds: bool) -> Formula:
     """Return the local derivative of an elementwise node, or what a structural one passes on.
 
-    `names` are those of the graph's nodes, `adjoint` is that of the node's adjoint; `adds` tells that the argument gets
-    more contributions than this one.
+    `names` are those of the graph's nodes, `adjoint` and `to` those of the adjoints of the node and of the argument;
+    `adds` tells that the argument gets more contributions than this one.
     """
     if p.slope is not None:
         return slopes([p], names)
@@ -41,7 +40,7 @@ def rule(p: Pass, names: Mapping[Node, str], adjoint: str, adds: bool) -> Formul
     called = {n: names.get(pulled.originals[n]) for n in _read(passed) if n in pulled.originals}
     known = {n: name for n, name in called.items() if name is not None}
     known |= {pulled.own: names[p.node], pulled.g: adjoint}
-    return _contribution(pulled.own, passed, known, names[p.argument], adjoint, "+=" if adds else "=")
+    return _contribution(pulled.own, passed, known, (names[p.argument], to), adjoint, "+=" if adds else "=")
 
 
 class _Pulled(NamedTuple):
@@ -95,9 +94,9 @@ def _with_leaves(node: Node) -> tuple[Node, list[Node]]:
 
 
 def _contribution(
-    node: Node, passed: Node, known: Mapping[Node, str], argument: str, adjoint: str, equals: str
+    node: Node, passed: Node, known: Mapping[Node, str], names: tuple[str, str], adjoint: str, equals: str
 ) -> Formula:
-    left = bar(argument)
+    argument, left = names
     if passed.op == "scatter":  # of an index: only the elements that were read get something
         left += f"[{subscript(node.settings[0], node.args[0].shape)}]"
         passed = passed.args[0]

@@ -51,6 +51,7 @@ class ReverseStep:
     passed: Pass
     node: str
     argument: str
+    adjoints: tuple[str, str]  # their names, of the node and of the argument
     rule: Formula
     adjoint: Array
     slope: Array | None
@@ -88,7 +89,8 @@ def reverse_step(trace: Trace, call: int, p: Pass, adjoint: str) -> ReverseStep:
         p,
         trace.names[p.node],
         trace.names[p.argument],
-        rule(p, trace.names, adjoint, trace.several(p.argument)),
+        (trace.adjoint_names[p.node], trace.adjoint_names[p.argument]),
+        rule(p, trace.names, adjoint, trace.adjoint_names[p.argument], trace.several(p.argument)),
         found.adjoints[p.node],
         found.slopes.get(p),
         found.contributions[p],

@@ -25,7 +25,7 @@ from gradcli.explain.steps import ReverseStep, reverse_steps
 from gradcli.explain.trace import Trace
 from gradcli.explain.weights import array_of, cotangent, loss_name
 from gradcli.graph.graph import appearance
-from gradcli.graph.names import bar
+from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node
 
 _RULES = {"add": "sum", "sub": "difference", "mul": "product", "div": "quotient", "pow": "power", "matmul": "@"}
@@ -49,8 +49,11 @@ def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[st
 def _meaning(trace: Trace, v: Named) -> tuple[Math, ...]:
     """Return the title of a reverse table: what an adjoint is, and how it comes about."""
     x = next((name for name, n in trace.graph.inputs.items() if n in trace.incoming), next(iter(trace.graph.inputs)))
-    whole = Partial(loss_name(trace.graph, v), x)
-    return ("reverse, last line first: ", Name(bar(x)), ", the whole ", whole, ", adds up adjoint · derivative")
+    loss = loss_name(trace.graph, v)
+    whole = Partial(loss, x)
+    adjoint = adjoint_name(x, loss)
+    named = () if adjoint.startswith("∂") else (Name(adjoint), ", ")
+    return ("reverse, last line first: ", *named, "the whole ", whole, ", adds up adjoint · derivative")
 
 
 def forward_section(trace: Trace) -> Section:
@@ -100,7 +103,7 @@ def with_number(formula: Formula, slope: Array | None) -> Math:
 
 def _adjoint(step: ReverseStep, before: Mapping[Node, Math]) -> Math:
     """Return x̄ = 1 + 1·6 = 7: what was there, the product of this pass, and their sum."""
-    name = Name(bar(step.argument))
+    name = Name(step.adjoints[1])
     if step.contribution.dtype == object and step.contribution.shape:  # of formulas, each would be a page
         return _unwritten(name, step, step.passed.argument in before)
     if step.slope is None or step.adjoint.shape or step.slope.shape:
@@ -115,7 +118,7 @@ def _unwritten(name: Name, step: ReverseStep, adds: bool) -> Math:
     """Return an adjoint of many formulas in terms of adjoints: t̄3 = t̄4·∂t4/∂t3."""
     if step.slope is None:
         return ""  # the rule says it
-    product = Product((Name(bar(step.node)), Partial(step.node, step.argument)))
+    product = Product((Name(step.adjoints[0]), Partial(step.node, step.argument)))
     return Equal((name, Sum((name, product)) if adds else product))
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from gradcli.engine.evaluate import values_of
 from gradcli.explain.results import Array, Named
 from gradcli.explain.shared import sweep_inputs
+from gradcli.explain.weights import any_loss, loss_name
 from gradcli.graph.graph import Graph
-from gradcli.graph.names import bar
+from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import Pass, Sweep
 from gradcli.notation.nodes import node_names
@@ -64,8 +65,10 @@ class Trace:
     @cached_property
     def adjoint_names(self) -> Mapping[Node, str]:
         """What the adjoint of each node is called: t̄ of t, and v of the only output if nothing else uses it."""
-        found = {n: bar(name) for n, name in self.names.items()}
         outputs = list(self.graph.outputs.values())
+        v = {name: self.calls[0].seeds[y] for name, y in self.graph.outputs.items() if y in self.calls[0].seeds}
+        loss = loss_name(self.graph, v) if len(v) == len(outputs) else any_loss(self.graph)
+        found = {n: adjoint_name(name, loss) for n, name in self.names.items()}
         if len(outputs) == 1 and "v" not in self.names.values() and outputs[0] not in self.incoming:
             found[outputs[0]] = "v"
         return found
@@ -97,7 +100,8 @@ def symbolic_trace(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Trace:
     from gradcli.algebra.formulas import Limits, formulas
 
     names = node_names(graph)
-    bars = {p.adjoint: bar(names[p.node]) for p in swept.passes if p.node in names}
+    loss = loss_name(graph, calls[0])
+    bars = {p.adjoint: adjoint_name(names[p.node], loss) for p in swept.passes if p.node in names}
     limits = Limits(READABLE, READABLE, READABLE)
     reverse = []
     for call in calls:

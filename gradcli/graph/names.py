@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # then digits, too.  It says what is none: Python takes 9 ms to compile a set that goes up to U+10FFFF.
 NAME = r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*"
 
+_BARRED = 3  # letters of a name that a bar marks
 MAX_NAME = 1000  # characters of a name that is not ASCII
 
 
@@ -74,6 +75,16 @@ def bar(name: str) -> str:
     ['0x74', '0x304', '0x32']
     """
     return f"{name[0]}\u0304{name[1:]}"
+
+
+def adjoint_name(name: str, loss: str) -> str:
+    """Return the name of an adjoint of a scalar: t̄2 of t2, and ∂L/∂hidden of a name that no bar would span.
+
+    >>> adjoint_name("t2", "L") == bar("t2"), adjoint_name("model.fc", "loss")
+    (True, '∂loss/∂model.fc')
+    """
+    letters = len(name.rstrip("0123456789_"))
+    return bar(name) if letters <= _BARRED and name.isidentifier() else f"∂{loss}/∂{name}"
 
 
 def dot(name: str) -> str:

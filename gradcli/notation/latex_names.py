@@ -59,6 +59,9 @@ class LatexNames:
 
     def __call__(self, name: str) -> str:
         """Return a name as LaTeX: of a variable, of an element `x[0]`, of an adjoint of one, or of a call `F(x̄)`."""
+        if name.startswith("∂") and "/∂" in name:  # an adjoint: ∂L/∂hidden
+            of, by = name[1:].split("/∂", 1)
+            return rf"\frac{{\partial {self(of)}}}{{\partial {self(by)}}}"
         if (call := _CALL.fullmatch(name)) is not None:
             arguments = ", ".join(map(self, call[2].split(", ")))
             return rf"{_literal(call[1])}({arguments}){call[3]}"

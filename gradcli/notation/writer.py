@@ -99,7 +99,8 @@ class Writer:
         """Return an operand, in brackets if it binds less tightly, begins with a sign behind another, or has no end."""
         known = self.known(node)
         if known is not None:
-            return Written(known)
+            is_partial = self.names[node].startswith("∂") and binds > Binds.SUM
+            return Written(self.brackets.format(known) if is_partial else known)
         written = self.written(node)
         if written.binds < binds or (not first and written.text.startswith("-")) or (written.open and not last):
             return Written(self.brackets.format(written.text))

@@ -121,3 +121,9 @@ def test_a_line_of_an_imported_file_is_not_one_of_the_script(run):
 def test_a_parameter_has_not_the_letter_of_an_optimizer(run, name, optimizer, rule):
     text = f"{name} = torch.tensor([1.], requires_grad=True)\n({name}**2).sum().backward()\n"
     assert rule in run(f"{HEAD}{text}torch.optim.{optimizer}.step()\n")
+
+
+def test_the_adjoint_of_a_dotted_or_long_name_is_a_derivative(run):
+    out = run(HEAD + D + "loss = D(real).mean() - D(fake).mean()\nloss.backward()\n")
+    assert "D.0.weight.grad = (∂loss/∂D(fake).0).T @ fake + (∂loss/∂D(real).0).T @ real" in out
+    assert "\u0304" not in out

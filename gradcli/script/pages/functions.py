@@ -20,7 +20,7 @@ from gradcli.explain.sections import Equations, Grad, Line, Math, Name, Page, Se
 from gradcli.explain.system import point_parts
 from gradcli.explain.weights import cotangent, loss_name, weights_section
 from gradcli.graph.graph import Graph, appearance
-from gradcli.graph.names import bar
+from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node
 from gradcli.pytorch.backward import Call
 from gradcli.script.system import Recorded, Use
@@ -57,7 +57,9 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
     v: Named = dict(recorded.v)
     called: dict[str, str] = {}
     only = cotangent(recorded.graph) if len(recorded.v) == 1 else ""
-    weights = {made: only or f"v_{name}" for made, name in roots.items()}
+    loss = loss_name(recorded.graph, recorded.v)
+    weights = {name: adjoint_name(name, loss) for use in recorded.functions.values() for name in use.outputs.values()}
+    weights |= {made: only or f"v_{name}" for made, name in roots.items()}
     for k, use in enumerate(recorded.functions.values()):
         _, passed = call.own.get(use.step, (None, []))
         for i, node in use.arguments.items():
@@ -74,7 +76,7 @@ def _backward(use: Use, i: int, weights: Mapping[str, str]) -> str:
 
     `weights` are what the cotangents of outputs are called.
     """
-    given = [weights.get(n, bar(n)) for n in use.outputs.values()]
+    given = [weights[name] for name in use.outputs.values()]
     found = f"{use.step.cls.__name__}.backward({', '.join(given)})"
     return found if len(use.written) == 1 else f"{found}[{i}]"
 
@@ -118,14 +120,15 @@ def _gradients(
     """Return the adjoints of the functions' outputs, then the gradients, in terms of each `backward`."""
     written = forms(result, v, called)
     (point,) = result.points
+    loss = loss_name(recorded.graph, recorded.v)
     lines = [Line((Name(name), formula)) for name, formula in written.adjoints.items()]
     for name in result.wrt:
         if name not in roots:  # of a root, v is the adjoint
-            left = Grad(name) if name in recorded.wrt else Name(bar(name))
+            left = Grad(name) if name in recorded.wrt else Name(adjoint_name(name, loss))
             sides = [written.gradients[name]] if name in written.gradients else []
             lines.append(Line((left, *sides, Value(point.grad[name])), (), name in recorded.wrt))
     own = ", ".join(dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values()))
     said = f"{own}: the script's own; what its backward returns is taken as it is (--check checks it)."
     adjoints = [line.sides[0].name for line in lines if isinstance(line.sides[0], Name)]
-    told = [introduced(adjoints, loss_name(recorded.graph, recorded.v))] if adjoints else []
+    told = [introduced(adjoints, loss)] if adjoints else []
     return Section("grad", (*told, Equations(tuple(lines)), Text((said,))))

@@ -140,7 +140,8 @@ def _sgd(p: Any, w: str, grad: str, group: dict[str, Any], kept: dict[str, Any],
         share = f"{_short(1 - group['dampening'])}·" if group["dampening"] else ""
         momentum = _short(group["momentum"])
         step = f"({grad} + {momentum}·{b})" if group["nesterov"] else b
-        words = [f"{b}, the velocity: {b} ← {momentum}·{b} + {share}{grad}, and {grad} in the first step"]
+        meaning = f"{b}, the velocity" if b == "b" else b
+        words = [f"{meaning}: {b} ← {momentum}·{b} + {share}{grad}, and {grad} in the first step"]
         number = _uphill(group) * kept["momentum_buffer"]._a
     is_short = p._a.size <= _FEW and not group["weight_decay"] and not group["nesterov"]
     return f"{w} {_sign(group)} lr·{step}", words, _signed(number[..., 0]) if is_short else ""
