@@ -60,3 +60,28 @@ def test_the_guide_lists_each_room_below_those_that_it_imports():
     listed = re.findall(r"^\| `gradcli/(\w+)`", guide, re.MULTILINE)
     assert sorted(listed) == sorted(MAY_IMPORT)
     assert all(MAY_IMPORT[room] <= {*listed[:k]} for k, room in enumerate(listed))
+
+
+# Imports inside functions of these rooms, which are for start-up time: most scripts need none of them.
+LAZY = {
+    "gradcli.pytorch.session": {"names", "cuts", "dtypes", "generator", "modes", "printing", "record"},
+}
+
+
+def local_imports(tree):
+    """Return the modules that are imported inside functions, or for types alone."""
+    hidden = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    hidden += [n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]
+    for outer in hidden:
+        for node in ast.walk(outer):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gradcli."):
+                yield node.module
+
+
+@pytest.mark.parametrize("room", ["pytorch"])
+def test_no_import_within_a_room_is_hidden(room):
+    """A circle of modules cannot be imported; it can only be hidden, inside a function or for types alone."""
+    for path in sorted((ROOT / room).rglob("*.py")):
+        module = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
+        hidden = {name for name in local_imports(ast.parse(path.read_text("utf-8"))) if name.split(".")[1] == room}
+        assert {name.removeprefix(f"gradcli.{room}.") for name in hidden} == LAZY.get(module, set()), module

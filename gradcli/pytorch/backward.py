@@ -11,18 +11,29 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gradcli.pytorch.calls import called
+from gradcli.pytorch.double_backward import recorded_vjp
 from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.messages import refusal, refuse_if, told, warn
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, told, warn
 from gradcli.pytorch.modes import Mode, _Switch
-from gradcli.pytorch.record import Edge, Leaf, Line, Make, Recorder, Step, dependencies, edge_of, finite, script_line
-
-if TYPE_CHECKING:
-    from gradcli.pytorch.tensor import Tensor
+from gradcli.pytorch.record import (
+    Edge,
+    Leaf,
+    Line,
+    Make,
+    Recorder,
+    Step,
+    dependencies,
+    edge_of,
+    finite,
+    leading,
+    script_line,
+)
+from gradcli.pytorch.tensor import Tensor
 
 
 @dataclass(frozen=True)
@@ -150,7 +161,7 @@ class Call:
             raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
         if name in _WITHOUT:
             raise NotImplementedError(f"the derivative for '{_WITHOUT[name]}' is not implemented.")
-        passed: Sequence[Any] = step.passed(g, self.create)
+        passed = step.grad_inputs(g, self.create) if step.is_own else vjp(step, g, self.create)
         if step.is_own:
             self.own[step] = g, passed
         if Recorder.explains and self.arose is None and _finite(g) and not all(map(_finite, passed)):
@@ -209,8 +220,40 @@ _WITHOUT = {f"{name.title()}Backward1": f"inplace version of {name}" for name in
 _WITHOUT["Unique2Backward0"] = "_unique2"
 
 
-def by_hand(edge: Edge, g: Any) -> Any:
-    """Return what an edge passes on of a gradient, in PyTorch's order."""
+def vjp(step: Step, g: Any, create: bool) -> Sequence[Any]:
+    """Return the gradient of each input of a step for a gradient `g` of its result; recorded where that is wanted."""
+    found: list[Any] = [None] * len(step.edges)
+    kept = step.kept or [*found, None]
+    if step.packed:
+        kept = unpacked(step, kept)
+    if create:
+        is_leaf = not step.packed  # a leaf itself is what it keeps
+        pairs = zip(kept, (*step.edges, step), strict=True)
+        passed: Any = recorded_vjp(step, [*(None if a is None else leading(a, e, is_leaf) for a, e in pairs), g])
+    else:
+        passed = map(Make.tensor, step.pull.program([*kept, g._a]))
+    for i, p in zip(step.pull.active, passed, strict=True):
+        found[i] = p
+    return found
+
+
+def unpacked(step: Step, kept: Sequence[Any]) -> list[Any]:
+    """Return the arrays that a step reads in its backward, some of them from what hooks have packed.
+
+    Errors: `MissingError` where they unpack other numbers, and the step reads more than PyTorch keeps.
+    """
+    found = list(kept)
+    for i, packed in step.packed.items():
+        found[i] = packed.restored(None)._a
+    others = [a for i, a in enumerate(kept) if i not in step.packed]
+    if any(a is not None and a.size > 1 for a in others):
+        same = (a is b or b is None or np.array_equal(a, b, equal_nan=True) for a, b in zip(found, kept, strict=True))
+        missing_if(not all(same), f"{step.name()} with hooks that unpack other numbers than were packed")
+    return found
+
+
+def called_by_script(edge: Edge, g: Any) -> Any:
+    """Return the gradients of an edge's inputs, in PyTorch's order, for a gradient that a script passes."""
     call, g = Call([], freed=False, create=Mode.grad), g if Mode.grad else Make.tensor(g._a)
     if not isinstance(edge, Step):
         return call.accumulate(edge, g) or ()  # type: ignore[arg-type,func-returns-value]
@@ -221,6 +264,9 @@ def by_hand(edge: Edge, g: Any) -> Any:
         edge._posts = hooks
     shown = tuple(passed[i] if i < len(passed) else None for i in edge.order())
     return shown[0] if len(shown) == 1 else shown
+
+
+Recorder.called = called_by_script
 
 
 def _check_returned(hook: Any, before: Any, found: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.record import Leaf, Line, Recorder, dependencies, edge_of, script_line
 from gradcli.wrapping import in_words
 
-if TYPE_CHECKING:
-    from gradcli.pytorch.tensor import Tensor
-
+Tensor = Any  # the class is defined above
 _TIMES = 8  # that what leads to a line is looked at
 
 
@@ -74,6 +72,9 @@ def note_lost(out: Tensor, operands: Sequence[Any], how: str) -> None:
             out._detached = x._detached
         elif x.requires_grad:
             out._detached = cut(x, f"{how}, which has no gradient" if Mode.grad else "no_grad()")
+
+
+Recorder.lost = note_lost
 
 
 def _leaves(x: Tensor) -> dict[int, weakref.ref[Tensor]]:

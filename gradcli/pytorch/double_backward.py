@@ -19,7 +19,7 @@ from gradcli.pytorch.record import Make, Step, leading, mapped, record
 from gradcli.pytorch.tensor import Tensor
 
 
-def passed(step: Step, given: Sequence[Any]) -> list[Tensor]:
+def recorded_vjp(step: Step, given: Sequence[Any]) -> list[Tensor]:
     """Return the gradients of a step's inputs, recorded as operations; `given` ends with the gradient of its result."""
     made = step.pull.program([None if x is None else x._a for x in given])
     found: dict[int, Tensor] = {}

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from functools import cache, lru_cache
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from gradcli.pytorch.recipes import Pull
 
 
 def paragraphs(file: str) -> list[str]:
@@ -53,15 +49,3 @@ def edges_shown(op: str, name: str, count: int) -> Sequence[int]:
     """Return which operands PyTorch shows as those that a step's gradient flows to, in its order."""
     order = TABLES["edges"].get(op) or TABLES["edges"].get(name)
     return range(count) if order is None else [int(i) for i in order]
-
-
-@lru_cache(maxsize=4096)
-def saved(op: str, name: str, pull: Pull) -> tuple[Collection[int], bool]:
-    """Return the places of what PyTorch keeps for the backward, the result behind the inputs; and whether anything."""
-    kept = TABLES["kept"].get(name, TABLES["kept"].get(op))
-    if kept is None:
-        return pull.reads, bool(pull.reads)
-    parts = kept.split(",")
-    found = "".join([parts[min(i, len(parts) - 1)] for i in pull.active])
-    count = len(pull.inputs) - 2  # constants are none of them
-    return [count if c == "y" else int(c) for c in found if c == "y" or (c != "-" and int(c) < count)], bool(found)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+from gradcli.errors import did_you_mean
 from gradcli.pytorch.facts import TABLES, paragraphs
 from gradcli.pytorch.modes import Mode
 
@@ -112,8 +113,6 @@ def missing_if(asked: Any, name: str, hint: str | None = None) -> None:
 
 def missing(name: str, known: Iterable[str] = (), prefix: str = "") -> MissingError:
     """Return the error for a name, with the nearest names that there are."""
-    from gradcli.errors import did_you_mean
-
     near = TABLES["nearest"].get(name, "")
     if " " in near:
         return MissingError(prefix + name, near)

@@ -135,23 +135,6 @@ class set_grad_enabled(_Lasting):
         return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.wanted['grad']})"
 
 
-class set_detect_anomaly(_Lasting):
-    """Look for nan in gradients."""
-
-    def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        super().__init__(anomaly=bool(mode), check_nan=bool(check_nan))
-
-
-class detect_anomaly(_Switch):
-    """Look for nan in gradients in a block."""
-
-    def __init__(self, check_nan: bool = True) -> None:
-        from gradcli.pytorch.messages import warn
-
-        super().__init__(anomaly=True, check_nan=bool(check_nan))
-        warn("anomaly detection")
-
-
 def is_grad_enabled() -> bool:
     """Tell whether operations are recorded."""
     return Mode.grad

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from inspect import CO_VARARGS
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,13 @@ from gradcli.vocabulary import FUNCTIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
 TORCH: dict[str, Any] = {}  # what `torch` has by name
+
+
+class InPlace:
+    """How results are written into tensors: set where operations in place are defined."""
+
+    method: ClassVar[Callable[[str, Callable[..., Any]], Callable[..., Any]]]
+    into: ClassVar[Callable[..., Any]]
 
 
 def telling(made: F, name: str, of: int = 0) -> F:
@@ -49,9 +56,7 @@ def with_out(made: Callable[..., Any], name: str) -> Callable[..., Any]:
     def call(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
         if out is None:
             return made(*args, **kwargs)
-        from gradcli.pytorch.operations.inplace import into
-
-        return into(out, name, lambda: made(*args, **kwargs), args)
+        return InPlace.into(out, name, lambda: made(*args, **kwargs), args)
 
     return call
 
@@ -164,9 +169,7 @@ def method_named(name: str) -> Callable[..., Any] | None:
     found, base = row_named(name, "Tensor"), name.removesuffix("_")
     made = None if found or base == name or name.startswith("_") else vars(Tensor).get(base) or method_named(base)
     if made is not None:
-        from gradcli.pytorch.operations.inplace import in_place
-
-        found = in_place(name, made)
+        found = InPlace.method(name, made)
     return found
 
 
@@ -191,6 +194,11 @@ class _Found:
 def pytorch_names() -> dict[str, frozenset[str]]:
     """Return the names that PyTorch 2.13 has, as tests/pytorch/record_names.py has recorded them."""
     return {module.rstrip(":"): frozenset(names) for module, *names in map(str.split, paragraphs("names.txt"))}
+
+
+@method("__dir__")
+def _dir(self: Tensor) -> list[str]:
+    return sorted(pytorch_names()["Tensor"])
 
 
 # Not by `__getattr__`, with which Python looks every other attribute up in a longer way.

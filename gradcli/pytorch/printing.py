@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gradcli.pytorch.dtypes import default_dtype
 
-if TYPE_CHECKING:
-    from gradcli.pytorch.tensor import Array, Tensor
+Array = np.ndarray[Any, Any]
+Tensor = Any  # the class is defined above
 
 
 class Options:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.passes import representatives
 from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import sweep
+from gradcli.pytorch.facts import TABLES
 from gradcli.pytorch.messages import refusal
 
 Array = np.ndarray[Any, Any]
@@ -118,6 +119,23 @@ class Pull:
         self.derivatives: dict[Any, tuple[str, list[int], list[int], Any]] = {}  # as operations: see `twice`
         self.program = Program(self.inputs, self.passed)
         self.reads = self.program.reads - {len(recipe.inputs) + 1}  # all but the gradient
+        self._op = recipe.op
+        self._saved: dict[str, tuple[Collection[int], bool]] = {}
+
+    def saved(self, name: str) -> tuple[Collection[int], bool]:
+        """Return the indices of what PyTorch saves under a step's name, and whether it saves anything.
+
+        The result's index comes after those of the inputs.
+        """
+        if name not in self._saved:
+            kept = TABLES["kept"].get(name, TABLES["kept"].get(self._op))
+            self._saved[name] = (self.reads, bool(self.reads)) if kept is None else self._of_table(kept)
+        return self._saved[name]
+
+    def _of_table(self, kept: str) -> tuple[Collection[int], bool]:
+        parts, count = kept.split(","), len(self.inputs) - 2  # constants are not inputs
+        found = "".join([parts[min(i, len(parts) - 1)] for i in self.active])
+        return [count if c == "y" else int(c) for c in found if c == "y" or (c != "-" and int(c) < count)], bool(found)
 
 
 class Recipe:

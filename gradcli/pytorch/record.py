@@ -8,19 +8,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import count
 from types import CodeType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gradcli.graph.node import Node
-from gradcli.pytorch.facts import edges_shown, grad_name, saved
+from gradcli.pytorch.facts import edges_shown, grad_name
 from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.recipes import Array, Pull, Recipe, recipe_for
 
-if TYPE_CHECKING:
-    from gradcli.pytorch.tensor import Tensor
-
+Tensor = Any  # the class is defined above the record
 _SEQUENCE = count()
 
 
@@ -28,6 +26,7 @@ class Make:
     """How a tensor is made of an array: set where the class of tensors is defined."""
 
     tensor: ClassVar[Callable[[Array], Tensor]]
+    refreshed: ClassVar[Callable[[Tensor], None]]  # gives a view a new step where its memory was changed
 
 
 class Memory:
@@ -46,6 +45,10 @@ class Recorder:
     done: ClassVar[Callable[[Any], None] | None] = None  # and of one that is done
     stepped: ClassVar[Callable[[Any, list[Any]], None] | None] = None  # is told what an optimizer's step did
     applied: ClassVar[Callable[[type, tuple[Any, ...], tuple[bool, ...]], None] | None] = None  # of an own function
+    # What is defined above the record, and set there: `backward`, `cuts` and `autograd.graph`.
+    called: ClassVar[Callable[[Any, Any], Any]]  # the gradients of an edge's inputs, for a script that calls it
+    lost: ClassVar[Callable[[Any, Sequence[Any], str], None]]  # notes a result that is not recorded
+    saved: ClassVar[Callable[[Any, str], Any]]  # what a step keeps, by PyTorch's name for it
 
 
 class Line(int):
@@ -137,12 +140,10 @@ class Edge:
         return {}
 
     def __call__(self, *grads: Any) -> Any:
-        """Pass a gradient on that a script gives it, without its hooks."""
-        from gradcli.pytorch.backward import by_hand
-
+        """Return the gradients of the inputs for a gradient that a script passes, without calling hooks."""
         if len(grads) != 1:
             raise TypeError(f"expected 1 arguments, got {len(grads)} instead")
-        return by_hand(self, *grads)
+        return Recorder.called(self, *grads)
 
     def hooked(self, place: str, hook: Callable[..., Any]) -> Handle:
         """Add a hook to those that are called before or after it."""
@@ -182,13 +183,14 @@ class Step(Edge):
     """An operation that was recorded, with what it keeps for its backward."""
 
     is_own = False  # whether a script's own function made it
+    grad_inputs: Callable[[Any, bool], Sequence[Any]]  # the gradients of such a function's inputs
     called: str  # what PyTorch calls it
     recipe: Recipe
     pull: Pull
     kept: Any = ()  # the numbers of its inputs, and its result; None for those that it does not need
     # What must not have changed: memory, the version then, numbers, tensor (None: the result), its place in `kept`.
     checks: Any = ()
-    packed: Mapping[int, tuple[Any, Any]] = {}  # by the place, what a hook has made of it, and what undoes that
+    packed: Mapping[int, Any] = {}  # what a hook has packed, by its index in `kept`: see `autograd.graph`
     keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
     freed: int | None = None  # the line of the backward that freed it
     whole: Any  # of one of several outputs: the step that scripts see
@@ -209,26 +211,6 @@ class Step(Edge):
     def order(self) -> Sequence[int]:
         return edges_shown(self.recipe.op, self.called, len(self.edges))
 
-    def passed(self, g: Any, create: bool) -> list[Any]:
-        """Return what goes to each edge for a gradient `g`: tensors, which may be recorded themselves."""
-        found: list[Any] = [None] * len(self.edges)
-        kept = self.kept or [*found, None]
-        if self.packed:
-            from gradcli.pytorch.autograd.graph import unpacked
-
-            kept = unpacked(self, kept)
-        if create:
-            from gradcli.pytorch.double_backward import passed
-
-            is_own = not self.packed  # a leaf itself is what it keeps
-            places = zip(kept, (*self.edges, self), strict=True)
-            own: Any = passed(self, [*(None if a is None else leading(a, e, is_own) for a, e in places), g])
-        else:
-            own = map(Make.tensor, self.pull.program([*kept, g._a]))
-        for i, p in zip(self.pull.active, own, strict=True):
-            found[i] = p
-        return found
-
     def free(self, line: int) -> None:
         """Let go of what was kept."""
         if self.keeps:
@@ -245,9 +227,7 @@ def _class(name: str) -> type:
 def _attribute(step: Step, name: str) -> Any:
     if not name.startswith("_saved_"):
         raise AttributeError(f"'{type(step).__name__}' object has no attribute '{name}'")
-    from gradcli.pytorch.autograd.graph import attribute
-
-    return attribute(step, name)
+    return Recorder.saved(step, name)
 
 
 def shown(edge: Any) -> Any:
@@ -314,9 +294,7 @@ def apply(
             record(out, name or grad_name(op), recipe, operands, active)
             return out
     if Recorder.explains:
-        from gradcli.pytorch.cuts import note_lost
-
-        note_lost(out, operands, op)
+        Recorder.lost(out, operands, op)
     return out
 
 
@@ -350,7 +328,7 @@ def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], acti
     out._fn = step = Step(tuple([edge_of(x) if i in active else None for i, x in enumerate(operands)]))
     step.called, step.shape, step.recipe, step.pull = name, recipe.output.shape, recipe, recipe.pull(active)
     reads = step.pull.reads
-    needed, step.keeps = saved(recipe.op, name, step.pull)
+    needed, step.keeps = step.pull.saved(name)
     if reads or needed:
         checks: list[Any] = []
         kept: list[Any] = [None] * (len(operands) + 1)
@@ -369,9 +347,7 @@ def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], acti
         given = (x if isinstance(x, np.ndarray) else x._a for x in operands)
         step.arose = not finite(out._a) and all(map(finite, given))
     if Mode.hooks is not None and step.keeps:
-        from gradcli.pytorch.autograd.graph import pack
-
-        pack(step, out)
+        Mode.hooks.pack(step, out)
 
 
 def finite(a: Array) -> bool:

@@ -17,10 +17,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from gradcli.data.replacement import Replacement
 from gradcli.pytorch import dtypes, nn
 from gradcli.pytorch.archives import Archive, Damaged, checked_key
 from gradcli.pytorch.messages import MissingError, missing_if, refuse_if, told, typename
-from gradcli.pytorch.nn.module import Module, Parameter
+from gradcli.pytorch.nn.module import Module, Parameter, rebuilt_parameter
 from gradcli.pytorch.operations.creation import rebuilt
 from gradcli.pytorch.pickled import Reader
 from gradcli.pytorch.tensor import Tensor
@@ -49,8 +50,6 @@ def save(obj: Any, f: Any, **_: Any) -> None:
         with open(f, "wb") as file:
             _write(file, structure, writer.arrays)
         return
-    from gradcli.data.replacement import Replacement
-
     replacement = Replacement(os.fspath(f))
     try:
         _write(replacement.file, structure, writer.arrays)
@@ -180,7 +179,7 @@ class _Maker:
         if grad is None:
             return array[()] if scalar else array
         refuse_if(grad and kind.kind != "f", "requires_grad of whole numbers")
-        return rebuilt(parameter, array, bool(grad))
+        return (rebuilt_parameter if parameter else rebuilt)(array, bool(grad))
 
     def _module(self, name: str, holds: list[Any], place: int) -> Any:
         self._check(name)

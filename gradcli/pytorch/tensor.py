@@ -54,11 +54,6 @@ class Tensor(TensorBase):
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        from gradcli.pytorch.operations.creation import old_tensor
-
-        return old_tensor(cls, *args, **kwargs)
-
     # What it is
 
     @property
@@ -121,9 +116,7 @@ class Tensor(TensorBase):
     def _step(self) -> Step | None:
         """The step that made it; of a view whose numbers were changed since, one that says so."""
         if self._base is not None and self._seen != self._memory.version:
-            from gradcli.pytorch.operations.views import refreshed
-
-            refreshed(self)
+            record.Make.refreshed(self)
         return self._fn
 
     @property
@@ -188,13 +181,6 @@ class Tensor(TensorBase):
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Handle:
         refuse_if(not self.is_leaf or not self.requires_grad, "hook behind the gradient of no leaf")
         return edge_of(self).hooked("_dones", hook)
-
-    def backward(
-        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
-    ) -> None:
-        from gradcli.pytorch.autograd import backward
-
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     @property
     def _version(self) -> int:
@@ -290,16 +276,6 @@ class Tensor(TensorBase):
         found._requires = self._requires
         found._grad = None if self._grad is None else self._grad.__deepcopy__(memo)
         return found
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        from gradcli.pytorch.operations.creation import rebuilt
-
-        return rebuilt, (type(self).__name__ == "Parameter", self._a[..., 0].copy(), self._requires)
-
-    def __dir__(self) -> list[str]:
-        from gradcli.pytorch.names import pytorch_names
-
-        return sorted(pytorch_names()["Tensor"])
 
 
 Tensor.__module__ = "torch"

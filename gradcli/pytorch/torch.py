@@ -20,6 +20,8 @@ for _name in (
     *("random", "reductions", "storage", "views"),
 ):
     import_module(f"gradcli.pytorch.operations.{_name}")  # which registers names
+for _name in ("autograd", "autograd.graph"):
+    import_module(f"gradcli.pytorch.{_name}")  # which completes tensors and what is recorded
 
 
 class _Threads:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.archives import Damaged
 from gradcli.pytorch.messages import MissingError
-from gradcli.pytorch.operations.creation import rebuilt
+from gradcli.pytorch.nn.module import rebuilt_parameter
 from gradcli.pytorch.saving import load, save
 
 BEFORE = []
@@ -252,7 +252,7 @@ def test_a_file_with_other_bytes_is_read_or_refused(data):
 @given(st.data())
 def test_a_structure_with_other_words_is_read_or_refused(data):
     file = io.BytesIO()
-    save({"x": rebuilt(True, np.arange(6.0).reshape(2, 3), True), "n": [1, (2, dtypes.float32)]}, file)
+    save({"x": rebuilt_parameter(np.arange(6.0).reshape(2, 3), True), "n": [1, (2, dtypes.float32)]}, file)
     with zipfile.ZipFile(file) as own:
         text, numbers = own.read("gradcli.json").decode(), own.read("data/0")
     words = [
@@ -288,7 +288,7 @@ def test_a_file_is_saved_whole_or_not_at_all(tmp_path):
     with pytest.raises(MissingError):
         save([1, Spy], path)
     assert load(path) == [1, 2]
-    loop = rebuilt(False, np.ones(3), False)
+    loop = rebuilt_parameter(np.ones(3), False)
     loop._a = type("Broken", (), {"__getitem__": lambda self, key: 1 / 0})()
     with pytest.raises(ZeroDivisionError):
         save([loop], path)

@@ -10,13 +10,14 @@ import numpy as np
 from gradcli.pytorch.backward import Call, about
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, told, warn
 from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.names import method
 from gradcli.pytorch.record import Recorder, edge_of
 from gradcli.pytorch.tensor import Tensor, alias, new
 
 __all__ = ["Variable", "backward", "grad"]
 ELSEWHERE = {"Function": "autograd.function"} | dict.fromkeys(("gradcheck", "gradgradcheck"), "autograd.gradcheck")
-ELSEWHERE |= dict.fromkeys(("detect_anomaly", "enable_grad", "inference_mode", "no_grad"), "modes")
-ELSEWHERE |= dict.fromkeys(("set_detect_anomaly", "set_grad_enabled"), "modes")
+ELSEWHERE |= dict.fromkeys(("detect_anomaly", "set_detect_anomaly"), "autograd.anomaly_mode")
+ELSEWHERE |= dict.fromkeys(("enable_grad", "inference_mode", "no_grad", "set_grad_enabled"), "modes")
 
 
 def _listed(x: Any) -> list[Any]:
@@ -46,6 +47,13 @@ def backward(
     call.run()
     if Recorder.done is not None:
         Recorder.done(call)
+
+
+@method("backward")
+def _backward(
+    self: Tensor, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None
+) -> None:
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
 def grad(

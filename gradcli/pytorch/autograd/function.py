@@ -13,6 +13,7 @@ from gradcli.pytorch.backward import check_kept
 from gradcli.pytorch.dtypes import BY_NAME
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import Mode, no_grad
+from gradcli.pytorch.operations import inplace
 from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, leading, script_line
 from gradcli.pytorch.tensor import Tensor, alias, new
 
@@ -114,7 +115,7 @@ class FunctionStep(Step):
             found.append(x if number is None else leading(x._a, self.output(number)))
         return tuple(found)
 
-    def passed(self, g: Any, create: bool) -> list[Any]:
+    def grad_inputs(self, g: Any, create: bool) -> list[Any]:
         parts = g if isinstance(g, dict) else {0: g}
         given = []
         for i, (shape, dtype) in enumerate(self.outputs):
@@ -173,7 +174,7 @@ class OutputStep(Step):
         self.whole, self.number, self.called, self.line = whole, number, whole.called, whole.line
         self.shape = whole.outputs[number][0][:-1]
 
-    def passed(self, g: Any, create: bool) -> list[Any]:
+    def grad_inputs(self, g: Any, create: bool) -> list[Any]:
         return [_Parts({self.number: g})]
 
 
@@ -269,8 +270,6 @@ def _holds(tensors: Sequence[Any], y: Tensor) -> bool:
 
 def _through_base(x: Tensor) -> None:
     """Let the base of a view that a function has changed in place have the function in its history."""
-    from gradcli.pytorch.operations import inplace
-
     inplace.check(x, recorded=True)
     result = alias(x)
     result._fn, x._fn, x._seen = x._fn, None, -1

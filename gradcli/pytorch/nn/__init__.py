@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from gradcli.pytorch.names import pytorch_names
+
 _FILES = ("layers", "convolutions", "modules", "containers", "module")
 __all__: list[str] = []  # all is found by name
 
@@ -24,6 +26,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from gradcli.pytorch.names import pytorch_names
-
     return sorted(filter(_class, pytorch_names()["torch.nn"]))

@@ -10,10 +10,12 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import float16, float32, float64
 from gradcli.pytorch.messages import missing, missing_if, refuse_if, told, typename
+from gradcli.pytorch.names import pytorch_names
+from gradcli.pytorch.nn.module_hooks import Watched, watch_step
 from gradcli.pytorch.nn.table import rows
 from gradcli.pytorch.operations.creation import zeros
 from gradcli.pytorch.record import Handle
-from gradcli.pytorch.tensor import Tensor, alias, new
+from gradcli.pytorch.tensor import Array, Tensor, alias, new, of_array
 
 __all__ = ["Module", "Parameter"]
 
@@ -27,10 +29,18 @@ class Parameter(Tensor):
         found._requires = requires_grad
         return found
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return rebuilt_parameter, (self._a[..., 0].copy(), self._requires)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
             memo[id(self)] = Parameter(new(self._a.copy()), self._requires)
         return memo[id(self)]
+
+
+def rebuilt_parameter(array: Array, requires_grad: bool) -> Parameter:
+    """Return a parameter that was pickled."""
+    return Parameter(of_array(array), requires_grad)
 
 
 Parameter.__module__ = "torch.nn.parameter"
@@ -120,8 +130,6 @@ class Module:
         holder = self._holder(name)
         if holder:
             return holder[name]
-        from gradcli.pytorch.names import pytorch_names
-
         if name in pytorch_names()["torch.nn.Module"]:
             raise missing(name, dir(Module), "torch.nn.Module.")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
@@ -174,8 +182,6 @@ class Module:
         hooks = self.__dict__["_hooks"]
         if not any(hooks.values()):
             return self._owned(self.forward(*args, **kwargs))
-        from gradcli.pytorch.nn.module_hooks import Watched, watch_step
-
         for hook in list(hooks["pre"].values()):
             found = hook(self, args)
             if found is not None:

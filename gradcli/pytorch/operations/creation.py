@@ -290,6 +290,9 @@ def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None, **_: Any) -> Te
     return new(found[..., None], cls)
 
 
+Tensor.__new__ = old_tensor  # type: ignore[assignment]
+
+
 class _OldType(type):
     """The class of the old types: whether something is one of them is a matter of its dtype."""
 
@@ -306,12 +309,14 @@ for _dtype in dtypes.ALL:
     function(_dtype.tensor)(_OldType(_dtype.tensor, (), {"dtype": _dtype, "__module__": "torch"}))
 
 
-def rebuilt(parameter: bool, array: Array, requires_grad: bool) -> Tensor:
+def rebuilt(array: Array, requires_grad: bool) -> Tensor:
     """Return a tensor that was pickled."""
-    from gradcli.pytorch.nn.module import Parameter
+    return made(array, requires_grad=requires_grad)
 
-    found = made(array, requires_grad=requires_grad)
-    return Parameter(found, requires_grad) if parameter else found
+
+@method("__reduce_ex__")
+def _reduced(self: Tensor, protocol: Any) -> Any:
+    return rebuilt, (self._a[..., 0].copy(), self._requires)
 
 
 @function("set_default_tensor_type")

@@ -15,7 +15,7 @@ from gradcli.graph.shapes import bare
 from gradcli.pytorch.calls import called, held, in_order
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.names import method, methods
+from gradcli.pytorch.names import InPlace, method, methods
 from gradcli.pytorch.operations import operators
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.indexing import assigned, check_repeated, flag, getitem, numbers_of, part, read
@@ -310,3 +310,6 @@ def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[A
         out._a = np.empty(found._a.shape, out._a.dtype)
     _write(out, _fitting(found, out, name)._a, name, False)
     return out
+
+
+InPlace.method, InPlace.into = in_place, into

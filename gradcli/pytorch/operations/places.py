@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.engine.sorting import places as sorted_indices
 from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, put
@@ -169,9 +170,7 @@ def _order(input: Tensor, dim: int, descending: bool) -> tuple[Any, int]:
     at = axis_of(dim, input.dim())
     if not input.dim():
         return np.zeros((), np.int64), at
-    from gradcli.engine.sorting import places
-
-    return places(at, descending, input._a)[..., 0], at
+    return sorted_indices(at, descending, input._a)[..., 0], at
 
 
 def _along(input: Tensor, order: Any, at: int, op: str, name: str) -> Tensor:

@@ -20,7 +20,7 @@ from gradcli.pytorch.messages import missing_if, refusal, refuse_if, told, typen
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.names import method
 from gradcli.pytorch.operations.indexing import check_repeated
-from gradcli.pytorch.record import Step, apply
+from gradcli.pytorch.record import Make, Step, apply
 from gradcli.pytorch.tensor import Tensor, alias, axis_of, listed
 
 
@@ -37,6 +37,9 @@ def refreshed(view: Tensor) -> None:
             for recipe in view._how:
                 source = _again(recipe, source)
     rebase(view, source._fn)
+
+
+Make.refreshed = refreshed
 
 
 def unfollowed(view: Tensor, how: str) -> Exception:
