@@ -50,6 +50,17 @@ def in_words(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
 
 
+def visible(text: str) -> str:
+    r"""Return a text with escapes, as Python writes them, for characters that a terminal obeys or nobody sees.
+
+    >>> print(visible("a\nb\x1b[2J"), visible("x\u0304"))
+    a\nb\x1b[2J x̄
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == TIED else c.encode("unicode_escape").decode() for c in text)
+
+
 def wrapped(text: str, width: int, hang: str = "") -> list[str]:
     """Return prose in lines, the ones after the first behind `hang`.
 

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from gradcli.graph.names import NAME
+from gradcli.wrapping import visible
 
 _GREEK = {c: unicodedata.name(c).split()[-1].lower().replace("lamda", "lambda") for c in "αβγδεζηθικλμνξπρστυφχψω"}
 _GREEK |= {c.upper(): _GREEK[c].capitalize() for c in "γδθλξπσυφψω"} | {"ς": "varsigma"}
@@ -27,9 +28,15 @@ _ACCENTS = {
     "\u20d7": "vec",
 }
 _MARKS = {"\u0304": "bar", "\u0307": "dot"}  # of adjoints, and of tangents
-WORDS = (r"\mathit{", r"\mathtt{")  # what names of several letters begin with
+WORDS = (r"\mathit{", r"\mathtt{", r"\texttt{")  # what names of several letters begin with
 _STEM = re.compile(rf"({NAME}?)_?([0-9]*)")
-_CALL = re.compile(r"([\w.]+)\((.*)\)(.*)")
+_CALL = re.compile(r"([A-Za-z_][\w.]*)\((.*)\)((?:\[\d+\])?)")
+_KEY = re.compile(r"[-\d\[\],:… ]*\]")  # of an element, behind its bracket
+_NUMBER = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?")
+_PLAIN = re.compile(r"[\w.]*", re.ASCII)
+_ESCAPES = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"} | {
+    c: f"\\{c}" for c in "&%$#_{}"
+}
 _ACCENTED = re.compile(r"(.+?)_?([0-9]*)_(hat|bar|tilde|dot|ddot|vec|check)_?([0-9]*)")
 
 
@@ -66,6 +73,8 @@ class LatexNames:
             arguments = ", ".join(map(self, call[2].split(", ")))
             return rf"{_literal(call[1])}({arguments}){call[3]}"
         base, bracket, key = name.partition("[")
+        if bracket and not _KEY.fullmatch(key):
+            return self._base(name)
         return self._base(base) + bracket + key.replace(":", "{:}")
 
     def _base(self, name: str) -> str:
@@ -97,8 +106,8 @@ def textbook(name: str) -> str:
     match = _STEM.fullmatch(name)
     if not match and "." in name and name[0].isalpha():
         return _literal(name)  # what a module has: model.0.weight
-    if not match:
-        return name  # a number, kept as it was typed
+    if not match or not name.isprintable():
+        return name if _NUMBER.fullmatch(name) else _literal(name)  # a number is kept as it was typed
     stem, digits = match.groups()
     if name not in _CONSTANTS and (letter := _one_letter(stem)):
         return _subscripted(letter, digits)
@@ -137,8 +146,18 @@ def _marked(written: str, mark: str) -> str:
 
 def _literal(name: str) -> str:
     """Return a name letter by letter; those that are not ASCII by their numbers."""
-    letters = (c if c.isascii() else rf"\#{ord(c):x}" for c in name)
-    return rf"\mathtt{{{''.join(letters)}}}".replace("_", r"\_")
+    letters = "".join(c if c.isascii() else f"#{ord(c):x}" for c in visible(name))
+    kind = "mathtt" if _PLAIN.fullmatch(name) else "texttt"  # a text has all signs, and its blanks
+    return rf"\{kind}{{{literal(letters).replace(' ', chr(92) + ' ')}}}"
+
+
+def literal(text: str) -> str:
+    r"""Return a text as LaTeX that shows it, sign by sign.
+
+    >>> literal("\\input{x} 5%")
+    '\\textbackslash{}input\\{x\\} 5\\%'
+    """
+    return "".join(_ESCAPES.get(c, c) for c in text)
 
 
 def _letters(name: str) -> list[str]:

@@ -139,10 +139,10 @@ class ScriptImports(importlib.abc.MetaPathFinder):
         """Return whether a module is the script, or of its folder."""
         if names is self._main:
             return True
-        file = os.path.abspath(str(names.get("__file__")))
+        file = _folded(str(names.get("__file__")))
         if file not in self._is_script:
-            roots = {os.path.join(os.path.abspath(p), ""): False for p in self._path} | {_HERE: False}
-            roots.setdefault(os.path.join(os.path.abspath(self._folder or ""), ""), True)
+            roots = {os.path.join(_folded(p), ""): False for p in (*self._path, _HERE)}
+            roots.setdefault(os.path.join(_folded(self._folder or ""), ""), True)
             home = max((root for root in roots if file.startswith(root)), key=len, default="")
             self._is_script[file] = roots.get(home, True)
         return self._is_script[file]
@@ -214,6 +214,11 @@ class _Shadow:
             path = os.path.join(self._folder, *name.split("."))
             self._beside[name] = any(map(os.path.exists, (path, *(path + suffix for suffix in _SUFFIXES))))
         return self._beside[name]
+
+
+def _folded(path: str) -> str:
+    """Return a path in the form in which paths are compared."""
+    return os.path.normcase(os.path.abspath(path))
 
 
 def _is_pythons(name: str) -> bool:

@@ -24,6 +24,7 @@ from gradcli.explain.sections import (
 from gradcli.report.latex_layout import HEIGHT, WIDTH, height, paged, pieces, sized, table, width
 from gradcli.report.latex_letters import letter
 from gradcli.report.latex_math import LatexWriter, escaped
+from gradcli.wrapping import visible
 
 _COLUMNS = 6  # of a matrix that stands as one
 _CELLS = 400  # of a matrix that is shown as one
@@ -68,8 +69,14 @@ def _block(block: Block, writer: LatexWriter) -> str:
         case Grid(header, rows):
             return "\n".join(_grid(header, [[writer.write(cell) for cell in row] for row in rows]))
         case Code():
-            caption = f"{block.caption}:\n" if block.caption else ""
-            return "\n".join([f"{caption}\\begin{{verbatim}}", *block.lines, r"\end{verbatim}"])
+            caption = f"{escaped(block.caption)}:\n" if block.caption else ""
+            return caption + verbatim(block.lines)
+
+
+def verbatim(lines: Sequence[str]) -> str:
+    """Return lines that are shown as they are, and cannot end their environment."""
+    shown = [visible(line).replace(r"\end{verbatim}", r"\end {verbatim}") for line in lines]
+    return "\n".join([r"\begin{verbatim}", *shown, r"\end{verbatim}"])
 
 
 def paragraph(parts: Sequence[Math], writer: LatexWriter) -> str:

@@ -13,7 +13,18 @@ HEIGHT = 24  # lines of a display that stands on one page
 
 _TOKEN = re.compile(r"\\(?:begin|end)\{[a-z]+\*?\}(?:\{[a-z|]+\})?|\\[A-Za-z]+|\\.|[{}^_&]|\s+|.", re.DOTALL)
 _OPENING, _CLOSING = (r"\left", r"\begin", "{", "["), (r"\right", r"\end", "}", "]")
-_SILENT = {r"\left", r"\right", r"\mathit", r"\mathrm", r"\mathtt", r"\mathbf", r"\operatorname", r"\text", r"\bar"}
+_SILENT = {
+    r"\left",
+    r"\right",
+    r"\mathit",
+    r"\mathrm",
+    r"\mathtt",
+    r"\texttt",
+    r"\mathbf",
+    r"\operatorname",
+    r"\text",
+    r"\bar",
+}
 _SILENT |= {r"\hat", r"\tilde", r"\displaystyle", r"\,", r"\;"}
 _WIDE = {r"\sum": 3, r"\prod": 3, r"\quad": 3, r"\qquad": 6, r"\arcsin": 6, r"\arccos": 6, r"\arctan": 6}
 _NAMES = {rf"\{n}": len(n) for n in ("sin", "cos", "tan", "sec", "csc", "cot", "sinh", "cosh", "tanh", "log", "max")}

@@ -21,19 +21,17 @@ from gradcli.explain.sections import (
     Words,
 )
 from gradcli.notation.latex import LatexNotation
-from gradcli.notation.latex_names import LatexNames, latex_number
+from gradcli.notation.latex_names import LatexNames, latex_number, literal
 from gradcli.notation.latex_writer import matrix, times
 from gradcli.report.latex_letters import SIGNS
 from gradcli.report.text_math import TextWriter
+from gradcli.wrapping import visible
 
 _WHOLE = 36  # elements of an array that is set whole
 _FEW = 3
 _SPECIAL = {"inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}
-_ESCAPES = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"} | {
-    c: f"\\{c}" for c in "&%$#_{}"
-}
 # What stands in sentences, and in no font of text.
-_SYMBOLS = {c: f"${sign}$" for c, sign in SIGNS.items()}
+_SYMBOLS = {c: f"${sign}$" for c, sign in SIGNS.items()} | {c: f"${c}$" for c in "<>|"}
 _ACCENTED = re.compile("(\\w)\u0304")
 # What is typed, in a sentence: x.grad, retain_graph=True, h.retain_grad() in PyTorch; --v onehot:y, -f json here.
 _CODE = re.compile(
@@ -53,16 +51,12 @@ def escaped(text: str) -> str:
     >>> escaped("(--v onehot:y[0] gives the first)")
     '(\\\\texttt{--v onehot:y[0]} gives the first)'
     """
-    pieces = _CODE.split(text)  # words, code, words, …
-    return "".join(rf"\texttt{{{_literal(piece)}}}" if k % 2 else _prose(piece) for k, piece in enumerate(pieces))
-
-
-def _literal(text: str) -> str:
-    return "".join(_ESCAPES.get(c, c) for c in text)
+    pieces = _CODE.split(visible(text))  # words, code, words, …
+    return "".join(rf"\texttt{{{literal(piece)}}}" if k % 2 else _prose(piece) for k, piece in enumerate(pieces))
 
 
 def _prose(text: str) -> str:
-    plain = _LETTER.sub(r"$\1$", _literal(text))
+    plain = _LETTER.sub(r"$\1$", literal(text))
     plain = plain.replace("vᵀJ", r"$v^{\top} J$").replace("vᵀ$J$", r"$v^{\top} J$")
     plain = _ACCENTED.sub(r"$\\bar{\1}$", plain)
     return "".join(_SYMBOLS.get(c, c) for c in plain)
@@ -79,7 +73,7 @@ class LatexWriter(TextWriter):
         self.names = LatexNames(style.taken)
 
     def write(self, math: Math) -> str:
-        """Return mathematics as LaTeX."""
+        """Return mathematics as LaTeX, in which every name is text."""
         match math:
             case str():
                 return math if not math.strip() or math.isdigit() else rf"\text{{{escaped(math)}}}"
@@ -100,7 +94,7 @@ class LatexWriter(TextWriter):
                 return "".join(rf"\text{{{escaped(p)}}}" if isinstance(p, str) else self.write(p) for p in parts)
             case Listed(items):
                 return self._listed(items)
-        return super().write(math)
+        return self._written(math)
 
     def _listed(self, items: Sequence[Math]) -> str:
         return self._rows(items) if isinstance(items[0], Listed) else column(self._rows(items))
@@ -112,7 +106,7 @@ class LatexWriter(TextWriter):
 
     def _several(self, names: str) -> str:
         """Return a name, or names in brackets; nothing for none."""
-        if names.startswith("("):
+        if names.startswith("(") and names.endswith(")"):
             written = (r"\dots" if name == "…" else self.names(name) for name in names[1:-1].split(", "))
             return f"({', '.join(written)})"
         return self.names(names) if names else ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from gradcli.explain.sections import Block, Code, Equations, Grid, Math, Matrix, Page, Section, Text
 from gradcli.report.latex import equations, matrices
 from gradcli.report.latex_math import LatexWriter
 from gradcli.report.text_math import TextWriter
+from gradcli.wrapping import visible
 
 _TITLES = {  # of sections whose names do not say it
     "v": "The cotangent",
@@ -48,25 +50,43 @@ def _block(block: Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
         case Matrix():
             yield from map(_math, matrices(block, latex))
         case Grid(header, rows):
-            yield _table(header, [[text.write(cell) for cell in row] for row in rows])
+            yield _table(list(map(_escaped, header)), [[text.write(cell) for cell in row] for row in rows])
         case Code():
-            yield from [f"{block.caption}:"] * bool(block.caption)
-            yield f"```{block.language}\n" + "\n".join(block.lines) + "\n```"
+            yield from [f"{_escaped(block.caption)}:"] * bool(block.caption)
+            yield fenced(block.language, block.lines)
 
 
 def _sentence(parts: Sequence[Math], text: TextWriter) -> str:
-    """Return words with mathematics between them."""
-    return "".join(_escaped(p) if isinstance(p, str) else _code(text.write(p)) for p in parts).strip()
+    """Return words with mathematics between them; what begins them begins no heading, list or quotation."""
+    whole = "".join(_escaped(p) if isinstance(p, str) else code(text.write(p)) for p in parts).strip()
+    return _BLOCK.sub(r"\1\\\2", whole, count=1)
 
 
 def _escaped(words: str) -> str:
-    """Return words with their signs, and code between backticks as it is."""
-    parts = words.split("`")
-    return "`".join(p if k % 2 and len(parts) % 2 else _signs(p) for k, p in enumerate(parts))
+    """Return words with their signs, and code between backticks as code."""
+    parts = _CODE.split(visible(words))  # words, code, words, …
+    return "".join(code(p) if k % 2 else _signs(p) for k, p in enumerate(parts))
+
+
+_BLOCK = re.compile(r"^(\d*)([-+#=.)](?=[#=-]*(?: |$))|>)")
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+_SIGNS = re.compile(r"[\\*_$<~`]|&(?=#?\w+;)|(?<=\])[(\[:]|(?<=!)\[")
 
 
 def _signs(words: str) -> str:
-    return words.replace("*", r"\*").replace("_", r"\_").replace("$", r"\$")
+    """Return words in which no sign is Markdown's or HTML's.
+
+    >>> print(_signs("a_b <script> ![x](y) &lt; [i, j]"))
+    a\\_b \\<script> !\\[x]\\(y) \\&lt; [i, j]
+    """
+    return _SIGNS.sub(r"\\\g<0>", words)
+
+
+def fenced(language: str, lines: Sequence[str]) -> str:
+    """Return lines that are shown as they are, in a fence that none of them ends."""
+    body = "\n".join(map(visible, lines))
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", body)), 3)
+    return f"{fence}{language}\n{body}\n{fence}"
 
 
 def _math(body: str) -> str:
@@ -78,9 +98,20 @@ def _math(body: str) -> str:
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table of GitHub's; a bar in a cell would end it."""
     lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
-    lines += [f"| {' | '.join(_code(cell) for cell in row)} |" for row in rows]
+    lines += [f"| {' | '.join(code(cell).replace('|', _BAR) for cell in row)} |" for row in rows]
     return "\n".join(lines)
 
 
-def _code(text: str) -> str:
-    return f"`{text}`".replace("|", "\\|") if text else ""
+_BAR = r"\|"
+
+
+def code(text: str) -> str:
+    """Return a text as code, between more backticks than it has.
+
+    >>> code("x.grad"), code("a`b"), code("`")
+    ('`x.grad`', '``a`b``', '`` ` ``')
+    """
+    text = visible(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    blank = " " if text[:1] == "`" or text[-1:] == "`" or (text[:1] == text[-1:] == " ") else ""
+    return f"{fence}{blank}{text}{blank}{fence}" if text else ""

@@ -12,7 +12,7 @@ from click import style, unstyle
 from gradcli.explain.sections import Block, Code, Equal, Equations, Grid, Math, Matrix, Page, Section, Text
 from gradcli.report.layout import blocks, equations, table
 from gradcli.report.text_math import TextWriter
-from gradcli.wrapping import TIED, broken, cells, page_width, wrapped
+from gradcli.wrapping import TIED, broken, cells, page_width, visible, wrapped
 
 _INDENT = "  "
 _ENTRIES = 400  # of a matrix that is shown as one
@@ -59,7 +59,7 @@ class _Terminal:
             case Matrix():
                 return self.matrix(block, room)
             case Grid(header, rows):
-                return self.grid(header, [list(map(self.writer.write, row)) for row in rows], room)
+                return self.grid(list(map(visible, header)), [list(map(self.writer.write, row)) for row in rows], room)
             case Code():
                 return self.code(block, room)
 
@@ -77,7 +77,7 @@ class _Terminal:
         return [*self.text([*words, ""], room), *(f"{_INDENT}{line}" for line in lines)]
 
     def tied(self, parts: Sequence[Math]) -> str:
-        return "".join(p if isinstance(p, str) else self.writer.write(p).replace(" ", TIED) for p in parts)
+        return "".join(visible(p) if isinstance(p, str) else self.writer.write(p).replace(" ", TIED) for p in parts)
 
     def equations(self, block: Equations, room: int) -> list[str]:
         rows = [self.writer.sides(line.sides) for line in block.lines]
@@ -114,13 +114,14 @@ class _Terminal:
 
     def code(self, code: Code, room: int) -> list[str]:
         """Return a line of a program behind what is said of it, several below it."""
+        lines, caption = list(map(visible, code.lines)), visible(code.caption)
         if code.whole:
-            return list(code.lines)
+            return lines
         if not code.caption:
-            return [part for line in code.lines for part in self.line(line, room)]
-        if len(code.lines) == 1 and len(code.caption) + len(code.lines[0]) + 2 <= room:
-            return [f"{code.caption}: {code.lines[0]}"]
-        return [f"{code.caption}:", *(_INDENT + part for line in code.lines for part in self.line(line, room - 2))]
+            return [part for line in lines for part in self.line(line, room)]
+        if len(lines) == 1 and len(caption) + len(lines[0]) + 2 <= room:
+            return [f"{caption}: {lines[0]}"]
+        return [f"{caption}:", *(_INDENT + part for line in lines for part in self.line(line, room - 2))]
 
     def line(self, line: str, room: int) -> list[str]:
         """Return a line of a program; a long one goes on inside of its brackets."""

@@ -29,6 +29,7 @@ from gradcli.explain.sections import (
 )
 from gradcli.notation.nodes import Notation
 from gradcli.notation.numbers import array_text, number_text, shape_text
+from gradcli.wrapping import visible
 
 WHOLE = 12  # elements of an array that is shown whole
 _FEW = 3  # elements along an axis of a larger one
@@ -49,7 +50,10 @@ class TextWriter:
         self.digits = digits
 
     def write(self, math: Math) -> str:
-        """Return mathematics as text."""
+        """Return mathematics as text, in which every name is visible."""
+        return visible(self._written(math))
+
+    def _written(self, math: Math) -> str:
         match math:
             case str():
                 return math

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from gradcli.wrapping import page_width, wrapped
+from gradcli.wrapping import page_width, visible, wrapped
 
 _MOST = 120  # columns of a page
 _PAPER = 80  # characters of a line on paper
@@ -39,13 +39,14 @@ class Printed:
     def page(self, title: str, text: str) -> None:
         """Show a page between two lines, the upper one with its title."""
         width = columns()
+        title = visible(title)
         title = title if len(title) <= width - 8 else title[: width - 9].rstrip() + "…"
         head = f"── {title} "
         self.text(f"{head}{'─' * max(2, width - len(head))}\n{text.rstrip()}\n{'─' * width}")
 
     def words(self, lines: Sequence[str]) -> None:
         """Show a few lines; those behind the first are indented."""
-        told = [lines[0], *(f"  {text}" for text in lines[1:])]
+        told = [visible(lines[0]), *(f"  {visible(text)}" for text in lines[1:])]
         self.text("\n".join(part for text in told for part in wrapped(text, columns(), "    ")))
 
     def text(self, text: str) -> None:
@@ -129,17 +130,19 @@ class Document(Printed):
 
     def _heading(self, title: str) -> str:
         if self.style == "markdown":
-            return f"## `` {title} ``" if "`" in title else f"## `{title}`"
+            from gradcli.report.markdown import code
+
+            return f"## {code(title)}"
         from gradcli.report.latex_math import escaped
 
         return f"\\subsection*{{\\texttt{{{escaped(title)}}}}}"
 
     def _fenced(self, language: str, text: str) -> str:
-        body = text.rstrip("\n")
+        lines = text.rstrip("\n").expandtabs().split("\n")
         if self.style == "markdown":
-            fence = "```"
-            while fence in body:
-                fence += "`"
-            return f"{fence}{language}\n{body}\n{fence}\n"
-        body = body.replace("\\end{verbatim}", "\\end {verbatim}")
-        return f"\\begin{{verbatim}}\n{body}\n\\end{{verbatim}}\n"
+            from gradcli.report.markdown import fenced
+
+            return fenced(language, lines) + "\n"
+        from gradcli.report.latex import verbatim
+
+        return verbatim(lines) + "\n"
