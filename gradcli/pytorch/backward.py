@@ -154,6 +154,7 @@ class Call:
     def pulled(self, step: Step, g: Any) -> Sequence[Any]:
         """Return what a step passes on for a gradient, after its hooks; nothing of what it needs may have changed."""
         check_kept(step, step.checks)
+        step.reached = True
         if not step.is_own and g._a.shape[:-1] != step.shape:
             g = g.reshape(step.shape)  # of a tensor that was turned in place where nothing was recorded
         name = step.name()

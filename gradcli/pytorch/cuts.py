@@ -32,7 +32,7 @@ class Cut:
         return in_words(self.hows)
 
     def leads_to(self, x: Tensor) -> bool:
-        """Tell whether the numbers came from a leaf."""
+        """Tell whether the numbers came from a leaf, or from an intermediate that retains its gradient."""
         found = self.leaves.get(id(x))
         return found is not None and found() is x
 
@@ -78,9 +78,11 @@ Recorder.lost = note_lost
 
 
 def _leaves(x: Tensor) -> dict[int, weakref.ref[Tensor]]:
-    """Return the leaves that a tensor was computed from."""
+    """Return the leaves that a tensor was computed from, and the intermediates that retain their gradients."""
     try:
         edges = dependencies([edge_of(x)])
     except RuntimeError:  # a view that a change in place has left behind
         return {}
-    return {id(e.variable): weakref.ref(e.variable) for e in edges if isinstance(e, Leaf)}
+    retained = (e.retained() for e in edges if e.retained is not None)
+    found = [*(e.variable for e in edges if isinstance(e, Leaf)), *(y for y in retained if y is not None)]
+    return {id(y): weakref.ref(y) for y in found}

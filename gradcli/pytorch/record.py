@@ -193,6 +193,7 @@ class Step(Edge):
     packed: Mapping[int, Any] = {}  # what a hook has packed, by its index in `kept`: see `autograd.graph`
     keeps = False  # whether PyTorch keeps tensors for it, which a backward frees
     freed: int | None = None  # the line of the backward that freed it
+    reached = False  # whether a backward has gone through it
     whole: Any  # of one of several outputs: the step that scripts see
     number: int
     # For explanations: what it was given, the innermost module whose output it is, its line, and whether its result is

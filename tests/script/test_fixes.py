@@ -40,7 +40,7 @@ def line_of(error):
 
 
 def test_there_are_enough():
-    assert len(BROKEN) >= 50
+    assert len(BROKEN | SLIPS | LOST) >= 300
     assert RECORDED.keys() == BROKEN.keys() | IN_WORDS.keys() | LOST.keys() | SLIPS.keys()
 
 
@@ -92,6 +92,36 @@ def test_a_slip_is_mended(name):
     changes = answer(error, Script(SLIPS[name], "script.py", None)).changes
     assert changes
     assert error_of(changed(SLIPS[name], changes)) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("a penalty before the loop", "for i in range(3):\n    penalty = w ** 2\n    loss = (w - i) ** 2 + penalty\n"),
+        ("a penalty in a class", "        self.penalty = self.net.weight.pow(2).sum()\n        loss = self.net(x)"),
+        ("two losses with a line between them", "loss2 = (h ** 2).sum()\n(loss1 + loss2).backward()\n"),
+        ("losses in a list", "losses = [h.sum(), (h ** 2).sum()]\nsum(losses).backward()\n"),
+        ("losses whose gradients are looked at one by one", "loss1.backward(retain_graph=True)\n"),
+        ("a generator and a discriminator", "loss_d = D(fake.detach()).mean()"),
+        ("an actor and a critic of one trunk", "opt_c.step()\nh = torch.tanh(trunk(torch.ones(5, 3)))\n"),
+        ("the two states of a cell", "    h, c = h.detach(), c.detach()\n"),
+        ("Newton's method", "g, = torch.autograd.grad(x ** 4, x, create_graph=True)"),
+    ],
+)
+def test_the_fix_of_a_second_backward_follows_from_what_was_recorded(name, lines):
+    script = Script(SLIPS[name], "script.py", None)
+    assert lines in changed(SLIPS[name], answer(ending(SLIPS[name]).error, script).changes)
+
+
+def test_what_is_not_recorded_is_told_with_its_condition():
+    text = said(SLIPS["a function that goes back, called for two losses"])
+    assert "keep the graph in the first call, if the weights stay as they are until the second one; if they" in text
+    assert "change, compute the loss again after the change" in text
+
+
+def test_the_script_runs_once_whatever_is_said_of_its_error(cli):
+    code = f"print('once')\n{SLIPS['a gradient penalty before the loop']}"
+    assert cli("run", "-c", code).out.count("once") == 1
 
 
 def said(text):

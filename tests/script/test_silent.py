@@ -36,6 +36,11 @@ SILENT = {
         "import torch\nx = torch.tensor(2., requires_grad=True)\nh = x * 3\n(h ** 2).backward()\nprint(h.grad)\n",
         "h.grad stays None: h is computed, not a leaf; h.retain_grad() before this keeps it.",
     ),
+    "a retained gradient behind detach": (
+        "import torch\nx = torch.tensor(3., requires_grad=True)\nu = x * x\nu.retain_grad()\nz = u.detach() * x\n"
+        "z.backward()\n",
+        "u.grad stays None: line 5, `z = u.detach() * x`, cut the thread to it by .detach().",
+    ),
     "a parameter that the optimizer does not have": (
         "import torch\nw = torch.tensor(2., requires_grad=True)\nb = torch.tensor(3., requires_grad=True)\n"
         "opt = torch.optim.SGD([w], lr=0.1)\n(w * b).backward()\nopt.step()\n",

@@ -152,6 +152,15 @@ def given_leaves(at: Failure) -> list[Change]:
     return []
 
 
+def begun(at: Failure) -> list[Change]:
+    """Let what an optimizer is given begin as a leaf, with the numbers that were computed for it."""
+    for call in [c for c in calls(at.text.statement) if c.args]:
+        for own in getattr(call.args[0], "elts", ()):
+            if (made := at.text.assigned(at.text.of(own))) and getattr(at.value(own), "_fn", None) is not None:
+                return at.text.edited(edits.behind(made[1], ".detach().requires_grad_()"))
+    return []
+
+
 def needs(at: Failure) -> Answer:
     """Return what is said of a tensor whose gradient is asked for, and that requires none."""
     owners = at.text.owners("retain_grad", "register_hook")

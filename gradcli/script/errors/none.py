@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
+from dataclasses import replace
 
-from gradcli.pytorch.record import Recorder
+from gradcli.pytorch.record import Leaf, Line, Recorder, dependencies
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits, fixes, leaves, updates
 from gradcli.script.errors.failure import Answer, Failure
@@ -21,7 +23,8 @@ def none(at: Failure) -> Answer | None:
             name = at.text.of(node.value)
             if x.requires_grad and x.is_leaf:
                 return _of_leaf(at, name, x)
-            return _renamed(at, name) or (_of_intermediate(at, name) if x.requires_grad else _of_constant(at, name, x))
+            of_other = _of_intermediate if x.requires_grad else _of_constant
+            return _renamed(at, name) or of_other(at, name, x)
     return None
 
 
@@ -68,13 +71,20 @@ def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
         return Answer(reason, "look at it before that", updates.moved(text.on(line), at.line) or asked)
     if swept is None:
         return _before_any(at, name, reason)
+    return _not_reached(at, name, swept, [x], known)
+
+
+def _not_reached(at: Failure, name: str, swept: Line, leaves: Sequence[Tensor], known: str) -> Answer:
+    """Return what is said of a tensor that the last backward, at a line, did not reach; `leaves` are behind it."""
     threads = Threads(at.text_at(swept))
-    cut = next((c for c in threads.cuts() if c.leads_to(x)), None)
+    reason = f"{name}.grad is None: "
+    cut = next((c for c in threads.cuts() if any(map(c.leads_to, leaves))), None)
     if cut is not None:
         told = lost(at, threads.root or "what it went back from", cut, threads, name)
         reason += f"the backward at {at.where(swept)} did not reach it. {told.reason[0].upper()}{told.reason[1:]}"
         return Answer(reason, told.fix, told.changes)
     reason += f"what {at.code(swept)} went back from was computed without {known}."
+    asked = fixes.if_there(at.text, f"{name}.grad")
     return Answer(reason, f"use {name} in the loss, or leave it out here", asked)
 
 
@@ -115,11 +125,17 @@ def _renamed(at: Failure, name: str) -> Answer | None:
     return None
 
 
-def _of_intermediate(at: Failure, name: str) -> Answer:
-    text = at.text
+def _of_intermediate(at: Failure, name: str, x: Tensor) -> Answer:
+    text, step = at.text, x._step
+    made = text.assigned(name)
+    kept = text.added(made[0], f"{name}.retain_grad()") if made is not None else []
+    if Recorder.swept is not None and step is not None and not step.reached:
+        behind = [e.variable for e in dependencies([step]) if isinstance(e, Leaf)]
+        told = _not_reached(at, name, Recorder.swept, [x, *behind], name)
+        if {c.first for c in told.changes} & {c.first for c in kept} or step.retained is not None:
+            return told
+        return replace(told, fix=f"{told.fix}; and keep it, with {name}.retain_grad()", changes=[*kept, *told.changes])
     reason = f"{name}.grad is None: {name} is computed, and backward keeps the gradients of leaves only."
     if changes := leaves.made_a_leaf(text, name):
         return Answer(reason, f"let {name} require a gradient last, when it is what it is to be", changes)
-    made = text.assigned(name)
-    changes = text.added(made[0], f"{name}.retain_grad()") if made is not None else []
-    return Answer(reason, f"keep it, with {name}.retain_grad() before the backward", changes)
+    return Answer(reason, f"keep it, with {name}.retain_grad() before the backward", kept)

@@ -104,6 +104,12 @@ probabilities = partial(_loss, "probabilities, torch.sigmoid(…)", 0, "torch.si
 real_target = partial(_loss, "real numbers", 1, ".float()")
 
 
+def real_numbers(at: Failure) -> list[Change]:
+    """Make real numbers of the integers that a loss is given as a target."""
+    given = [c.args[1] for c in _calls(at, given=2) if _is_whole(at.value(c.args[1]))]
+    return at.text.edited(edits.behind(given[0], ".float()")) if given else []
+
+
 def from_0(at: Failure, *_: str) -> list[Change]:
     """Count the classes of a target from 0, where a script counts them from 1."""
     for call in _calls(at, given=2):

@@ -172,7 +172,7 @@ def _unused(call: Call, told: Told) -> Iterator[str]:
 
 
 def _unreached(call: Call, told: Told) -> Iterator[str]:
-    """Yield which leaves of the script the call did not reach, because numbers went on alone on the way to them."""
+    """Yield what keeps a gradient and was not reached, because numbers went on alone on the way to it."""
     left = _left(call, told)
     if not left or not CUTS:
         return
@@ -184,9 +184,10 @@ def _unreached(call: Call, told: Told) -> Iterator[str]:
 
 
 def _left(call: Call, told: Told) -> dict[str, Tensor]:
-    """Return the leaves of the script, by name, that a call for all of them did not reach, nor one before."""
+    """Return what keeps a gradient in the script, by name, and was not reached by a call for all, nor by one before."""
     reached = {id(x) for x, *_ in call.leaves}
-    leaves = {n: x for n, x in told.names.tensors.items() if x._fn is None and x._requires and x._grad is None}
+    without = {n: x for n, x in told.names.tensors.items() if x._grad is None and x.requires_grad}
+    leaves = {n: x for n, x in without.items() if x._fn is None or (x._fn.retained and not x._fn.reached)}
     return {n: x for n, x in leaves.items() if id(x) not in reached} if call.inputs is None else {}
 
 
