@@ -6,6 +6,7 @@ one is given.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache, partial
 
@@ -40,6 +41,21 @@ def _elementwise(op: str) -> Callable[..., Array] | None:
 
 def _cast(dtype: DType, x: Array, out: Array | None = None) -> Array:
     return into(out, x if x.dtype == object else x.astype(dtype))
+
+
+_LONG = 4096  # terms from which float32 numbers are added as float64: NumPy's own error grows with their number
+
+
+def _sum(axes: tuple[int, ...], x: Array, out: Array | None = None) -> Array:
+    if x.dtype == np.float32 and math.prod(x.shape[a] for a in axes) >= _LONG:
+        return into(out, x.sum(axis=axes, dtype=np.float64).astype(np.float32))
+    return x.sum(axis=axes, out=out)
+
+
+def _cumsum(axis: int, x: Array, out: Array | None = None) -> Array:
+    if x.dtype == np.float32 and x.shape[axis] >= _LONG:
+        return into(out, np.add.accumulate(x, axis=axis, dtype=np.float64).astype(np.float32))
+    return np.add.accumulate(x, axis=axis, out=out)
 
 
 def _recurrence(axis: int, a: Array, b: Array, out: Array | None = None) -> Array:
@@ -103,12 +119,12 @@ NAMES = {
 }
 
 NUMPY: dict[str, Callable[..., Array]] = {
-    "sum": lambda axes, x, out=None: x.sum(axis=axes, out=out),
+    "sum": _sum,
     "prod": products.prod,
     "prod_others": products.prod_others,
     "max": lambda axes, ties, x, out=None: x.max(axis=axes, out=out),
     "min": lambda axes, ties, x, out=None: x.min(axis=axes, out=out),
-    "cumsum": lambda axis, x, out=None: np.add.accumulate(x, axis=axis, out=out),
+    "cumsum": _cumsum,
     "cumprod": lambda axis, x, out=None: np.multiply.accumulate(x, axis=axis, out=out),
     "recurrence": _recurrence,
     "argmax_mask": lambda axis, x, out=None: _first_mask(axis, x.argmax(axis=axis), x, out),

@@ -8,6 +8,7 @@ import re
 import traceback
 import warnings
 
+import numpy as np
 import pytest
 from collection import first_lines, recorded, scripts, without_addresses
 from comparison import difference
@@ -82,3 +83,21 @@ def test_a_script_is_explained(name, cli):
     assert "fault of gradcli" not in outcome.out + outcome.err
     # What is explained has the script's own gradients, unless hooks change what is kept.
     assert ("as below" in outcome.out) == (name == "autograd: hooks on what is kept")
+
+
+@pytest.mark.parametrize(
+    ("call", "exact"),
+    [
+        ("x.sum(0)", lambda x: x.sum(0)),
+        ("x.mean(0)", lambda x: x.mean(0)),
+        ("x.cumsum(0)[-1]", lambda x: x.sum(0)),
+        ("x.var(0)", lambda x: x.var(0, ddof=1)),
+        ("x.norm(dim=0)", lambda x: np.linalg.norm(x, axis=0)),
+    ],
+)
+def test_long_sums_of_float32_are_accurate(call, exact):
+    """PyTorch adds in a cascade; one number after the other, errors grow to 1e-5."""
+    numbers = np.random.default_rng(0).random((100_000, 3)).astype(np.float32)
+    text = "import numpy, torch\nx = torch.tensor(numpy.random.default_rng(0).random((100_000, 3)).astype('float32'))\n"
+    found = outcome("long", f"{text}print(*({call}).tolist())")["out"]
+    np.testing.assert_allclose([float(word) for word in found.split()], exact(numbers.astype(float)), rtol=1e-6)
