@@ -221,7 +221,7 @@ def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
     try:
         array = np.array(value, dtype=object)
         result = np.array([_json_number(e) for e in array.flat]).reshape(array.shape)
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError, RuntimeError):  # the last of more dimensions than NumPy has
         raise InputError(
             f"the gradient of `{name}` on standard input is no array of numbers",
             hint="where it is a formula, the first command lacks a point: --at",

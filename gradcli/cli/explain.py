@@ -21,6 +21,10 @@ Examples:
 """
 
 
+_SHOWN = 200  # characters of an unknown text
+MAX_BYTES = 2**20  # of a message with its traceback
+
+
 def _completed(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the topics that a word may become."""
     from gradcli.guide.topics import topics
@@ -36,11 +40,14 @@ def explain(text: tuple[str, ...]) -> None:
     TEXT is a topic, or a message, or a whole traceback; - reads it from standard input.  Without TEXT, the topics are
     listed.
     """
-    from gradcli.files import standard_input
+    from gradcli.files import read_bytes, standard_input
     from gradcli.guide.messages import answered, find
     from gradcli.guide.topics import topic_named
 
-    asked = standard_input().read().decode(errors="replace") if text == ("-",) else " ".join(text)
+    if text == ("-",):
+        asked = read_bytes(standard_input(), "standard input", MAX_BYTES).decode(errors="replace")
+    else:
+        asked = " ".join(text)
     if not text:
         _list()
     elif topic := topic_named(asked):
@@ -115,6 +122,7 @@ def _unknown(asked: str) -> Exception:
     lines = asked.strip().splitlines()
     said = lines[-1] if len(lines) > 1 and "Traceback (most recent" in asked else asked  # what was raised stands last
     words = " ".join("".join(c if c.isprintable() else " " for c in said).split())
+    words = words.replace("`", "'")[:_SHOWN] + "…" * (len(words) > _SHOWN)
     if not words:
         return InputError("there is no text to explain", hint="`gradcli explain` lists the topics")
     near = ", ".join(t.name for t in nearest(said))

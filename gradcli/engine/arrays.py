@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
@@ -41,6 +42,9 @@ def load(path: Path) -> Array:
     if ending not in (".npy", ".csv"):
         raise InputError(f"`{path}`: values are read from .npy and .csv files")
     try:
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a pipe waits for a writer
+            raise InputError(f"`{path}` is a pipe or a device, not a file", hint="save the values to a file first")
         with path.open("rb") as file:
             note_read(file)
             return _npy(path, file) if ending == ".npy" else _csv(path, file)
@@ -57,7 +61,10 @@ def _npy(path: Path, file: BinaryIO) -> Array:
     except ValueError:
         raise InputError(f"`{path}` cannot be read: it is no .npy file") from None
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran, dtype = read(file)
+    try:
+        shape, fortran, dtype = read(file)
+    except Exception:  # a header is Python's text, which may be wrong in many ways: nested too deeply is a MemoryError
+        raise InputError(f"`{path}` cannot be read: its header is damaged") from None
     if dtype.hasobject or dtype.kind not in "iufb":
         raise InputError(f"`{path}` holds {dtype}, not numbers")
     check_size(shape)

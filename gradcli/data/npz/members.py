@@ -32,6 +32,8 @@ _READERS = {
 _MAX_HEADER = 2**16  # bytes
 _ENCRYPTED = 1  # a bit of the flags in an archive
 _COPIED = 2**20  # bytes at a time
+_MAX_SPOOL = 2**27  # bytes on disk that a small archive may take
+_MAX_RATIO = 64  # of the bytes of an array to those that it is compressed to: numbers that were measured have less
 _TILE = 2**24  # bytes that are put point by point at a time
 
 
@@ -108,9 +110,7 @@ def _parsed(start: BinaryIO, label: str) -> tuple[Shape, bool, np.dtype[np.gener
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of headers that Python 2 wrote
             return _READERS[version](start)
-    except MemoryError:
-        raise
-    except Exception:  # a header is a text in Python, which may be wrong in many ways
+    except Exception:  # a header is Python's text, which may be wrong in many ways: nested too deeply is a MemoryError
         raise unreadable(label, "its header is damaged") from None
 
 
@@ -138,6 +138,11 @@ def _fortran(file: IO[bytes], spool: IO[bytes], member: Member) -> Read:
     Few long pieces are read much faster than many short ones, so it is read as it stands only if it has more points
     than elements.
     """
+    if member.info.compress_size * _MAX_RATIO < member.info.file_size > _MAX_SPOOL:
+        raise InputError(
+            f"{member.label} is in Fortran order and takes {member.info.file_size // 2**20:,} MiB of disk unpacked",
+            hint="save it in C order: np.ascontiguousarray(x)",
+        )
     if member.count >= member.elements:
         shutil.copyfileobj(file, spool, _COPIED)
         return _columns(spool, member)
