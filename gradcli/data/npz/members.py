@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import tempfile
 import warnings
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, BinaryIO
+from typing import IO
 
 import numpy as np
 
@@ -29,6 +30,7 @@ _READERS = {
     (2, 0): np.lib.format.read_array_header_2_0,
     (3, 0): np.lib.format.read_array_header_2_0,
 }
+_NESTED = re.compile(rb"(?:[-+~(\[{]\s*){90}")
 _MAX_HEADER = 2**16  # bytes
 _ENCRYPTED = 1  # a bit of the flags in an archive
 _COPIED = 2**20  # bytes at a time
@@ -98,7 +100,7 @@ def read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, label: str) -> 
     return Member(label, info, start.tell(), shape, fortran, dtype)
 
 
-def _parsed(start: BinaryIO, label: str) -> tuple[Shape, bool, np.dtype[np.generic]]:
+def _parsed(start: io.BytesIO, label: str) -> tuple[Shape, bool, np.dtype[np.generic]]:
     """Return the shape, the order and the type in a header, and read up to its end.  NumPy's own words are of bytes."""
     try:
         version = np.lib.format.read_magic(start)
@@ -110,7 +112,11 @@ def _parsed(start: BinaryIO, label: str) -> tuple[Shape, bool, np.dtype[np.gener
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of headers that Python 2 wrote
             return _READERS[version](start)
-    except Exception:  # a header is Python's text, which may be wrong in many ways: nested too deeply is a MemoryError
+    except MemoryError:
+        if _NESTED.search(start.getvalue()):  # Python's parser has this error for what is nested too deeply
+            raise unreadable(label, "its header is damaged") from None
+        raise
+    except Exception:  # a header is a text in Python, which may be wrong in many ways
         raise unreadable(label, "its header is damaged") from None
 
 
