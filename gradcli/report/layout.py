@@ -85,11 +85,20 @@ def table(rows: Sequence[Row], width: int) -> list[list[str]]:
     sizes, gaps = widths(rows), len(rows[0]) - 1 if rows else 0
     gap = GAP if sum(sizes) + gaps * len(GAP) <= width else _NARROW_GAP
     room = width - gaps * len(gap)
-    tried = [_narrowed(sizes, room)]
-    if sum(sizes) > room and gaps > 1:  # a few words at the end take two lines rather than numbers do
-        last = min(sizes[-1], _WORDS)
-        tried.append([*_narrowed(sizes[:-1], room - last), last])
-    return min((_laid_out(rows, sizes, gap) for sizes in tried), key=lambda found: sum(map(len, found)))
+    if sum(sizes) <= room:
+        return _laid_out(rows, sizes, gap)
+    least = _unbreakable(rows, len(sizes))
+    tried = [_narrowed(sizes, room, least)]
+    if gaps > 1:  # a few words at the end take two lines rather than numbers do
+        last = min(sizes[-1], max(_WORDS, least[-1]))
+        tried.append([*_narrowed(sizes[:-1], room - last, least[:-1]), last])
+    laid_out = [_laid_out(rows, sizes, gap) for sizes in tried]
+    return min(laid_out, key=lambda found: (any(cells(line) > width for row in found for line in row), _height(found)))
+
+
+def _height(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many lines rows have together."""
+    return sum(map(len, rows))
 
 
 def _laid_out(rows: Sequence[Row], sizes: Sequence[int], gap: str) -> list[list[str]]:
@@ -103,17 +112,31 @@ def _laid_out(rows: Sequence[Row], sizes: Sequence[int], gap: str) -> list[list[
     return found
 
 
-def _narrowed(sizes: list[int], room: int) -> list[int]:
-    """Return the widths of columns that have the room together, if they can: the widest are cut to the same width."""
-    sizes = list(sizes)
-    while (excess := sum(sizes) - room) > 0 and max(sizes) > _LEAST:
-        widest = max(sizes)
-        most = [k for k, size in enumerate(sizes) if size == widest]
-        next_one = max([size for size in sizes if size < widest] + [_LEAST])
-        cut = min(widest - next_one, -(-excess // len(most)))
+def _unbreakable(rows: Sequence[Row], count: int) -> list[int]:
+    """Return for each column the width of what cannot be broken in it."""
+    pieces = [[cells(piece) for row in rows for piece in broken(row[k], _LEAST)] for k in range(count)]
+    return [max(_LEAST, *found) for found in pieces]
+
+
+def _narrowed(sizes: Sequence[int], room: int, least: Sequence[int]) -> list[int]:
+    """Return the widths of columns that have the room together: the widest are cut to the same width.
+
+    None is cut below its least width, unless they have no room otherwise.
+
+    >>> _narrowed([30, 40, 12], 62, [10, 28, 10])
+    [22, 28, 12]
+    """
+    if sum(least) > room:
+        least = [_LEAST] * len(sizes)
+    found = list(sizes)
+    while (excess := sum(found) - room) > 0 and (wide := [k for k, size in enumerate(found) if size > least[k]]):
+        widest = max(found[k] for k in wide)
+        most = [k for k in wide if found[k] == widest]
+        lower = max([found[k] for k in wide if found[k] < widest] + [least[k] for k in most])
+        cut = min(widest - lower, -(-excess // len(most)))
         for k in most:
-            sizes[k] -= cut
-    return sizes
+            found[k] -= cut
+    return found
 
 
 def blocks(fixed: Sequence[Row], columns: Sequence[Row], width: int) -> list[list[list[str]]]:

@@ -115,7 +115,8 @@ def _table(lines: list[str], width: int) -> Iterator[str]:
     """
     from gradcli.report.layout import blocks, table, widths
 
-    head, dashes, *rest = ([cell.strip().replace("`", "") for cell in line.strip()[1:-1].split("|")] for line in lines)
+    split = (re.split(r"(?<!\\)\|", line.strip()[1:-1]) for line in lines)
+    head, dashes, *rest = ([cell.strip().replace("`", "").replace("\\|", "|") for cell in row] for row in split)
     rows = [head, *rest]
     if not dashes[-1].endswith(":"):
         for line in chain(*table(rows, width)):
