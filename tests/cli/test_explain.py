@@ -142,3 +142,20 @@ def test_a_line_of_a_billion_columns_is_not_filled(cli, monkeypatch):
     monkeypatch.setattr("gradcli.cli.explain._terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "1000000000")
     assert len(cli.done("explain", "shapes").out) < 1_000_000
+
+
+def test_rows_of_a_table_stay_in_their_columns(cli, monkeypatch):
+    """`binary_cross_entropy(x,` is wider than its column was."""
+    for columns in (80, 100):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = cli.done("explain", "corners").out.splitlines()
+        start = next(k for k, line in enumerate(lines) if line.startswith("expression"))
+        rows = lines[start : lines.index("", start)]
+        assert len(rows) > 25
+        why = rows[0].index("why")
+        assert all(cells(row) <= columns and row[why - 1] == " " for row in rows if len(row) >= why)
+        assert any(row.startswith("binary_cross_entropy(x,") for row in rows)
+
+
+def test_a_bar_in_a_cell_is_text(cli):
+    assert "--missing error|skip|nan" in cli.done("explain", "many-points").out
