@@ -23,20 +23,22 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gradcli.algebra.jacobian import symbolic_jacobian
-    from gradcli.engine.evaluate import evaluate
-    from gradcli.engine.jacobian import numeric_jacobian
+    from gradcli.api import compile, evaluate, export, hessian, numeric_jacobian, parse
     from gradcli.errors import InputError
     from gradcli.explain.check import CheckResult
-    from gradcli.graph.graph import Graph
+    from gradcli.graph.jvp import jvp
     from gradcli.graph.vjp import vjp
 
-__all__ = ["InputError", "__version__", "check", "evaluate", "numeric_jacobian", "parse", "symbolic_jacobian", "vjp"]
+__all__ = [
+    "InputError", "__version__", "check", "compile", "evaluate", "export", "hessian", "jvp", "numeric_jacobian",
+    "parse", "symbolic_jacobian", "vjp",
+]  # fmt: skip
 
 # The command imports this module before it hears Ctrl-C: what takes time comes later.
 _LAZY = {
+    **dict.fromkeys(("compile", "evaluate", "export", "hessian", "numeric_jacobian", "parse"), "gradcli.api"),
     "InputError": "gradcli.errors",
-    "evaluate": "gradcli.engine.evaluate",
-    "numeric_jacobian": "gradcli.engine.jacobian",
+    "jvp": "gradcli.graph.jvp",
     "symbolic_jacobian": "gradcli.algebra.jacobian",
     "vjp": "gradcli.graph.vjp",
 }
@@ -54,29 +56,13 @@ def __getattr__(name: str) -> Any:
     return getattr(importlib.import_module(_LAZY[name]), name)
 
 
-def parse(text: str, **shapes: tuple[int, ...]) -> Graph:
-    """Return the graph of a system of statements; `shapes` are those of its inputs, which are scalars otherwise.
-
-    Errors: `InputError`, whose text shows the place.
-
-    >>> parse("y = x @ M", x=(3,), M=(3, 2)).outputs["y"].shape
-    (2,)
-    """
-    from gradcli.errors import Source
-    from gradcli.lang.system import read_system
-    from gradcli.notebook import show_graphs
-
-    show_graphs()
-    return read_system([Source(text)]).graph(shapes)
-
-
 def check(
     text: str, *, tolerance: float = 1e-6, trials: int = 20, seed: int = 0, **shapes: tuple[int, ...]
 ) -> CheckResult:
     """Return whether the claims in a text about the derivatives of its system are right, as `gradcli check` tells.
 
     `shapes` are those of the inputs, which are scalars otherwise.  The result has `right`, which all claims are or not,
-    and `verdicts`, one a claim; as text, and in a notebook, it is the page.
+    and `verdicts`, one a claim; as text, and in a notebook, it is the page.  It is true where all claims are right.
 
     Errors: `InputError`, whose text shows the place.
 

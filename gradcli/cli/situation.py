@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -14,11 +15,11 @@ from gradcli.files import read_path, read_stdin
 from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.shapes import Shape
-from gradcli.lang.claims import without_claims
 from gradcli.lang.joined import note_joined
 from gradcli.lang.system import System, read_system
 from gradcli.lang.values import read_names
 
+_CLAIM = re.compile(r"/\s*[d∂]|\.\s*grad")
 MAX_SYSTEM_BYTES = 2**24
 _LONG = 2**18  # characters of a text
 _OBJECTS = 20_000_000  # a text of 16 MiB makes fewer: 100,000 short statements make 2,000,000
@@ -33,7 +34,7 @@ def read_asked(asked: Asked, cotangents: Sequence[str] = (), points: str | None 
     Errors: `InputError` for statements that cannot be read, and where there are none.
     """
     # A file may hold claims, which are for `gradcli check`.
-    sources = [without_claims(s) if s.label else s for s in read_sources(asked, cotangents, points)]
+    sources = [_without_claims(s) if s.label else s for s in read_sources(asked, cotangents, points)]
     if sum(len(source.text) for source in sources) < _LONG:
         return read_system(sources)
     # Millions of objects are made, the text bounds how many, and nearly all are kept to the end: Python is not to look
@@ -57,6 +58,15 @@ def read_sources(asked: Asked, cotangents: Sequence[str] = (), points: str | Non
     if files.count("-") + len(reserved) > 1:
         raise InputError("standard input can be read only once", hint="put the system into a file: -F system.grad")
     return [_read_file(name) for name in files] + [Source(text) for text in expr]
+
+
+def _without_claims(source: Source) -> Source:
+    """Return a text without its claims, which are not looked for where there can be none."""
+    if not _CLAIM.search(source.text):
+        return source
+    from gradcli.lang.claims import without_claims
+
+    return without_claims(source)
 
 
 def _read_file(name: str) -> Source:

@@ -92,6 +92,10 @@ class CheckResult(Shown):
         """Whether all claims are right."""
         return all(v.verdict == "right" for v in self.verdicts)
 
+    def __bool__(self) -> bool:
+        """Return whether all claims are right."""
+        return self.right
+
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield an object a claim."""
         for v in self.verdicts:
