@@ -5,11 +5,14 @@ No other module names these, so this one shows what gradcli does without them.  
 
 from __future__ import annotations
 
+import errno
+import importlib
 import os
+import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
@@ -179,6 +182,40 @@ def is_device_name(path: str, windows: bool = WINDOWS) -> bool:
     """
     name = path.replace("\\", "/").rpartition("/")[2].partition(".")[0]
     return windows and name.rstrip(" ").upper() in _DEVICES
+
+
+# Shells
+
+
+def quote(word: str, windows: bool = WINDOWS) -> str:
+    r"""Return a word as a shell of this system reads it: on Windows, PowerShell and `cmd`.
+
+    >>> quote("x[0]=1", windows=False), quote("x[0]=1,y=2", windows=True), quote("graph", windows=True)
+    ("'x[0]=1'", '"x[0]=1,y=2"', 'graph')
+    """
+    if not windows:
+        import shlex
+
+        return shlex.quote(word)
+    inner = word.replace('"', '\\"')
+    return word if re.fullmatch(r"[\w.:=/\\+*-]+", word, re.ASCII) else f'"{inner}"'
+
+
+def join(words: Iterable[str]) -> str:
+    """Return a command line as a shell of this system reads it."""
+    return " ".join(map(quote, words))
+
+
+def styles() -> None:
+    """Have the console show styles: those of Windows write their codes as text unless they are asked."""
+    if WINDOWS:
+        with suppress(ImportError):  # click has it there
+            importlib.import_module("colorama").just_fix_windows_console()
+
+
+def is_closed_pipe(error: OSError) -> bool:
+    """Tell whether an error in writing says that nobody reads any more: Windows has no name of its own for it."""
+    return isinstance(error, BrokenPipeError) or (WINDOWS and error.errno == errno.EINVAL)
 
 
 # The computer

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
 from typing import Any, BinaryIO, Generic, TypeVar
@@ -17,10 +18,11 @@ from gradcli import platform
 MAX_BYTES = 2**31  # of memory beyond what the parent has
 _PATIENCE = 3  # times what a child may compute, by the clock: other processes take their part
 _START = 60  # seconds in which a child that does not fork has to be there
+_ROOT = str(Path(platform.__file__).parent.parent)  # and no folder of a script's, whose modules are not ours
 _LOOK = 0.1  # seconds; on Windows, Ctrl-C is heard between two waits alone
 _SPAWNED = """\
-import pickle, sys
-sys.path[:] = pickle.load(sys.stdin.buffer)
+import sys
+sys.path.append(sys.argv[1])
 from gradcli.algebra.bounded import spawned
 spawned()
 """
@@ -180,7 +182,7 @@ class _Spawned(_Child):
 
         text = pickle.dumps((work, seconds))
         self._process = subprocess.Popen(
-            [sys.executable or "", "-P", "-c", _SPAWNED],
+            [sys.executable or "", "-P", "-c", _SPAWNED, _ROOT],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -189,7 +191,6 @@ class _Spawned(_Child):
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         super().__init__(self._process.stdin, self._process.stdout)  # type: ignore[arg-type]
-        self.send(sys.path)
         self.send(text)
 
     def is_ready(self) -> bool:

@@ -29,8 +29,6 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
     the eigenvalues say: a minimum, a maximum, a saddle point.  With --u, the product H·u at the point, in one forward
     sweep over a reverse one.
     """
-    from shlex import quote
-
     from gradcli.cli.outcome import show_result
     from gradcli.cli.points import example_of
     from gradcli.cli.situation import read_asked, read_situation
@@ -40,6 +38,7 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
     from gradcli.explain.hessian import hvp
     from gradcli.explain.hessian_page import hessian_pages, hvp_pages
     from gradcli.explain.results import Wanted
+    from gradcli.platform import quote
 
     notes = Notes()
     system = read_asked(asked, points=many.points)

@@ -12,6 +12,7 @@ from gradcli.cli.outcome import no_command, run
 from gradcli.cli.signals import tidily
 from gradcli.cli.status import leave
 from gradcli.cli.streams import hold_closed, hold_every_character
+from gradcli.platform import styles
 from gradcli.version import VERSION
 
 COMMANDS = ("backward", "check", "explain", "export", "graph", "hessian", "jacobian", "jvp", "run")
@@ -65,4 +66,5 @@ def main() -> None:
         environment.add(f"{library}_NUM_THREADS", "1")
     hold_closed()
     hold_every_character()
+    styles()
     leave(watched(lambda: tidily(lambda: run(gradcli))))

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from shlex import quote
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from gradcli.graph.names import NAME
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
 from gradcli.lang.system import System
+from gradcli.platform import quote
 
 # Commas stand in headers, too: what follows one that parts is NAME=.
 _BETWEEN = re.compile(rf",(?=\s*{NAME}(?:\[[\d\s,]*\])?(?:\.[uv])?\s*=)")

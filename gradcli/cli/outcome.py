@@ -16,6 +16,7 @@ from gradcli.cli.status import DONE, INTERRUPTED, MISTAKE
 from gradcli.cli.streams import discard, flush, tell, why_not_printed
 from gradcli.files import forget_read
 from gradcli.plain import print_utf8
+from gradcli.platform import is_closed_pipe
 
 if TYPE_CHECKING:
     from gradcli.errors import Fix, InputError, Notes
@@ -175,6 +176,9 @@ def _mistake(error: Exception, given: Sequence[str]) -> int:
 
         tell(error.render(page_width(), "error: "))
         return MISTAKE
+    if isinstance(error, OSError) and is_closed_pipe(error):
+        discard()
+        return DONE
     if isinstance(error, OSError):
         tell(f"error: the result cannot be written: {why_not_printed(error)}")
         discard()
@@ -194,7 +198,9 @@ def show(text: str | Iterable[str], notes: Notes) -> None:
         for line in [text.rstrip("\n")] if isinstance(text, str) else text:
             click.echo(line)
         flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if not is_closed_pipe(error):
+            raise
         discard()  # the reader (`| head`) has seen enough
     tell_notes(notes)
 

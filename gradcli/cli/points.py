@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from shlex import quote
 from typing import Any
 
 from gradcli.engine.arrays import array_of, assemble
@@ -17,6 +16,7 @@ from gradcli.lang.builder import build
 from gradcli.lang.joined import WITH_BRACKETS, with_brackets
 from gradcli.lang.system import System
 from gradcli.lang.values import Assignment, read_point, read_shapes
+from gradcli.platform import quote
 
 _LISTED = 6  # names in a hint
 _TYPED = 60  # characters of an option that a hint repeats

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 
 from gradcli.errors import Fix, InputError, Source, Span
 from gradcli.graph.names import NAME
+from gradcli.platform import join, quote
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:,.*)?", re.ASCII)
 _ASSIGNED = re.compile(rf"({NAME})(?:\[[\d,\s]*\])?=(?!=)\s*[-+\d.\[@].*", re.ASCII)
@@ -20,12 +20,12 @@ _CLAIM = re.compile(rf"d\d*{NAME}\s*(?:\[[\d\s,]*\])?\s*/\s*d|{NAME}\.grad\s*=")
 
 def command_line(arguments: Sequence[str]) -> Span:
     """Return the whole command line, as a shell takes it."""
-    line = shlex.join(["gradcli", *arguments])
+    line = join(["gradcli", *arguments])
     return Span(Source(line), 0, len(line))
 
 
 def _corrected(wrong: Sequence[str], right: Sequence[str]) -> Fix:
-    return Fix(command_line(wrong), shlex.join(["gradcli", *right]))
+    return Fix(command_line(wrong), join(["gradcli", *right]))
 
 
 def with_command(arguments: Sequence[str], commands: Mapping[str, Collection[str]]) -> Fix:
@@ -87,10 +87,10 @@ def separated(error: InputError, arguments: Sequence[str]) -> InputError:
         while k + 2 + more < len(arguments) and any(kind.fullmatch(arguments[k + 2 + more]) for kind in kinds):
             more += 1
         if more and _is_about(error, arguments[k + 2 : k + 2 + more]):
-            first, last = len(shlex.join(["gradcli", *arguments[: k + 1]])) + 1, k + 2 + more
+            first, last = len(join(["gradcli", *arguments[: k + 1]])) + 1, k + 2 + more
             line = command_line(arguments).source
-            text = shlex.quote(",".join(arguments[k + 1 : last]))
-            span = Span(line, first, len(shlex.join(["gradcli", *arguments[:last]])))
+            text = quote(",".join(arguments[k + 1 : last]))
+            span = Span(line, first, len(join(["gradcli", *arguments[:last]])))
             message = f"the values of {option} are separated by a space"
             return InputError(message, span, f"separate them by a comma: {option} {text}", fix=Fix(span, text))
     return error

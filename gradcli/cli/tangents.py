@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from shlex import quote
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from gradcli.graph.array import Array, Named
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import inside
 from gradcli.lang.values import Assignment, read_point
+from gradcli.platform import quote
 
 
 def read_tangent(leaves: Mapping[str, Node], given: Sequence[str], notes: Notes) -> Named:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 
 from gradcli.errors import Source, Span
+from gradcli.platform import join
 
 _QUOTED = re.compile(r"`([^`]+)`|'([^']+)'")
 _IN_FILE = re.compile(r"(`[^`]+`|standard input), ")
@@ -49,6 +49,6 @@ def _within(value: str, option: str, texts: Sequence[str]) -> Span | None:
 
 def _word(arguments: Sequence[str], k: int, text: str) -> Span:
     """Return where the command line has a text that an argument begins with."""
-    line = shlex.join(["gradcli", *arguments])
-    start = line.find(text, len(shlex.join(["gradcli", *arguments[:k]])) + 1)
+    line = join(["gradcli", *arguments])
+    start = line.find(text, len(join(["gradcli", *arguments[:k]])) + 1)
     return Span(Source(line), start, start + len(text)) if start >= 0 else Span(Source(line), len(line), len(line))

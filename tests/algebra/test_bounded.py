@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -108,8 +109,13 @@ def in_another_python(n, report):
         os._exit(1)
 
 
-def test_a_new_python_answers_where_there_is_no_fork(monkeypatch):
+def test_a_new_python_answers_where_there_is_no_fork(monkeypatch, tmp_path):
+    (tmp_path / "numpy.py").write_text("raise SystemExit")
+    (tmp_path / "pickle.py").write_text("raise SystemExit")
     monkeypatch.setattr(platform, "FORKS", False)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))  # as a script's folder is
     with Bounded(in_another_python, 0.2) as bounded:
         (first, knows), second, late, ended, last = (bounded.ask(n) for n in (0, 0, 1, 2, 0))
     assert not knows
