@@ -25,6 +25,7 @@ os.environ.setdefault("SYMPY_CACHE_SIZE", "100000")
 # What PyTorch printed was recorded in one thread.
 os.environ["OMP_NUM_THREADS"] = "1"
 
+from gradcli import platform
 from gradcli.cli.main import gradcli
 from gradcli.cli.outcome import run
 
@@ -164,6 +165,9 @@ def _stop(*_: Any) -> None:
 @contextmanager
 def at_most(seconds: int) -> Iterator[None]:
     """Fail instead of hanging."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
     before = signal.signal(signal.SIGALRM, _stop)
     signal.alarm(seconds)
     try:
@@ -183,7 +187,7 @@ def environment(**more: str) -> dict[str, str]:
 
 def interruptible() -> None:
     """Hear the signals, in a process about to be: a shell's `&` ignores SIGINT, and `nohup` SIGHUP."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in platform.ENDING:
         signal.signal(number, signal.SIG_DFL)
 
 
@@ -202,7 +206,7 @@ def run_process(
         input=stdin.encode(),
         capture_output=True,
         env=environment(**(env or {})),
-        preexec_fn=interruptible,
+        preexec_fn=interruptible if platform.FORKS else None,
         timeout=2 * HANG,
         check=False,
     )
@@ -240,6 +244,8 @@ def cli() -> Command:
 @pytest.fixture(scope="session")
 def forked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A command `gradcli` that is a process of its own, and quick to start."""
+    if not platform.FORKS:
+        pytest.skip("needs processes that fork")
     from forked import server
 
     with server(tmp_path_factory.mktemp("forked")) as command:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
-import resource
 import select
 import signal
 import struct
 import subprocess
 import sys
-import termios
 import time
 from pathlib import Path
 
@@ -22,6 +19,8 @@ from conftest import ENDINGS, HANG, interruptible, needs, new_terminal, start
 
 from gradcli.batch import cluster
 from gradcli.data import replacement
+
+fcntl, pty, resource, termios = map(pytest.importorskip, ("fcntl", "pty", "resource", "termios"))
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

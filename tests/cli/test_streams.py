@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -18,6 +17,8 @@ from conftest import ENDINGS, HANG, Outcome, environment, interruptible, needs
 
 from gradcli.cli import outcome
 from gradcli.cli.main import gradcli
+
+resource = pytest.importorskip("resource")  # and signals, and a shell
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
