@@ -212,7 +212,13 @@ def show_result(result: Data, pages: Callable[[], Iterable[Page]], look: Look, n
 
     if look.style not in PAGES:
         print_utf8()
-    show(render_pages(pages(), look) if look.style in PAGES else data_lines(result, look.style), notes)
+    if look.style not in PAGES:
+        show(data_lines(result, look.style), notes)
+        return
+    found = list(pages())
+    if look.style != "table" and found:  # a document holds what a terminal has on standard error
+        found[-1] = found[-1].with_notes(notes.lines)
+    show(render_pages(found, look), notes)
 
 
 def deliver(text: str, output: str | None, notes: Notes) -> None:

@@ -120,22 +120,23 @@ class _Numbers(NamedTuple):
         values = {name: found[n][..., 0].astype(float) for name, n in self.graph.names.items() if n in found}
         value = {name: values[name] for name in self.graph.outputs}
         grads = {name: g[..., -1] for name, g in running.items()}
-        self.tell(at, value, calls, grads)
+        corners = self.tell(at, value, calls, grads)
         retained = {name: grads[name] for name in self.wanted.retain}
         trace, adjoints = self.trace(at, calls), self.adjoints(calls)
-        return BackwardPoint(at, value, values, tuple(called), retained, trace, adjoints)
+        return BackwardPoint(at, value, values, tuple(called), retained, trace, adjoints, notes=corners)
 
-    def tell(self, at: Named, value: Named, calls: Sequence[Named], grads: Named) -> None:
-        """Add notes of what is not finite at a point, and of the corners that it lies on."""
+    def tell(self, at: Named, value: Named, calls: Sequence[Named], grads: Named) -> tuple[str, ...]:
+        """Add notes of what is not finite at a point, and of the corners that it lies on; return these."""
         if self.wanted.warn:
             warn_of_values(self.graph, at, value, self.notes)
         if self.wanted.warn and not all(np.isfinite(g).all() for g in grads.values()):
             for text in not_finite(self.swept, sweep_inputs(at, calls), grads):
                 self.notes.add("warning", text)
-        if self.wanted.page:
-            from gradcli.explain.corners import note_corners
+        if not self.wanted.notes:
+            return ()
+        from gradcli.explain.corners import note_corners
 
-            note_corners(self.graph, at, self.notes)
+        return note_corners(self.graph, at, self.notes, self.wanted.page)
 
     def trace(self, at: Named, calls: Sequence[Named]) -> Trace | None:
         """Return the trace at one point, if steps are wanted, or a page that has something to say of them."""

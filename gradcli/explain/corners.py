@@ -77,12 +77,14 @@ def _ties(mask: Array, axes: tuple[int, ...]) -> Any:
     return mask & (mask.sum(axes, keepdims=True) > 1)
 
 
-def note_corners(graph: Graph, at: Named, notes: Notes) -> None:
-    """Add a note for each operation whose corner the point lies on."""
+def note_corners(graph: Graph, at: Named, notes: Notes, page: bool = True) -> tuple[str, ...]:
+    """Return a note for each operation whose corner the point lies on, and add them to those that a page has."""
     if len(graph.nodes) > _NODES or not any(n.op in CORNERS for n in graph.nodes):
-        return
-    for text in _corners(graph, at_point(graph, at, graph.nodes)):
+        return ()
+    found = tuple(_corners(graph, at_point(graph, at, graph.nodes)))
+    for text in found if page else ():
         notes.add("note", text)
+    return found
 
 
 def _corners(graph: Graph, values: Mapping[Node, Array]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import InputError, Notes
 from gradcli.explain.corners import note_corners
 from gradcli.explain.origin import not_finite_entry, warn_of_values
-from gradcli.explain.results import Array, Named, Row, Shown, Wanted
+from gradcli.explain.results import Array, Named, Row, Shown, Wanted, noted
 from gradcli.explain.shared import MAX_FORMULAS, check_entries, formulas_of, style_of
 from gradcli.graph import hessian as second
 from gradcli.graph.graph import Graph
@@ -36,6 +36,7 @@ class HessianPoint:
     value: Named
     gradient: Array
     hessian: Array
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,13 @@ class HessianResult(Shown):
         if self.symbolic is not None:
             common |= {"symbolic": self.texts(), **self.where_object}
         for p in self.points:
-            yield common | {"at": p.at, "value": p.value, "gradient": p.gradient, "hessian": p.hessian}
+            yield common | {
+                "at": p.at,
+                "value": p.value,
+                "gradient": p.gradient,
+                "hessian": p.hessian,
+                **noted(p.notes),
+            }
         if not self.points:
             yield common
 
@@ -82,6 +89,7 @@ class HvpPoint:
     value: Named
     u: Named
     hvp: Named
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,7 @@ class HvpResult(Shown):
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield an object a point."""
         for p in self.points:
-            yield {"at": p.at, "value": p.value, "u": p.u, "hvp": p.hvp}
+            yield {"at": p.at, "value": p.value, "u": p.u, "hvp": p.hvp, **noted(p.notes)}
 
     def rows(self) -> Iterator[Row]:
         """Yield a row a point."""
@@ -148,14 +156,13 @@ def hessian(
     for at, whole in zip(points, matrices, strict=True):
         values = at_point(slopes, at, [*graph.outputs.values(), *slopes.outputs.values()])
         value = {name: values[y] for name, y in graph.outputs.items()}
-        if wanted.page:
-            note_corners(graph, at, notes)
+        corners = note_corners(graph, at, notes, wanted.page) if wanted.notes else ()
         if wanted.warn:
             warn_of_values(graph, at, value, notes)
             if not np.isfinite(whole).all():
                 notes.add("warning", "H is not finite: " + not_finite_entry(slopes, wrt, at, whole, output))
         gradient = np.concatenate([values[g].reshape(-1) for g in slopes.outputs.values()])
-        found.append(HessianPoint(at, value, gradient, mirrored(whole)))
+        found.append(HessianPoint(at, value, gradient, mirrored(whole), corners))
     return HessianResult(graph, tuple(wrt), style_of(graph), output, tuple(found), symbolic=symbolic)
 
 
@@ -188,12 +195,11 @@ def hvp(
         values = at_point(doubled, at | {f"{name}.u": tangent for name, tangent in u.items()}, computed)
         value = {name: values[y] for name, y in graph.outputs.items()}
         results = {name.removesuffix(".hvp"): values[n] for name, n in doubled.outputs.items()}
-        if wanted.page:
-            note_corners(graph, at, notes)
+        corners = note_corners(graph, at, notes, wanted.page) if wanted.notes else ()
         if wanted.warn:
             warn_of_values(graph, at, value, notes)
             for name, result in results.items():
                 if not np.isfinite(result).all():
                     notes.add("warning", f"{name}.hvp is not finite: a second derivative on the way is not")
-        found.append(HvpPoint(at, value, u, results))
+        found.append(HvpPoint(at, value, u, results, corners))
     return HvpResult(graph, tuple(wrt), style_of(graph), tuple(found))

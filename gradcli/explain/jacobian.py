@@ -48,11 +48,12 @@ def jacobian(
             warn_of_values(graph, at, values, notes)
             if not np.isfinite(matrix).all():
                 notes.add("warning", not_finite_entry(graph, wrt, at, matrix))
-        if wanted.page:
+        corners: tuple[str, ...] = ()
+        if wanted.notes:
             from gradcli.explain.corners import note_corners
 
-            note_corners(graph, at, notes)
-        found.append(JacobianPoint(at, values, matrix, _rows(graph, wrt, at) if wanted.steps else None))
+            corners = note_corners(graph, at, notes, wanted.page)
+        found.append(JacobianPoint(at, values, matrix, _rows(graph, wrt, at) if wanted.steps else None, corners))
     without = _rows(graph, wrt, None) if wanted.steps and not points else None
     return JacobianResult(graph, tuple(wrt), style_of(graph), tuple(found), without, symbolic=formulas)
 

@@ -13,7 +13,7 @@ from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import Notes
 from gradcli.explain.corners import note_corners
 from gradcli.explain.origin import warn_of_values
-from gradcli.explain.results import Array, Named, Row, Shown, Wanted
+from gradcli.explain.results import Array, Named, Row, Shown, Wanted, noted
 from gradcli.explain.rules import standing_in
 from gradcli.explain.sections import Formula, Math, Name, Product, Sum, Value, quantity
 from gradcli.explain.shared import formulas_of, style_of, summed, symbolic
@@ -65,6 +65,7 @@ class JvpPoint:
     v: Named = field(default_factory=dict)
     grad: Named = field(default_factory=dict)
     jacobian: Array | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class JvpResult(Shown):
                 found |= {"v": p.v, "grad": p.grad, "pairing": np.asarray(pairing(p.v, p.jvp))}
             if p.steps:
                 found["steps"] = {"forward": [step.data() for step in p.steps]}
+            found |= noted(p.notes)
             yield found if p.at else found | self.where_object
 
     def rows(self) -> Iterator[Row]:
@@ -139,13 +141,13 @@ def _point(graph: Graph, pushed: Push, at: Named, u: Named, v: Named, wanted: Wa
     found = at_point(pushed.graph, at | {f"{name}.u": tangent for name, tangent in u.items()}, computed)
     value = {name: found[y] for name, y in graph.outputs.items()}
     product = {name: found[pushed.graph.outputs[f"{name}.jvp"]] for name in graph.outputs}
-    if wanted.page:
-        note_corners(graph, at, notes)
+    corners = note_corners(graph, at, notes, wanted.page) if wanted.notes else ()
     if wanted.warn:
         warn_of_values(graph, at, value, notes)
         _warn_of_products(value, product, notes)
     grad = _pulled(graph, list(u), at, v) if v else {}
-    return JvpPoint(at, value, u, product, tuple(_steps(graph, pushed, found)) if wanted.steps else (), v, grad)
+    steps = tuple(_steps(graph, pushed, found)) if wanted.steps else ()
+    return JvpPoint(at, value, u, product, steps, v, grad, notes=corners)
 
 
 def _warn_of_products(value: Named, product: Named, notes: Notes) -> None:

@@ -32,6 +32,16 @@ class Wanted(NamedTuple):
     implicit: bool = False  # nobody gave a cotangent
     warn: bool = True  # of numbers that are not finite
 
+    @property
+    def notes(self) -> bool:
+        """Whether corners are noted: everywhere but at the points of a file."""
+        return self.page or self.warn
+
+
+def noted(notes: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Return the notes on a point under their name in JSON; nothing where there are none."""
+    return {"notes": notes} if notes else {}
+
 
 class Call(NamedTuple):
     """One `backward` call: its cotangent, its own vᵀJ, and what has accumulated in `.grad` after it."""
@@ -53,6 +63,7 @@ class BackwardPoint:
     trace: Trace | None
     adjoints: Named = field(default_factory=dict)  # of the retained, as formulas
     jacobian: Array | None = None
+    notes: tuple[str, ...] = ()  # on corners that the point lies on
 
     @property
     def grad(self) -> Named:
@@ -67,6 +78,7 @@ class JacobianPoint(NamedTuple):
     value: Named
     jacobian: Array
     trace: Trace | None = None  # of a call for each of the first rows
+    notes: tuple[str, ...] = ()
 
 
 class Style(NamedTuple):
@@ -134,7 +146,7 @@ class JacobianResult(Shown):
         common: dict[str, Any] = {"rows": self.formulas.rows, "columns": self.formulas.columns}
         common |= {"symbolic": self.texts(), **self.where_object}
         for p in self.points:
-            yield common | {"at": p.at, "value": p.value, "jacobian": p.jacobian}
+            yield common | {"at": p.at, "value": p.value, "jacobian": p.jacobian, **noted(p.notes)}
         if not self.points:
             yield common
 
@@ -180,6 +192,7 @@ class BackwardResult(Shown):
                 from gradcli.explain.steps import steps_objects
 
                 found["steps"] = steps_objects(p.trace)
+            found |= noted(p.notes)
             yield found if self.numeric else found | self.where_object
 
     def rows(self) -> Iterator[Row]:

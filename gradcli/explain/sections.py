@@ -6,7 +6,7 @@ A page format renders each kind below and knows nothing else; a command puts its
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -231,6 +231,11 @@ class Page:
     def of(cls, result: Shown, sections: Iterable[Section]) -> Page:
         """Return the page of a result."""
         return cls(tuple(sections), result.style)
+
+    def with_notes(self, notes: Iterable[str]) -> Page:
+        """Return the page with notes at its end: a document holds what a terminal has on standard error."""
+        texts = tuple(Text((" ".join(note.split()),)) for note in notes)
+        return replace(self, sections=(*self.sections, Section("notes", texts))) if texts else self
 
 
 def chosen(

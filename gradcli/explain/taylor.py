@@ -14,7 +14,7 @@ from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError, Notes
 from gradcli.explain.corners import note_corners
 from gradcli.explain.mentions import page_of
-from gradcli.explain.results import Array, Named, Row, Shown, Wanted
+from gradcli.explain.results import Array, Named, Row, Shown, Wanted, noted
 from gradcli.explain.sections import (
     Equations,
     Formula,
@@ -47,6 +47,7 @@ class TaylorPoint(NamedTuple):
     at: Named
     values: Array
     coefficients: tuple[Fraction | float, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,13 @@ class TaylorResult(Shown):
             value, *numbers = p.values.tolist()
             values = dict(zip(self.names, numbers, strict=True))
             taylor = [float(c) for c in p.coefficients]
-            yield common | {"at": p.at, "value": {self.output: value}, "values": values, "taylor": taylor}
+            yield common | {
+                "at": p.at,
+                "value": {self.output: value},
+                "values": values,
+                "taylor": taylor,
+                **noted(p.notes),
+            }
         if not self.points:
             yield common
 
@@ -129,11 +136,10 @@ def taylor(
     formulas = tuple(_formula(graph, n) for n in nodes)
     found = []
     for at in points:
-        if wanted.page:
-            note_corners(graph, at, notes)
+        corners = note_corners(graph, at, notes, wanted.page) if wanted.notes else ()
         numbers = at_point(graph, at, nodes)
         values = np.array([float(numbers[n]) for n in nodes]) + 0.0
-        found.append(TaylorPoint(at, values, tuple(_coefficients(formulas, at, values))))
+        found.append(TaylorPoint(at, values, tuple(_coefficients(formulas, at, values)), corners))
     return TaylorResult(graph, tuple(wrt), style_of(graph), output, formulas[1:], tuple(found))
 
 

@@ -77,3 +77,26 @@ def test_a_corner_of_a_deep_expression_is_told(cli):
     deep = f"y=abs({'*'.join(['x'] * 300)})"
     told = cli.done("jvp", deep, "--at", "x=0", "--u", "x=1").err
     assert "abs(t7*x*x*x*x*x*x*x*x*x*x*x*x) has no derivative: PyTorch takes 0, the middle of -1 and 1" in told
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("backward", "y=abs(x)", "--at", "x=0"),
+        ("jacobian", "y=abs(x)", "--at", "x=0"),
+        ("jacobian", "y=abs(x)", "--at", "x=0", "--order", "2"),
+        ("hessian", "y=abs(x)", "--at", "x=0"),
+        ("hessian", "y=abs(x)", "--at", "x=0", "--u", "x=1"),
+        ("jvp", "y=abs(x)", "--at", "x=0", "--u", "x=1"),
+    ],
+    ids=" ".join,
+)
+def test_the_note_stands_in_documents_and_in_data(cli, line):
+    note = "abs(x) has no derivative: PyTorch takes 0, the middle of -1 and 1"
+    assert cli.json(*line)["notes"] == [f"at x = 0, {note}"]
+    assert note in cli.done(*line, "-f", "markdown").out
+    assert note in cli.done(*line, "-f", "latex").out
+    assert "abs(x) has no derivative" in cli.done(*line).err
+    away = [word.replace("x=0", "x=2") for word in line]
+    assert "notes" not in cli.json(*away)
+    assert "otes" not in cli.done(*away, "-f", "markdown").out
