@@ -204,7 +204,7 @@ ERRORS = {
         ["no path leads from y back to z", "allow_unused=True"],
     ),
     "leaf": (X + "x += 1\n", ["line 3, `x += 1`, would change a leaf", "torch.no_grad()"]),
-    "numpy": (X + "x.numpy()\n", ["NumPy knows no graph", ".detach().numpy()"]),
+    "numpy": (X + "x.numpy()\n", ["NumPy records no graph", ".detach().numpy()"]),
     "None": (X + "x.grad.zero_()\n", ["x.grad is None: no backward has run yet"]),
     "None of an intermediate": (X + "h = x*2\nh.grad.sum()\n", ["h.grad is None: h is computed", "h.retain_grad()"]),
     "None without a wish": ("import torch\nx = torch.ones(2)\nx.grad.sum()\n", ["x does not require a gradient"]),
