@@ -7,7 +7,7 @@ broadcasting keeps its meaning, and each quantity lies contiguous in memory acro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.graph import Graph, last_readers, scheduled
 from gradcli.graph.node import Constant, Node
 
+_NUMBERS = 2**20  # of all nodes, at all points that are computed at once
 _NAMED = {"pi": math.pi, "e": math.e}
 
 
@@ -78,6 +79,27 @@ def at_point(graph: Graph, at: Mapping[str, Array], wanted: Iterable[Node]) -> d
     """
     found = values_of(graph, {name: value[..., None] for name, value in at.items()}, wanted)
     return {node: value[..., 0].astype(float) for node, value in found.items()}
+
+
+def at_points(
+    graph: Graph, points: Sequence[Mapping[str, Array]], wanted: Sequence[Node]
+) -> Iterator[dict[Node, Array]]:
+    """Yield what `at_point` returns for each point; as many as memory has room for are computed at once.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> y = x**2
+    >>> points = [{"x": np.array(2.0)}, {"x": np.array(3.0)}]
+    >>> [found[y].item() for found in at_points(Graph.of({"x": x}, {"y": y}), points, [y])]
+    [4.0, 9.0]
+    """
+    step = max(1, _NUMBERS // max(1, sum(node.size for node in graph.nodes)))
+    for start in range(0, len(points), step):
+        some = points[start : start + step]
+        stacked = {name: np.stack([point[name] for point in some], axis=-1) for name in some[0]}
+        found = values_of(graph, stacked, wanted)
+        for k in range(len(some)):
+            yield {n: value[..., min(k, value.shape[-1] - 1)].astype(float) for n, value in found.items()}
 
 
 def constant(node: Node) -> Array:

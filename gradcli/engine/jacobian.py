@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from gradcli.engine.evaluate import evaluate
+from gradcli.engine.evaluate import at_points
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.jacobian import jacobian, numbered
@@ -31,12 +31,17 @@ class NumericJacobian:
 
     def __call__(self, at: Mapping[str, Array]) -> Array:
         """Return the Jacobian at a point."""
-        result = np.zeros(self._shape)
-        found = evaluate(self._graph, {name: value[..., None] for name, value in at.items()})
-        for name, value in found.items():
-            place = self._places[name]
-            result[place] = value.reshape(result[place].shape)
-        return result
+        return next(self.each([at]))
+
+    def each(self, points: Sequence[Mapping[str, Array]]) -> Iterator[Array]:
+        """Yield the Jacobian at each point."""
+        outputs = self._graph.outputs
+        for found in at_points(self._graph, points, list(outputs.values())):
+            result = np.zeros(self._shape)
+            for name, node in outputs.items():
+                place = self._places[name]
+                result[place] = found[node].reshape(result[place].shape)
+            yield result
 
 
 def numeric_jacobian(graph: Graph, wrt: Sequence[str], at: Mapping[str, Array]) -> Array:

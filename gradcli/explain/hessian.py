@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import at_point
+from gradcli.engine.evaluate import at_point, at_points
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import InputError, Notes
 from gradcli.explain.corners import note_corners
@@ -152,9 +152,9 @@ def hessian(
     check_entries(slopes, wrt, "choose some inputs with --wrt; --u gives H·u without H", "Hessian")
     symbolic = written(graph, wrt, bool(points))
     found = []
-    matrices = map(NumericJacobian(slopes, wrt), points) if points else ()
-    for at, whole in zip(points, matrices, strict=True):
-        values = at_point(slopes, at, [*graph.outputs.values(), *slopes.outputs.values()])
+    matrices: Iterable[Array] = NumericJacobian(slopes, wrt).each(points) if points else ()
+    computed = at_points(slopes, points, [*graph.outputs.values(), *slopes.outputs.values()])
+    for at, whole, values in zip(points, matrices, computed, strict=True):
         value = {name: values[y] for name, y in graph.outputs.items()}
         corners = note_corners(graph, at, notes, wanted.page) if wanted.notes else ()
         if wanted.warn:

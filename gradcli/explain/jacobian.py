@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gradcli.engine.evaluate import at_points
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import Notes
 from gradcli.explain.origin import not_finite_entry, warn_of_values
-from gradcli.explain.results import JacobianPoint, JacobianResult, Named, Wanted
-from gradcli.explain.shared import check_entries, outputs_at, style_of, symbolic
+from gradcli.explain.results import Array, JacobianPoint, JacobianResult, Named, Wanted
+from gradcli.explain.shared import check_entries, style_of, symbolic
 from gradcli.graph.graph import Graph
 from gradcli.graph.vjp import sweep
 
@@ -41,9 +42,10 @@ def jacobian(
     check_entries(graph, wrt)
     formulas = written(graph, wrt, wanted.steps)
     found = []
-    matrices = map(NumericJacobian(graph, wrt), points) if points else ()
-    for at, matrix in zip(points, matrices, strict=True):
-        values = outputs_at(graph, at)
+    matrices: Iterable[Array] = NumericJacobian(graph, wrt).each(points) if points else ()
+    computed = at_points(graph, points, list(graph.outputs.values()))
+    for at, matrix, numbers in zip(points, matrices, computed, strict=True):
+        values = {name: numbers[y] for name, y in graph.outputs.items()}
         if wanted.warn:
             warn_of_values(graph, at, values, notes)
             if not np.isfinite(matrix).all():

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from conftest import needs
 
+from gradcli.engine import evaluate
+
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 TABLE = 'id,flow rate,p.in,z\na1,1,2,3\n"b,2",3,,5\nc,4,NA,6\nd,5,6,7\n'
@@ -156,3 +158,16 @@ def test_a_pipe(cli):
     writer.start()
     assert cli.done("backward", "y=x**2", "--points", "pipe").out == "x.grad\n6.0\n"
     writer.join()
+
+
+@pytest.mark.parametrize("command", ["hessian", "jacobian"])
+def test_points_are_computed_together_for_json_too(cli, command, monkeypatch):
+    """1,000 lines of JSON take a few evaluations, as those of CSV do."""
+    calls = []
+    compute = evaluate.values_of
+    monkeypatch.setattr(evaluate, "values_of", lambda *given: calls.append(1) or compute(*given))
+    text = "x,z\n" + "".join(f"{k},2\n" for k in range(1000))
+    found = cli.done(command, "f=x**2*z", "--points", "-", "-f", "json", stdin=text).objects
+    assert len(found) == 1000
+    assert found[7][command] == ([[4.0, 14.0], [14.0, 0.0]] if command == "hessian" else [[28.0, 49.0]])
+    assert len(calls) < 20
