@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -57,4 +58,4 @@ def refined(function: Callable[[Array], Array], found: Difference, at: Array, di
     exact = function(at + 1j * step * direction).imag / step
     near = np.abs(exact - found.value) <= 10 * found.error + _NEAR * np.abs(found.value)
     error = np.where(near, np.minimum(found.error, _ROUNDING * np.abs(exact)), found.error)
-    return Difference(np.where(near, exact, found.value), error, found.rounding, found.corner)
+    return replace(found, value=np.where(near, exact, found.value), error=error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 
 import numpy as np
@@ -23,13 +23,15 @@ _FADES = 0.3  # the share of its jump that a smooth function keeps at a tenth of
 class Difference:
     """The derivative along a direction, about how far it may be off, and where the function has a corner.
 
-    `rounding` is the error that rounding causes at the largest step: no difference can be more accurate.  All have the
-    function's shape with the points along the last axis.
+    `rounding` is the error that rounding causes at the largest step: no difference can be more accurate.  `slope` is
+    the larger of the slopes to both sides by that step: what a derivative that is 0 is small in comparison with.  All
+    have the function's shape with the points along the last axis.
     """
 
     value: Array
     error: Array
     rounding: Array
+    slope: Array
     corner: Array
 
 
@@ -84,16 +86,8 @@ def _may_gain(found: Difference, times: Array) -> bool:
 def _better(found: Difference, other: Difference) -> Difference:
     """Return the differences with others in their place where those are far more accurate."""
     better = other.error < 1e-3 * found.error
-    value, error, rounding, corner = (
-        np.where(better, b, a)
-        for a, b in (
-            (found.value, other.value),
-            (found.error, other.error),
-            (found.rounding, other.rounding),
-            (found.corner, other.corner),
-        )
-    )
-    return Difference(value, error, rounding, corner)
+    names = [field.name for field in fields(Difference)]
+    return Difference(**{name: np.where(better, getattr(other, name), getattr(found, name)) for name in names})
 
 
 def _with_steps(
@@ -123,7 +117,8 @@ def _with_steps(
     least = np.take_along_axis(error, best, axis=0)[0]
     off = np.abs(central[-1] - value)  # large steps agree with each other outside of a narrow region
     least = np.where(off > _DOUBTS * (rounding[-1] + least), off, least)
-    return Difference(value, least, rounding[0], _corners(centre, above, below, steps, level))
+    slope = np.maximum(np.abs(above[0] - centre), np.abs(centre - below[0])) / steps[0]
+    return Difference(value, least, rounding[0], slope, _corners(centre, above, below, steps, level))
 
 
 def _corners(

@@ -21,7 +21,7 @@ from gradcli.graph.graph import Graph
 WHY = {
     "corner": "the system has a corner there, and no derivative",
     "not finite": "the system or its derivative is not finite there",
-    "kind": "an input is not symmetric, positive or orthogonal there, as its line declares it",
+    "kind": "an input there is not symmetric, positive or orthogonal, as its line declares it",
     "far": "finite differences cannot tell what the derivative is there",
 }
 NOT_PROVED = "not proved"

@@ -59,7 +59,7 @@ def _agree(found: Difference, expected: Array, size: Array, rounding: Array | fl
     """Tell where differences are what is expected, the sum of numbers of that size, which are rounded by so much."""
     least = found.rounding + rounding
     off = np.abs(found.value - expected)
-    trusted = found.error <= np.maximum(_TRUSTED * size, _ROUNDED * least)
+    trusted = found.error <= np.maximum(_TRUSTED * np.maximum(size, found.slope), _ROUNDED * least)
     return np.asarray(trusted & (off <= _SURE * size + _DOUBTS * found.error + least))
 
 

@@ -35,9 +35,10 @@ def _is_matrix(x: Array) -> bool:
 
 
 def _is_near(x: Array, y: Array) -> Array:
-    """Tell at which points two stacks of matrices are equal, but for rounding."""
-    size = np.maximum(np.abs(x).max(axis=(0, 1)), np.abs(y).max(axis=(0, 1)))
-    return np.asarray(np.abs(x - y).max(axis=(0, 1)) <= _CLOSE * size)
+    """Tell at which points two stacks of matrices are finite, and equal but for rounding."""
+    size = np.maximum(np.abs(x), np.abs(y)).max(axis=(0, 1), initial=0)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.isfinite(size) & (np.abs(x - y).max(axis=(0, 1), initial=0) <= _CLOSE * size))
 
 
 def _is_symmetric(x: Array) -> Array:

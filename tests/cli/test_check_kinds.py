@@ -64,7 +64,7 @@ def test_points_that_are_not_of_the_kind_do_not_count(cli):
     assert (found["points"], found["wrong"]) == (1, 1)
     outcome = cli("check", system, "df/dx = 2*P@x", "--at", "P=[[1,2],[3,4]]")
     assert outcome.status == 0
-    assert "1 point does not count: an input is not symmetric" in " ".join(outcome.out.split())
+    assert "1 point does not count: an input there is not symmetric" in " ".join(outcome.out.split())
 
 
 COMMANDS = [
@@ -90,6 +90,14 @@ MISTAKES = [
     ("input P orthogonal = [[1,1],[0,1]]", "[[1,1],[0,1]]", "Q.T @ Q = 1"),
     ("input P symmetric =", "P", "NAME = EXPRESSION"),
 ]  # fmt: skip
+
+
+def test_values_that_are_not_finite_are_of_no_kind(cli, tmp_path):
+    np.save(tmp_path / "P.npy", [[np.inf, 1.0], [1.0, np.nan]])
+    for kind in ("symmetric", "positive", "orthogonal"):
+        outcome = cli("backward", f"input P {kind} = @{tmp_path}/P.npy", "f = sum(P)")
+        assert outcome.status == 2
+        assert outcome.err.startswith(f"error: `P` is declared as {kind}, and its value is not\n")
 
 
 @pytest.mark.parametrize("command", ["check", "backward", "graph"])

@@ -74,3 +74,9 @@ def test_differences_follow_the_scale(size):
     assert found.value[0] == pytest.approx(np.cos(1.5), rel=1e-9)
     assert not found.corner.any()
     assert along(lambda x: abs(x[0] - 1.5 * size), at, np.ones((1, 1))).corner.all()
+
+
+def test_a_point_where_the_derivative_is_0_counts(cli):
+    points = "a,b\n0,2\n1e-9,2\n"
+    (found,) = cli("check", "y=a*abs(a)*b", "dy/da=abs(a)*b", "--points", "-", "-f", "json", stdin=points).objects
+    assert (found["points"], found["wrong"], found["point"]) == (2, 1, 2)
