@@ -70,6 +70,7 @@ LANGUAGE = NumberLanguage(
     helper=str,
     structural={**OF_LOOPS, **OF_LINES},
     zeroed=False,
+    room=100_000,  # they are on the stack
     indent="    ",
 )
 

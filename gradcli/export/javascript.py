@@ -72,6 +72,7 @@ LANGUAGE = NumberLanguage(
     helper=camel,
     structural={**OF_LOOPS, **OF_LINES},
     zeroed=True,
+    room=10_000_000,
     indent="  ",
 )
 

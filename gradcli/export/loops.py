@@ -22,7 +22,6 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, size_of
 
 UNROLLED = 4  # assignments that are written out rather than looped over
-MAX_NUMBERS = 100_000  # of all arrays of a function together: they stand on the stack
 _LONG = 64
 ATOM = 9
 # How tightly C and JavaScript bind what a rule writes; what is none of these is a call.
@@ -85,6 +84,7 @@ class NumberLanguage:
     structural: Mapping[str, Callable[[LoopWriter, Node, Sequence[Place]], Place]]
     indent: str
     zeroed: bool  # whether the arrays of results are zeros at first
+    room: int  # numbers that all arrays of a function may have together
 
     def numbers(self, values: Array) -> list[str]:
         """Return the elements of an array as text, row after row."""
@@ -240,9 +240,9 @@ class LoopWriter:
         if node in self.own and node not in self.function.names:
             return Place.array(self.own[node], node.shape)
         self.numbers += node.size
-        if self.numbers > MAX_NUMBERS:
+        if self.numbers > self.language.room:
             raise InputError(
-                f"`{self.function.name}` would keep more than {MAX_NUMBERS:,} numbers on the stack",
+                f"`{self.function.name}` would keep more than {self.language.room:,} numbers in its arrays",
                 hint=f"smaller shapes, or --to numpy, fit better than {self.language.name}",
             )
         name = self.function.names.get(node) or next(self.fresh)

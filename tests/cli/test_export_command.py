@@ -77,7 +77,7 @@ MISTAKES = {
     "a large matrix": (["y=x", "--to", "numpy", "--shape", "x=2000"], "2,000 × 2,000 entries"),
     "much memory": (
         ["y=sum(tanh(A@B))", "--to", "c", "--shape", "A=500x500,B=500x500", "--what", "value"],
-        "numbers on the stack",
+        "numbers in its arrays",
     ),
     "a folder that is not there": (["y=x", "--to", "c", "--output", "/nowhere/at/all.c"], "cannot be written"),
     "a file of another language": (["y=x", "--to", "c", "--output", "m.py"], "the ending of `m.py` says numpy"),
