@@ -140,7 +140,7 @@ def test_it_is_told_where_v_comes_from():
 
 def test_several_numbers_are_told_what_is_like_a_number():
     text = "import torch\nx = torch.ones(2, requires_grad=True)\ny = x * 2\ny.backward()\n"
-    assert "fix: backward() of their sum or mean, or y.backward(v) with v = ∂L/∂y:" in said(text)
+    assert "fix: call backward() of their sum or mean, or y.backward(v) with v = ∂L/∂y:" in said(text)
 
 
 def test_a_number_is_told_with_the_line_that_made_it():

@@ -34,15 +34,15 @@ _KEPT = (
 def second(at: Failure, step: Any) -> Answer:
     """Return what is said of a graph that is freed: the step is the first that a backward has freed before."""
     reason = (
-        f"the backward at {at.code(step.freed)} freed what the graph keeps for a backward: {step.name()} of "
-        f"{at.code(step.line)} kept numbers, and they are gone."
+        f"the backward at {at.code(step.freed)} freed the values that the graph had kept, and {step.name()} of "
+        f"{at.code(step.line)} needs them again."
     )
     if _is_of_another_round(at, step) and (answer := repeated(at, step, reason)):
         return answer
     recorded = Threads(at.text).gradient_recorded()
     if any(change.first == int(step.freed or 0) for change in recorded):
-        said = f"{reason} What it computes is recorded, and the graph kept, with create_graph=True alone."
-        return Answer(said, "record the gradient, of which another one is taken", recorded)
+        said = f"{reason} The gradient is recorded, and the graph kept, only with create_graph=True."
+        return Answer(said, "record the gradient, as a gradient of it is taken", recorded)
     return _two_losses(at, step, reason) or _kept(at, step, reason)
 
 
@@ -64,7 +64,7 @@ def repeated(at: Failure, step: Step, reason: str, weights: str = "") -> Answer 
         if changes := _in_each_round(place, step):
             return Answer(once, _EACH_ROUND, changes)
     if changes := _all_at_once(at):
-        return Answer(reason, "add the losses, whose graphs share a part, and go back once", changes)
+        return Answer(reason, "add the losses, whose graphs share a part, and call backward once", changes)
     for place in (at, *at.callers):
         name, changes = carried(place, lambda x: leads(x, step))
         if changes:
@@ -222,7 +222,9 @@ def _two_losses(at: Failure, step: Step, reason: str) -> Answer | None:
     uses = [s for s in between if _uses_gradients(s)]
     if not uses and text.of(one) != text.of(other):
         changes = _added(text, first.statement, one, other)
-        return Answer(f"{reason} The two losses share that part.", "add the losses, and go back once", changes)
+        return Answer(
+            f"{reason} The two losses share that part of the graph.", "add the losses, and call backward once", changes
+        )
     stepped = [x for s in uses for x in _changed(at, s)]
     if not stepped:
         return None

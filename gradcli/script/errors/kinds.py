@@ -20,18 +20,18 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
     """Return what is said of numbers that were changed."""
     reason = f"{step.name()} of {at.code(step.line)} needs numbers for its backward, and "
     if not memory.changed:
-        return Answer(f"{reason}they were changed since.", "the change out of place: y = y + 1 instead of y += 1")
+        return Answer(f"{reason}they were changed since.", "compute a new tensor instead: y = y + 1, not y += 1")
     line, how = memory.changed
     reason += (
         f"{at.code(line)} changed them in place after that (version {memory.version}, where {version} was expected)."
     )
     text = at.text_at(line)
     if how != "step" and not updates.is_unrecorded(text) and ".data" not in text.of(text.statement):
-        return Answer(reason, "the change out of place, so that the old numbers stay", updates.out_of_place(text))
+        return Answer(reason, "compute a new tensor instead, so that the old values stay", updates.out_of_place(text))
     if told := repeated(at, step, reason, ", with the weights of before"):
         return told
     what = "the optimizer's step" if how == "step" else "the change"
-    fix = f"{what} behind the backward; or compute the loss again after it, with the new numbers"
+    fix = f"move {what} after the backward; or compute the loss again after it, with the new values"
     return Answer(reason, fix, updates.moved(text, at.line))
 
 
@@ -43,12 +43,12 @@ def left_behind(at: Failure, view: Any) -> Answer:
     line, by = view._memory.changed or (0, "")
     changed = f"{at.code(line)} changed {name} in place" if line else f"{name} was changed in place"
     what = kinds.get(how, f"one of several parts that {how.lower()} gives at once")
-    reason = f"{changed}, and it is {what}: its history cannot follow."
+    reason = f"{changed}, and it is {what}: the graph cannot follow that change."
     if how == "own":
-        return Answer(reason, "a tensor of its own, which may be changed", leaves.of_its_own(at.text, name))
+        return Answer(reason, "copy it, which makes a tensor that may be changed", leaves.of_its_own(at.text, name))
     if how not in kinds and by != "step" and (changes := updates.out_of_place(at.text_at(line or at.line))):
-        return Answer(reason, "the change out of place", changes)
-    return Answer(reason, f"take {name} anew behind the change, where gradients are recorded; or detach() it")
+        return Answer(reason, "compute a new tensor instead", changes)
+    return Answer(reason, f"compute {name} again after the change, where gradients are recorded; or detach() it")
 
 
 def no_root(at: Failure, y: Any) -> Answer:
@@ -65,7 +65,9 @@ def no_root(at: Failure, y: Any) -> Answer:
         return Answer(said, "record it where the gradient is taken", changes)
     reason = f"nothing that {name} was computed from requires a gradient"
     if changes := leaves.thawed(at.text):
-        return Answer(f"{reason}: it was told so.", "let some of the parameters require one", changes)
+        return Answer(
+            f"{reason}: the script has switched that off.", "let some of the parameters require a gradient", changes
+        )
     late = [n for n, x in at.names.tensors.items() if x.is_leaf and x.requires_grad and threads.has(n)]
     reason += ", so that there is no graph to go back through."
     if late:
@@ -76,7 +78,7 @@ def no_root(at: Failure, y: Any) -> Answer:
 def in_a_map(at: Failure, y: Any) -> Answer:
     """Return what is said of a gradient that is asked for in a function that vmap calls."""
     reason = f"in vmap, {at.name(y, 'the output')} stands for all elements at once, and autograd sees no graph of it."
-    return Answer(reason, "torch.func.grad of a function of one element, which vmap can map: vmap(grad(f))")
+    return Answer(reason, "use torch.func.grad of a function of one element, which vmap can map: vmap(grad(f))")
 
 
 def scalar(at: Failure, y: Any) -> Answer:
@@ -85,7 +87,7 @@ def scalar(at: Failure, y: Any) -> Answer:
     reason = (
         f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each of them; only a scalar's is taken as 1."
     )
-    fix = f"backward() of their sum or mean, or {name}.backward(v) with v = ∂L/∂{name}"
+    fix = f"call backward() of their sum or mean, or {name}.backward(v) with v = ∂L/∂{name}"
     return Answer(reason, fix, fixes.summed(at.text, name))
 
 
@@ -99,7 +101,7 @@ def shape(at: Failure, y: Any, v: Any) -> Answer:
     )
     if made := at.text.assigned(weight):
         reason += f" It comes from line {made[0].lineno}, `{at.text.of(made[0])}`."
-    fix = f"a v of the shape {wanted}" + "; a scalar takes one number" * (not wanted)
+    fix = f"use a v of the shape {wanted}" + "; a scalar takes one number" * (not wanted)
     return Answer(reason, fix, fixes.other_weight(at.text, y, v))
 
 
@@ -109,7 +111,7 @@ def unused(at: Failure, x: Any, roots: Any) -> Answer:
     if found := fixes.of_the_whole(at.text, at.names.tensors):
         whole, changes = found
         reason = f"{outputs} is computed from {whole}, and {name} is another tensor: a part that was taken of it."
-        return Answer(reason, f"the gradient by {whole}, and that part of it", changes)
+        return Answer(reason, f"take the gradient with respect to {whole}, and then that part of it", changes)
     reason = f"no path leads from {outputs} back to {name}: it was computed without {name}, or from a copy of it."
     fix = "let grad return None for it (materialize_grads=True: zeros); or use it in the computation"
     return Answer(reason, fix, fixes.with_argument(at.text, "allow_unused=True", "grad"))
@@ -133,12 +135,12 @@ def no_grad(at: Failure, x: Any) -> Answer:
 def nan(at: Failure, step: Any) -> Answer:
     """Return what is said of a derivative that is not finite."""
     if step.is_own:
-        reason = f"{at.code(step.line)} called {step.cls.__name__}, whose backward made nan of what is finite."
-        return Answer(reason, "look there at what is divided, and what a root or a logarithm is taken of")
+        reason = f"{at.code(step.line)} called {step.cls.__name__}, whose backward returned nan for finite values."
+        return Answer(reason, "check its divisions, roots and logarithms")
     reason = f"the derivative of {step.name()} at {at.code(step.line)} is not finite where its input is."
     before = [e for e in dependencies([step]) if e is not step and getattr(e, "arose", False)]
     if before:  # the numbers were not finite on the way forward already
         step = min(before, key=lambda e: e.seq)
-        reason = f"{at.code(step.line)} gives numbers that are not finite, before any gradient flows."
+        reason = f"{at.code(step.line)} gives numbers that are not finite, already in the forward pass."
     fix = "keep the input away from that point before the operation (clamp, + eps); torch.where behind it is too late"
     return Answer(reason, fix, fixes.kept_away(at.text_at(step.line)))

@@ -26,7 +26,7 @@ _OTHER_MAKERS = {
 def required(reason: str, changes: list[Change]) -> Answer:
     """Return what is said where an input does not require a gradient."""
     before = "" if changes else ": requires_grad=True, or x.requires_grad_() before it is used"
-    return Answer(reason, f"let the input require one, where it is made{before}", changes)
+    return Answer(reason, f"let the input require a gradient, where it is made{before}", changes)
 
 
 def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
@@ -167,6 +167,6 @@ def needs(at: Failure) -> Answer:
     for x in map(at.value, owners):
         if getattr(x, "_detached", None) is not None:
             return lost(at, at.name(x, "it"), x._detached, Threads(at.text))
-    reason = "gradients flow only through what requires one, or is computed from what does."
+    reason = "only tensors that require a gradient, or were computed from such tensors, have gradients and hooks."
     found = (c for own in owners if (c := requiring(at.text, at.text.of(own))))
     return required(reason, next(found, []))

@@ -68,7 +68,7 @@ def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
         line = _emptied(text)
         by = f" at {at.where(line)}" if line else ""
         reason += f"{at.code(x._reached)} reached {known}, and it was set to None since{by}."
-        return Answer(reason, "look at it before that", updates.moved(text.on(line), at.line) or asked)
+        return Answer(reason, "read it before that", updates.moved(text.on(line), at.line) or asked)
     if swept is None:
         return _before_any(at, name, reason)
     return _not_reached(at, name, swept, [x], known)
@@ -98,7 +98,9 @@ def _before_any(at: Failure, name: str, reason: str) -> Answer:
         return Answer(reason, "call it", changes)
     below = [c.lineno for c in calls(text.tree, "backward") if c.lineno > at.line]
     changes = _asked_first(at, name) or updates.moved(text, min(below, default=0))
-    return Answer(reason + "no backward has run yet.", "ask first, or look at it behind the backward", changes)
+    return Answer(
+        reason + "no backward has run yet.", "test whether it is None, or read it after the backward", changes
+    )
 
 
 def _emptied(text: Text) -> int:
@@ -137,5 +139,5 @@ def _of_intermediate(at: Failure, name: str, x: Tensor) -> Answer:
         return replace(told, fix=f"{told.fix}; and keep it, with {name}.retain_grad()", changes=[*kept, *told.changes])
     reason = f"{name}.grad is None: {name} is computed, and backward keeps the gradients of leaves only."
     if changes := leaves.made_a_leaf(text, name):
-        return Answer(reason, f"let {name} require a gradient last, when it is what it is to be", changes)
+        return Answer(reason, f"let {name} require a gradient after the last operation that makes it", changes)
     return Answer(reason, f"keep it, with {name}.retain_grad() before the backward", kept)

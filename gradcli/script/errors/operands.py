@@ -37,7 +37,7 @@ _MADE = {"double": "float64", "long": "int64", "int": "int32", "byte": "uint8"} 
 
 def dtypes(at: Failure) -> Answer:
     """Return what is said of operands of two dtypes: the one that is not float32 is made so."""
-    reason = "a product needs operands of one dtype, and nothing is converted without a word."
+    reason = "a product needs operands of one dtype, and PyTorch does not convert them."
     said = "{} is {}, and the rest is float32: " + reason
     made = [c for c in _calls(at, *_MADE) if owner_of(c) is not None]
     owners = [owner_of(call) for call in made]
@@ -45,11 +45,11 @@ def dtypes(at: Failure) -> Answer:
         dtype = str(at.value(node).dtype).removeprefix("torch.")
         if dtype in _MADE.values():
             changes = at.text.edited(edits.behind(node, ".float()"))
-            return Answer(said.format(at.text.of(node), dtype), "float32 as well", changes)
+            return Answer(said.format(at.text.of(node), dtype), "convert it to float32", changes)
     for call in made:
         changes = at.text.edited(edits.method(call, ".float()"))
-        return Answer(said.format(at.text.of(call), _MADE[called(call)]), "float32 as well", changes)
-    return Answer(reason, "the same dtype for both: .float(), or .double()")
+        return Answer(said.format(at.text.of(call), _MADE[called(call)]), "convert it to float32", changes)
+    return Answer(reason, "convert both to the same dtype: .float(), or .double()")
 
 
 def numbers(at: Failure) -> list[Change]:
@@ -90,7 +90,7 @@ def _loss(fix: str, which: int, words: str, at: Failure) -> Answer | None:
     """Return what is said of a loss whose input or target does not fit; `words` make it fit."""
     for call in _calls(at, given=2):
         given, own = call.args[which], at.text.of(call.args[0])
-        reason = f"{at.text.of(given)} is the {('input', 'target')[which]}, and is not what this loss takes."
+        reason = f"{at.text.of(given)} is the {('input', 'target')[which]}, and this loss does not accept it."
         own = own if edits.is_simple(call.args[0]) else f"({own})"
         whole = ".float()" * (words.startswith(".reshape") and _is_whole(at.value(given)))
         changed = edits.behind(given, words.format(own) + whole) if which else edits.wrapped(given, words)
@@ -98,10 +98,10 @@ def _loss(fix: str, which: int, words: str, at: Failure) -> Answer | None:
     return None
 
 
-flat_target = partial(_loss, "one class for each sample", 1, ".flatten()")
-shaped_target = partial(_loss, "the target in the input's shape", 1, ".reshape({}.shape)")
-probabilities = partial(_loss, "probabilities, torch.sigmoid(…)", 0, "torch.sigmoid(")
-real_target = partial(_loss, "real numbers", 1, ".float()")
+flat_target = partial(_loss, "use one class for each sample", 1, ".flatten()")
+shaped_target = partial(_loss, "reshape the target as the input", 1, ".reshape({}.shape)")
+probabilities = partial(_loss, "use probabilities, torch.sigmoid(…)", 0, "torch.sigmoid(")
+real_target = partial(_loss, "use a target of real numbers", 1, ".float()")
 
 
 def real_numbers(at: Failure) -> list[Change]:
@@ -200,7 +200,7 @@ def mismatch(at: Failure) -> Answer:
             "the derivative of the gradient is not what differences of it give: a backward that is differentiated "
             "follows v and saved_tensors, and takes what ctx holds besides for constants."
         )
-        return Answer(reason, "keep inputs and outputs alone, ctx.save_for_backward(x), and compute the rest from them")
+        return Answer(reason, "keep inputs and outputs only, ctx.save_for_backward(x), and compute the rest from them")
     reason = (
         "the gradient is not what differences of the function give: a backward is not the derivative of its forward"
     )
@@ -229,22 +229,24 @@ def matrices(at: Failure, *sizes: str) -> Answer:
     rows, given, wanted, columns = map(int, sizes)
     if changes := _layer(at, "Linear", given, wanted, columns):
         reason = f"a layer of {wanted} inputs is given {given} numbers for each of {rows} samples."
-        return Answer(reason, "as many inputs as there are numbers", changes)
+        return Answer(reason, "make a layer of as many inputs", changes)
     reason = (
         f"each number of the product sums over a row of the left matrix, of {given}, and a column of the right one, "
-        f"of {wanted}: they are to be as many."
+        f"of {wanted}: these must be equal."
     )
     turned = [1] * (given == columns) + [0] * (rows == wanted)
     for factors in _products(at) if turned else ():
         changes = at.text.edited(edits.behind(factors[turned[0]], ".T"))
-        return Answer(reason, "the transposed matrix fits", changes)
-    return Answer(reason, "matrices of shapes n x k and k x m")
+        return Answer(reason, "transpose the matrix", changes)
+    return Answer(reason, "use matrices of shapes n x k and k x m")
 
 
 def channels(at: Failure, wanted: str, given: str) -> Answer:
     """Return what is said of a convolution of an image that has other channels."""
     reason = f"a layer of {wanted} channels is given {given}: images are (channels, height, width), or a batch of such."
-    return Answer(reason, "as many channels as the image has", _layer(at, "Conv", int(given), int(wanted)))
+    return Answer(
+        reason, "make a layer of as many channels as the image has", _layer(at, "Conv", int(given), int(wanted))
+    )
 
 
 def _layer(at: Failure, kind: str, given: int, *sizes: int) -> list[Change]:

@@ -161,7 +161,9 @@ def lost(at: Failure, name: str, cut: Cut, threads: Threads, to: str = "what req
         return _unrecorded(text, name, reason)
     changes = threads.kept()
     if len(cut.hows) == 1 and (how in (".detach()", ".data") or how.startswith("torch.")):
-        return Answer(reason + ".", f"compute {name} without {how}" + "; NumPy knows no graph" * threads.lacks, changes)
+        return Answer(
+            reason + ".", f"compute {name} without {how}" + "; NumPy records no graph" * threads.lacks, changes
+        )
     fix = f"compute {name} of tensors, with PyTorch's operations alone"
     return Answer(f"{reason}: numbers have no history.", fix, changes)
 
@@ -171,7 +173,9 @@ def number(at: Failure) -> Answer | None:
     threads = Threads(at.text)
     for cut in threads.cuts():
         reason = f"{at.code(cut.line)} makes numbers of a tensor by {cut.how}, and they have no history."
-        return Answer(reason, "backward first, and numbers for what is printed or added up", threads.kept())
+        return Answer(
+            reason, "call backward of the tensor, and use numbers only to print them or to add them up", threads.kept()
+        )
     return None
 
 
@@ -180,9 +184,13 @@ def _unrecorded(text: Text, name: str, reason: str) -> Answer:
     decorators = [text.of(d) for f in text.around(ast.FunctionDef) for d in f.decorator_list]
     is_once = any("once_differentiable" in d for d in decorators)
     if is_once and (once := fixes.twice_differentiable(text)):
-        return Answer(f"{reason}: once_differentiable has it.", "a backward that can be recorded", once)
+        return Answer(
+            f"{reason}: once_differentiable has it.",
+            "remove it: a backward of PyTorch's operations can be recorded",
+            once,
+        )
     if changes := updates.kept_leaves(text):
-        return Answer(f"{reason}: a new tensor has the name since.", "change what is there, in place", changes)
+        return Answer(f"{reason}: a new tensor has the name since.", "change the tensor in place", changes)
     fix = f"compute {name} without no_grad(); such a block is for what needs no gradient"
     return Answer(reason + ".", fix, fixes.recorded(text))
 
