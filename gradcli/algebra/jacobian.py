@@ -25,6 +25,8 @@ MAX_OPERATIONS = 100_000  # in all entries together
 _SAMPLE = 500  # entries
 _SHORT = 18  # operations in an entry that needs no names in it
 # Of its length, what makes a Jacobian better to read in which intermediates stand under the user's names, or new ones.
+_SAME = 1e-9  # of two values of a number
+_SHORT_DEFINITION = 40  # operations of an intermediate that may turn out to be a number
 _SHORTER, _MUCH_SHORTER = 0.8, 0.5
 
 Place = tuple[int, int]
@@ -194,10 +196,28 @@ class _Derivative:
     def written(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written:
         """Return the entries, in which the nodes in `names` may stand for themselves."""
         found = formulas(self.nodes.values(), self.leaves, names, cut, self.taken)
-        known = shorthands(found.definitions)
-        exprs = {place: found.exprs[n][()] for place, n in self.nodes.items()}
-        written = _tidied(exprs, known, None if cut else READABLE)
-        return _Written(written, _mentioned(written, found.definitions))
+        numbers = _numbers(found.definitions)
+        definitions = {k: e.xreplace(numbers) for k, e in found.definitions.items() if k not in numbers}
+        exprs: Entries = {place: found.exprs[n][()] for place, n in self.nodes.items()}
+        exprs = {place: e.xreplace(numbers) for place, e in exprs.items()} if numbers else exprs
+        written = _tidied(exprs, shorthands(definitions), None if cut else READABLE)
+        return _Written(written, _mentioned(written, definitions))
+
+
+def _numbers(definitions: Mapping[sympy.Symbol, sympy.Expr]) -> dict[sympy.Symbol, sympy.Expr]:
+    """Return the definitions that are numbers, as p/p is in the derivatives of log(softmax(z)): these need no name."""
+    with distribute(False):
+        found = {name: tidy(e) for name, e in definitions.items() if length(e) <= _SHORT_DEFINITION and _is_flat(e)}
+    return {name: e for name, e in found.items() if e.is_Rational}
+
+
+def _is_flat(expr: sympy.Expr) -> bool:
+    """Tell whether an expression has the same value at two points, which a number has."""
+    variables = sorted(expr.free_symbols, key=str)
+    a, b = (
+        expr.xreplace({s: sympy.Float(start + k / 7) for k, s in enumerate(variables)}).evalf() for start in (0.3, 0.8)
+    )
+    return bool(a.is_Float and b.is_Float and abs(a - b) < _SAME)
 
 
 def _tidied(exprs: Entries, known: Shorthands, limit: int | None) -> Entries:

@@ -331,7 +331,7 @@ def test_names_of_adjoints_are_new():
         "x**(10**30)",
         "(10**300)**x",
         "sqrt(10**200 + 1)*x",
-        "polygamma(10**6, 3)*x",
+        "polygamma(300, 3)*x",
         "exp(exp(exp(exp(10))))*x",
         "cosh(10**9)*x",
         "exp(log(3)*10**5*x)",

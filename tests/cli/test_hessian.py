@@ -145,3 +145,9 @@ def test_a_corner_is_noted_on_the_page(cli):
 
 def test_a_hessian_that_is_too_large_is_called_so(cli):
     assert "the Hessian would have 2,000 × 2,000 entries" in cli.refused("hessian", "f=sum(x**2)", "--shape", "x=2000")
+
+
+def test_an_intermediate_that_is_a_number_has_no_name(cli):
+    out = cli.done("hessian", "L=-log(softmax(z)[0])", "--shape", "z=3").out
+    assert "t1[0]*(1 - t1[0])" in out
+    assert "t2" not in out
