@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from gradcli.explain import chain
 from gradcli.explain.arithmetic import products
 from gradcli.explain.forms import Forms
+from gradcli.explain.indeterminate import indeterminate
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult
-from gradcli.explain.sections import Block, Equations, Grad, Line, Math, Name, Partial, Product, Section, Text, Value
+from gradcli.explain.sections import (
+    Block,
+    Equations,
+    Grad,
+    Line,
+    Listed,
+    Math,
+    Name,
+    Partial,
+    Product,
+    Section,
+    Sum,
+    Text,
+    Value,
+)
 from gradcli.explain.weights import cotangent, flat, loss_name
 from gradcli.graph.names import adjoint_name
 from gradcli.graph.vjp import active_nodes
@@ -32,7 +49,7 @@ def gradients_section(result: BackwardResult, point: BackwardPoint, written: For
         lines.append(Line((Grad(name), *sides, *value), (), True))
     lines += [_retained(result, point, name, written) for name in point.retained]
     adjoints = _adjoints(result, point, written)
-    return Section("grad", (*adjoints, Equations(tuple(lines)), *_kept(result, point)))
+    return Section("grad", (*adjoints, Equations(tuple(lines)), *_nan(point, lines), *_kept(result, point)))
 
 
 def _adjoints(result: BackwardResult, point: BackwardPoint, written: Forms) -> list[Block]:
@@ -69,6 +86,31 @@ def _retained(result: BackwardResult, point: BackwardPoint, name: str, written: 
     elif formulas is not None and sum(len(result.formula(e)) for e in formulas.reshape(-1)) <= _READABLE:
         sides.append(Value(formulas))
     return Line((*sides, Value(point.retained[name])))
+
+
+def _nan(point: BackwardPoint, lines: Sequence[Line]) -> list[Text]:
+    """Return why a gradient is nan, beside formulas that may not be; a product 0·inf in a line says it itself."""
+    if len(point.calls) > 1 or point.trace is None or not any(_has_nan(g) for g in point.grad.values()):
+        return []
+    found = (
+        None if any(_is_indeterminate(side) for line in lines for side in line.sides) else indeterminate(point.trace)
+    )
+    return [] if found is None else [found]
+
+
+def _has_nan(grad: Array) -> bool:
+    return grad.dtype != object and bool(np.isnan(grad).any())
+
+
+def _is_indeterminate(side: Math) -> bool:
+    """Tell whether a side is, or adds up, a product of numbers, none of which is nan, that is nan."""
+    if isinstance(side, Sum | Listed):
+        return any(map(_is_indeterminate, side.terms if isinstance(side, Sum) else side.items))
+    factors = side.factors if isinstance(side, Product) else ()
+    numbers = [np.asarray(f.array) for f in factors if isinstance(f, Value) and np.asarray(f.array).dtype != object]
+    if not numbers or len(numbers) != len(factors) or any(n.shape or np.isnan(n) for n in numbers):
+        return False
+    return bool(np.isnan(np.prod(numbers)))
 
 
 def _kept(result: BackwardResult, point: BackwardPoint) -> list[Text]:

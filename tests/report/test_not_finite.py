@@ -94,3 +94,24 @@ def test_a_weight_that_is_not_finite_meets_no_entry_that_is_zero_everywhere(cli,
     # PyTorch's x.grad is tensor([2., nan]), or tensor([2., inf]): each element has its own product
     out = cli.done("backward", "y=2*x", "--at", "x=[1,2]", "--v", f"1,{v}", "--only", "grad").out
     assert out == f"x.grad = 2*v = [1·2, {v}·2] = [2, {v}]\n"
+
+
+@pytest.mark.parametrize(
+    ("system", "at", "told"),
+    [
+        ("y=-sum(p*log(p))", "p=[0,0.5]", "nan here is 0·inf: log(p) has the adjoint 0 and the derivative 1/p = inf."),
+        ("y=x*log(x)", "x=0", "nan here is 0·inf: log(x) has the adjoint 0 and the derivative 1/x = inf."),
+        ("y=1/x + log(x)", "x=0", "nan here is inf - inf: the adjoint of x adds up both."),
+        ("y=x**2", "x=nan", ""),
+        ("y=sqrt(x)*0", "x=0", ""),  # whose arithmetic is on the page: 1·0·inf
+    ],
+)
+def test_a_page_says_why_a_gradient_is_nan_where_its_formula_is_not(cli, monkeypatch, system, at, told):
+    monkeypatch.setenv("COLUMNS", "200")
+    for style in ("table", "markdown"):
+        out = cli("backward", system, "--at", at, "-f", style).out
+        assert "nan" in out
+        if style == "table":
+            assert (told in out) if told else ("nan here" not in out)
+        else:
+            assert ("nan here" in out) == bool(told)

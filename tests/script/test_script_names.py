@@ -127,3 +127,15 @@ def test_the_adjoint_of_a_dotted_or_long_name_is_a_derivative(run):
     out = run(HEAD + D + "loss = D(real).mean() - D(fake).mean()\nloss.backward()\n")
     assert "D.0.weight.grad = (∂loss/∂D(fake).0).T @ fake + (∂loss/∂D(real).0).T @ real" in out
     assert "\u0304" not in out
+
+
+def test_a_gradient_has_the_same_digits_wherever_a_page_shows_it(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+    text = "for k in range(40):\n    w = torch.randn(2, requires_grad=True)\n"
+    text += "    (torch.tanh(w*1.7)**3/7).sum().backward()\n"
+    (tmp_path / "script.py").write_text(HEAD + text, "utf-8")
+    out = cli.done("run", "--all", str(tmp_path / "script.py")).out
+    shown = re.findall(r"^w\.grad .*= (\[[^\]]*\])$", out, re.MULTILINE)
+    held = re.findall(r"^w\.grad: None → (\[[^\]]*\])(?:, as far as float32 has digits)?$", out, re.MULTILINE)
+    assert len(shown) == 40
+    assert shown == held

@@ -25,6 +25,7 @@ _MANY = 2  # leaves whose .grad is told one by one
 _LONG = 8  # numbers that are not told again
 _NOISE = 1e-12  # above it a number of float64 is hardly rounding alone
 _TINY = 1e-37  # below it float32 has no numbers
+_LAST_DIGITS = 1e-5  # of the largest number: how far float32 and float64 differ where only rounding does
 _DIGITS = 1e-6  # of a number that float32 has rounded
 ROUNDING = 1e-3  # of the largest gradient: what may be lost in float32
 # What is said of what is returned, where a script asks for it by name.
@@ -100,9 +101,22 @@ def _of_leaves(call: Call, told: Told, explained: bool) -> Iterator[str]:
     order = {name: k for k, name in enumerate(told.recorded.wrt)}
     for x, before, own, after in sorted(call.leaves, key=lambda leaf: order.get(told.name(leaf[0]), 0)):
         if after is not None:
-            yield f"{told.name(x)}.grad: {_held(before, own, told.reached.get(id(x)), told)} → {array_words(after._a)}"
+            now = array_words(after._a) if before is not None else _as_shown(told.name(x), after._a, told)
+            yield f"{told.name(x)}.grad: {_held(before, own, told.reached.get(id(x)), told)} → {now}"
         elif call.asked is None and (not explained or call.changes):
             yield f"∂/∂{told.name(x)}: {array_words(own._a)}"
+
+
+def _as_shown(name: str, own: Array, told: Told) -> str:
+    """Return the script's gradient in words: as its page has it in float64, if no more than rounding differs."""
+    shown = told.shown.get(name)
+    if shown is None or shown.shape != own.shape[:-1]:
+        return array_words(own)
+    largest = np.abs(own[np.isfinite(own)]).max(initial=0)
+    if np.allclose(shown, own[..., 0], 0, _LAST_DIGITS * largest, equal_nan=True):
+        return array_words(shown[..., None])
+    is_rounding = np.allclose(shown, own[..., 0], 0, ROUNDING * largest, equal_nan=True)
+    return f"{array_words(shown[..., None])}, as far as float32 has digits" if is_rounding else array_words(own)
 
 
 def _held(before: Any, own: Tensor, line: Line | None, told: Told) -> str:
@@ -135,7 +149,7 @@ def distance(call: Call, told: Told) -> float:
     """
     found = [(told.shown[name], g) for name, g in own_gradients(call, told).items() if name in told.shown]
     largest = [np.abs(b[np.isfinite(b)]).max(initial=0) for _, b in found]
-    if all(np.allclose(a, b, 0, 1e-5 * m, equal_nan=True) for (a, b), m in zip(found, largest, strict=True)):
+    if all(np.allclose(a, b, 0, _LAST_DIGITS * m, equal_nan=True) for (a, b), m in zip(found, largest, strict=True)):
         return 0.0 if found else np.inf
     if not any(largest) or not all(np.array_equal(np.isfinite(a), np.isfinite(b)) for a, b in found):
         return np.inf

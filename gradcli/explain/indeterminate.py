@@ -1,0 +1,56 @@
+"""Why a gradient is nan where its formula is not: 0·inf or inf - inf in the reverse pass, which a formula cancels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcli.explain.results import Array
+from gradcli.explain.sections import Computed, Equal, Math, Product, Text, Value, quantity
+from gradcli.explain.trace import Reverse, Trace
+from gradcli.graph.vjp import Pass, textbook_slope
+
+
+def indeterminate(trace: Trace) -> Text | None:
+    """Return what the first product 0·inf of the only reverse pass is, or its first sum inf - inf; None without one."""
+    (found,) = trace.calls
+    before = dict(found.seeds)
+    for p in trace.passes:
+        told = _product(trace, found, p) or _sum(trace, before.get(p.argument), found.contributions[p], p)
+        if told is not None:
+            return told
+        before[p.argument] = found.totals[p]
+    return None
+
+
+def _product(trace: Trace, found: Reverse, p: Pass) -> Text | None:
+    """Return that an adjoint of 0 meets an infinite local derivative, or the other way round."""
+    slope = found.slopes.get(p)
+    if slope is None:
+        return None
+    pair = _first_nan(found.adjoints[p.node], slope, found.adjoints[p.node] * slope)
+    if pair is None:
+        return None
+    labels = trace.graph.labels
+    derivative = Equal((Computed(textbook_slope(p.node, p.position), labels, implicit=True), Value.of(pair[1])))
+    product = Product((Value.of(pair[0]), Value.of(pair[1])))
+    name = {n: label for n, label in labels.items() if n is not p.node}
+    parts: tuple[Math, ...] = ("nan here is ", product, ": ", Computed(p.node, name, implicit=True))
+    parts += (" has the adjoint ", Value.of(pair[0]), " and the derivative ", derivative)
+    return Text((*parts, ". A formula in which the two cancel does not show it."))
+
+
+def _sum(trace: Trace, before: Array | None, contribution: Array, p: Pass) -> Text | None:
+    """Return that contributions inf and -inf are added up."""
+    pair = None if before is None else _first_nan(before, contribution, before + contribution)
+    if pair is None:
+        return None
+    argument = quantity(p.argument, trace.graph.labels)
+    parts: tuple[Math, ...] = ("nan here is inf - inf: the adjoint of ", argument)
+    return Text((*parts, " adds up both. A formula in which they cancel does not show it."))
+
+
+def _first_nan(a: Array, b: Array, result: Array) -> tuple[float, float] | None:
+    """Return two numbers that are not nan, of which the result is."""
+    a, b = np.broadcast_arrays(a, b)
+    places = np.argwhere(np.isnan(result) & ~np.isnan(a) & ~np.isnan(b))
+    return (float(a[tuple(places[0])]), float(b[tuple(places[0])])) if len(places) else None
