@@ -222,26 +222,28 @@ def _two_losses(at: Failure, step: Step, reason: str) -> Answer | None:
     uses = [s for s in between if _uses_gradients(s)]
     if not uses and text.of(one) != text.of(other):
         changes = _added(text, first.statement, one, other)
-        return Answer(
-            f"{reason} The two losses share that part of the graph.", "add the losses, and call backward once", changes
-        )
+        said = f"{reason} The two losses share that part of the graph."
+        return Answer(said, "add the losses, and call backward once", changes)
     stepped = [x for s in uses for x in _changed(at, s)]
     if not stepped:
         return None
     if changes := _cut_off(at, step, Flow(first).back(one), Flow(text).back(other), stepped):
         said = f"{reason} The weights that are changed in between do not need the gradients of that part."
         return Answer(said, "cut it off from the first loss, with detach()", changes)
-    index = block.index(uses[-1])
-    after = [*block[index + 1 : block.index(text.statement)], text.statement]
-    names = _read(at, after, step)
-    above = [*_above(text, first.statement), *block[block.index(first.statement) : index + 1]]
-    own = _slice(at, [s for s in above if s is not first.statement], names, step)
-    lines = [line for s in own for line in text.dedented(s)]
     change = at.code(uses[-1].lineno)
     said = f"{reason} {change[0].upper()}{change[1:]} has changed weights that it was computed from."
-    return Answer(
-        said, "compute the shared part again, from the weights as they are then", text.before(after[0], *lines)
-    )
+    return Answer(said, _ANEW, _computed_again(at, step, first.statement, uses[-1]))
+
+
+def _computed_again(at: Failure, step: Step, first: ast.stmt, change: ast.stmt) -> list[Change]:
+    """Compute what two losses share once more, after a statement between them that changes the weights."""
+    text = at.text
+    block = text.block(text.statement)
+    index = block.index(change) + 1
+    after = block[index : block.index(text.statement) + 1]
+    above = [*_above(text, first), *block[block.index(first) + 1 : index]]
+    own = _slice(at, above, _read(at, after, step), step)
+    return text.before(after[0], *(line for s in own for line in text.dedented(s)))
 
 
 def _root(statement: ast.stmt) -> ast.expr | None:
