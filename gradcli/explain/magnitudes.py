@@ -13,6 +13,7 @@ from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
 _USUAL = 2  # the power of ten up to which numbers are near 1
+_MOST = 200  # the power of ten of inputs that are drawn
 _WORK = 2_000_000  # coefficients that are computed
 _KNOWN = 10.0  # the weight of an input's own value among the equations
 _ROUNDS = 8
@@ -41,9 +42,8 @@ def magnitudes(inputs: Mapping[str, Node], wanted: Sequence[Node], usual: Mappin
     names = list(inputs)
     known = [_KNOWN * np.append(np.eye(len(names))[names.index(n)], -power) for n, power in usual.items() if n in names]
     found = _solved([*equations.rows, *known], len(names))
-    return {
-        n: power for n, power in zip(names, found.round().astype(int).tolist(), strict=True) if abs(power) >= _USUAL
-    }
+    powers = np.clip(found, -_MOST, _MOST).round().astype(int).tolist()
+    return {n: power for n, power in zip(names, powers, strict=True) if abs(power) >= _USUAL}
 
 
 def usual_powers(values: Named) -> dict[str, float]:

@@ -49,3 +49,10 @@ def test_a_proof_may_be_required(cli):
     assert (found["verdict"], found["by"], found["points"], found["why"]) == ("undecided", "points", 20, "not proved")
     assert cli("check", "f=x**2", "df/dx=2*x", "--require-proof").status == 0
     assert cli("check", "f=x**2", "df/dx=x", "--require-proof", "-f", "json").objects[0]["verdict"] == "wrong"
+
+
+@pytest.mark.parametrize("factor", ["1e-200*x*1e-200", "1e200*x*1e200", "1e-300*x"])
+def test_constants_beyond_what_inputs_can_be(cli, factor):
+    outcome = cli("check", f"y = exp({factor})", "dy/dx = 7")
+    assert outcome.status == 1
+    assert outcome.err == ""
