@@ -64,7 +64,7 @@ def test_a_mistake_is_shown_as_python_shows_it(cli, process, write):
     [
         ("import torch\ntorch.stft(1)", "torch.stft", None),
         ("import torch\nx = torch.ones(2).svd()", "Tensor.svd", None),
-        ("import torch.nn as nn\nnn.LSTM(1, 1)", "torch.nn.LSTM", None),
+        ("import torch.nn as nn\nnn.Transformer(1, 1)", "torch.nn.Transformer", None),
         ("import torch.nn.functional as F\nF.grid_sample(1)", "torch.nn.functional.grid_sample", None),
         ("import torch.nn as nn\nnn.RMSNorm(1)", "torch.nn.RMSNorm", "that there is: `torch.nn.LayerNorm`"),
         ("import torch.nn as nn\nnn.ReLU().to_empty()", "torch.nn.Module.to_empty", None),

@@ -8,16 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import check_device, chosen, default_dtype
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if
+from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter
 from gradcli.pytorch.nn.table import given, parameters, rows
-from gradcli.pytorch.nn.utils.rnn import PackedSequence
-from gradcli.pytorch.operations.creation import zeros
-from gradcli.pytorch.operations.joining import cat, stack
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
@@ -219,112 +215,3 @@ class LayerNorm(_Layer):
 class _Dropout(_Layer):
     def _build(self) -> None:
         refuse_if(not 0 <= self.p <= 1, "probability of a dropout", self.p)
-
-
-# Recurrence
-
-
-class _Recurrent(_Layer):
-    """Weights and biases of recurrences `h ← tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh)`."""
-
-    def _share(self, name: str, inputs: int) -> None:
-        other = self.nonlinearity not in ("tanh", "relu")
-        missing_if(other, f"torch.nn.{type(self).__name__}(nonlinearity={self.nonlinearity!r})")
-        bound, own = 1.0 / math.sqrt(self.hidden_size), self.hidden_size
-        for part, *shape in (("weight_ih", own, inputs), ("weight_hh", own, own), ("bias_ih", own), ("bias_hh", own)):
-            if self.bias or part.startswith("weight"):
-                self.register_parameter(f"{part}{name}", init.uniform_(self._empty(*shape), -bound, bound))
-
-    def _linear(self, x: Any, part: str, name: str) -> Any:
-        bias = getattr(self, f"bias_{part}{name}") if self.bias else None
-        return F.linear(x, getattr(self, f"weight_{part}{name}"), bias)
-
-    def _step(self, from_input: Any, h: Any, name: str) -> Any:
-        return getattr(F, self.nonlinearity)(self._linear(h, "hh", name) + from_input)
-
-
-class RNN(_Recurrent):
-    """Recurrent layers, each on the states of the one before, in one direction or in both."""
-
-    def _build(self) -> None:
-        ends = ("", "_reverse") if self.bidirectional else ("",)
-        # The names of each layer's directions, behind `weight_ih` and the like.
-        self._names = [[f"_l{k}{end}" for end in ends] for k in range(self.num_layers)]
-        for k, names in enumerate(self._names):
-            for name in names:
-                self._share(name, self.hidden_size * len(ends) if k else self.input_size)
-
-    def forward(self, input: Any, hx: Any = None) -> Any:
-        if isinstance(input, PackedSequence):
-            return self._packed(input, hx)
-        batched = input.dim() == 3
-        refuse_if(input.dim() not in (2, 3), "rank for a recurrence", "RNN", 2, 3, input.dim(), " tensor")
-        if hx is not None and hx.dim() != input.dim():
-            what = "batched 3-D input" if batched else "unbatched 2-D input"
-            raise refusal("rank of a state beside its input", what, input.dim(), hx.dim())
-        refuse_if(input.shape[-1] != self.input_size, "features of a recurrence", self.input_size, input.shape[-1])
-        x = input if batched else input.unsqueeze(int(not self.batch_first))
-        x = x.transpose(0, 1) if self.batch_first else x
-        out, last = self._layers(x, hx if hx is None or batched else hx.unsqueeze(1), x.shape[1])
-        out = called(out.transpose(0, 1), "TransposeBackward1") if self.batch_first else out
-        return (out, last) if batched else (out.squeeze(int(not self.batch_first)), last.squeeze(1))
-
-    def _packed(self, input: Any, hx: Any) -> Any:
-        """Go through sequences of different lengths, the longest first."""
-        data, sizes, order, back = input
-        hx = hx if hx is None or order is None else hx.index_select(1, order)
-        out, last = self._layers(data, hx, *sizes.tolist())
-        return PackedSequence(out, sizes, order, back), last if back is None else last.index_select(1, back)
-
-    def _layers(self, x: Any, hx: Any, *sizes: int) -> tuple[Any, Any]:
-        """Return the outputs and the last states, where so many sequences go on to each step, or to all of them."""
-        wanted = (sum(map(len, self._names)), sizes[0], self.hidden_size)
-        hx = zeros(*wanted, dtype=x.dtype) if hx is None else hx
-        refuse_if(tuple(hx.shape) != wanted, "size of a state", wanted, list(hx.shape))
-        last: list[Any] = []
-        for names in self._names:
-            if last and self.dropout:
-                x = F.dropout(x, self.dropout, self.training)
-            sides = []
-            for name in names:
-                states, end = self._states(x, hx[len(last)], name, sizes)
-                last.append(end)
-                join = stack if x.dim() == 3 else cat
-                sides.append(join(states[::-1] if name.endswith("_reverse") else states))
-            x = sides[0] if len(sides) == 1 else cat(sides, -1)
-        return x, stack(last)
-
-    def _states(self, x: Any, first: Any, name: str, sizes: Sequence[int]) -> tuple[list[Any], Any]:
-        """Return the states of one direction in the order in which they arise, and the last of each sequence."""
-        steps = self._linear(x, "ih", name)  # of all at once, as their last digits show
-        steps = steps.unbind(0) if x.dim() == 3 else steps.split(sizes)
-        found, ended, h = [], [], first
-        for step in reversed(steps) if name.endswith("_reverse") else steps:
-            if len(step) < len(h):  # some sequences have ended, or have not begun
-                h, rest = h[: len(step)], h[len(step) :]
-                ended.append(rest)
-            elif len(step) > len(h):
-                h = cat([h, first[len(h) : len(step)]])
-            h = self._step(step, h, name)
-            found.append(h)
-        if name.endswith("_reverse") or not ended:
-            return found, h
-        return found, cat([h, *ended[::-1]])
-
-
-class RNNCell(_Recurrent):
-    """One step of a recurrence."""
-
-    def _build(self) -> None:
-        self._share("", self.input_size)
-
-    def forward(self, input: Any, hx: Any = None) -> Any:
-        refuse_if(input.dim() not in (1, 2), "rank for a recurrence", "RNNCell", 1, 2, input.dim(), "")
-        own = zeros(*input.shape[:-1], self.hidden_size, dtype=input.dtype) if hx is None else hx
-        refuse_if(own.dim() not in (1, 2), "rank of a state", own.dim())
-        features, size = input.shape[-1], own.shape[min(input.dim(), own.dim()) - 1]
-        refuse_if(features != self.input_size, "features of a cell's input", features, self.input_size)
-        counts = input.shape[:-1], own.shape[: input.dim() - 1]
-        refuse_if(counts[0] != counts[1], "batch of a cell's state", *(n[0] for n in counts if n))
-        refuse_if(size != self.hidden_size, "features of a cell's state", size, self.hidden_size)
-        return self._step(self._linear(input, "ih", ""), own, "")

@@ -65,7 +65,7 @@ _CONSTRUCTED = {
     "L1Loss": "_Loss",
     "SoftMarginLoss": "_Loss",
     "BCELoss": "_WeightedLoss",
-    "RNN": "RNNBase",
+    **dict.fromkeys(("RNN", "LSTM", "GRU"), "RNNBase"),
 }
 _CONSTRUCTED |= dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), "_BatchNorm")
 _CONSTRUCTED |= dict.fromkeys(("InstanceNorm1d", "InstanceNorm2d"), "_InstanceNorm")
