@@ -42,7 +42,7 @@ def _meaning(result: BackwardResult) -> Text:
     if others:
         what = f"{called or 'cotangent'}, the derivatives of its own {name} by the outputs"
         return Text((f"Each call has its own {what}, and adds vᵀJ to .grad.",))
-    product = Product((called, Partial(output, result.wrt[0]))) if not y.shape and len(result.wrt) == 1 else "vᵀJ"
+    product = Product((Name(called), Partial(output, result.wrt[0]))) if not y.shape and len(result.wrt) == 1 else "vᵀJ"
     own = Equal((Name(called), Partial(name, output)))
     return Text(("Each call has its own ", own, ", and adds ", product, " to .grad."))
 

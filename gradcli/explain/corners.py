@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import active_nodes
-from gradcli.notation.nodes import Notation, readable_names
 from gradcli.notation.numbers import number_text
+
+if TYPE_CHECKING:
+    from gradcli.notation.nodes import Notation
 
 _NODES = 5_000  # of a system that is looked into
 _SHOWN = 60  # characters of an expression
@@ -88,6 +90,8 @@ def note_corners(graph: Graph, at: Named, notes: Notes, page: bool = True) -> tu
 
 
 def _corners(graph: Graph, values: Mapping[Node, Array]) -> Iterator[str]:
+    from gradcli.notation.nodes import Notation, readable_names
+
     notation = Notation(readable_names(graph))
     active = active_nodes(graph, graph.inputs.values())
     for node in graph.nodes:

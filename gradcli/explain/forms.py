@@ -51,7 +51,7 @@ def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = N
     rest = len(v) - len(called)
     known = {n: k for name, n in cotangents.items() if name not in called and (k := _uniform(v[name])) is not None}
     names = dict(result.graph.labels)
-    only = cotangent(result.graph) or "v" if rest == 1 else None
+    only = cotangent(result.graph, loss_name(result.graph, v)) if rest == 1 else None
     names |= {n: called.get(name, only or f"v_{name}") for name, n in cotangents.items()}
     return _Writer(result, known, names, loss_name(result.graph, v)).forms()
 

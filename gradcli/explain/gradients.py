@@ -162,7 +162,8 @@ def _along_a_path(result: BackwardResult, point: BackwardPoint, name: str, form:
     passes = chain.path(result.swept, leaf, y) or []
     along = chain.factors(passes, result.graph.labels)
     if form is None and not leaf.shape:
-        yield Product((cotangent(result.graph), Partial(output, name)))
+        called = cotangent(result.graph, loss_name(result.graph, point.calls[0].v))
+        yield Product((Name(called), Partial(output, name)))
     if along is not None:
         yield Product((Value(v), *along))
         if point.trace is not None and (found := chain.numbers(passes, point.trace)):

@@ -24,8 +24,8 @@ from gradcli.explain.sections import (
     chosen,
 )
 from gradcli.explain.system import rates, system_section
-from gradcli.explain.weights import cotangent, flat
-from gradcli.graph.names import bar, dot, element_names
+from gradcli.explain.weights import any_loss, cotangent, flat
+from gradcli.graph.names import adjoint_name, dot, element_names
 from gradcli.graph.node import Node
 from gradcli.notation.nodes import node_names
 
@@ -87,8 +87,9 @@ def _pairing(result: JvpResult, p: JvpPoint) -> list[Section]:
         return []
     title = ("the same number from both sides: forward mode gives J·u, reverse mode vᵀJ",)
     weights = [f"v_{name}" for name in p.v] if len(p.v) > 1 else [cotangent(result.graph)]
+    adjoints = [adjoint_name(name, any_loss(result.graph)) for name in p.grad]
     sides = []
-    for left, right, called in ((p.v, p.jvp, weights), (p.grad, p.u, map(bar, p.grad))):
+    for left, right, called in ((p.v, p.jvp, weights), (p.grad, p.u, adjoints)):
         pairs = [(w, e) for name in left for w, e in zip(left[name].flat, right[name].flat, strict=True) if w and e]
         terms = [Product((Value.of(w), Value.of(e))) for w, e in pairs]
         names = [Product((Name(own), Name(dot(name)))) for own, name in zip(called, left, strict=True)]

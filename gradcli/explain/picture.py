@@ -19,7 +19,7 @@ from gradcli.explain.tables import local_derivative, with_number
 from gradcli.explain.trace import Reverse, Trace, numeric_trace, symbolic_trace
 from gradcli.explain.weights import any_loss, loss, loss_name
 from gradcli.graph.graph import Graph, depending
-from gradcli.graph.names import bar
+from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
@@ -49,7 +49,8 @@ class Box:
 
     Its adjoint is None where none is to be shown.  `others` are more names of the same value.  `times` tells how many
     alike stand in this box: repetitions, of which it has the last one's value, or several side by side, of which it has
-    all values if they are single numbers, and in `ends` the first one's and the last one's name.
+    all values if they are single numbers, and in `ends` the first one's and the last one's name.  `scalar` is the name
+    of what the adjoint is a derivative of.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Box:
     others: tuple[str, ...] = ()
     times: int = 1
     ends: tuple[str, ...] = ()
+    scalar: str = "L"
 
     def equation(self) -> list[Math]:
         """Return the sides of what the box says of its value."""
@@ -78,7 +80,7 @@ class Box:
         """Return the sides of what the box says of its adjoint, if anything."""
         if self.adjoint is None:
             return []
-        name = self._named([bar(name) for name in self.ends or (self.name,)])
+        name = self._named([adjoint_name(name, self.scalar) for name in self.ends or (self.name,)])
         return [name, self.adjoint if isinstance(self.adjoint, str) else Value(self.adjoint)]
 
     def _named(self, names: Sequence[str]) -> Math:
@@ -148,7 +150,7 @@ def picture(graph: Graph, view: View) -> Picture:
     scalar, whole = "", None
     if view.v is not None or any(p.slope is None for p in swept.passes):  # whose rules are about adjoints
         scalar, whole = _scalar(graph, view.v)
-    boxes = _Drawing(graph, swept, view).boxes()
+    boxes = _Drawing(graph, swept, view, scalar or any_loss(graph)).boxes()
     return Picture(tuple(boxes), style_of(graph, [view.v] if view.v else []), scalar, whole)
 
 
@@ -182,8 +184,9 @@ def _trace(graph: Graph, swept: Sweep, view: View) -> Trace:
 class _Drawing:
     """The boxes of a graph: one for each named node, for each repetition, and for the leaves that only it reads."""
 
-    def __init__(self, graph: Graph, swept: Sweep, view: View) -> None:
+    def __init__(self, graph: Graph, swept: Sweep, view: View, scalar: str) -> None:
         self.graph = graph
+        self.scalar = scalar
         self.view = view
         self.swept = swept
         self.trace = _trace(graph, swept, view)
@@ -213,10 +216,11 @@ class _Drawing:
         return Words(tuple(parts[1:])) if parts else None
 
     def _pass(self, p: Pass) -> Math:
-        adjoint = bar(self.names[p.node])
+        adjoint = adjoint_name(self.names[p.node], self.scalar)
         if self.view.at is not None:
             return local_derivative(reverse_step(self.trace, 0, p, adjoint))
-        return rule(p, self.names, adjoint, bar(self.names[p.argument]), self.trace.several(p.argument))
+        to = adjoint_name(self.names[p.argument], self.scalar)
+        return rule(p, self.names, adjoint, to, self.trace.several(p.argument))
 
     def boxes(self) -> list[Box]:
         """Return the boxes, leaves right before what reads them first."""
@@ -243,7 +247,7 @@ class _Drawing:
         others = tuple(other for other in self.also.get(node, ()) if other != name)
         value, adjoint = self.trace.values.get(node), self._adjoint(node)
         kind = self._kind(node)
-        return Box(name, kind, formula, node.shape, value, adjoint, tuple(arrows), others, times)
+        return Box(name, kind, formula, node.shape, value, adjoint, tuple(arrows), others, times, scalar=self.scalar)
 
     def _adjoint(self, node: Node) -> Array | Literal["not computed"] | None:
         if self.view.v is None or node not in self.varying:

@@ -23,7 +23,7 @@ from gradcli.explain.sections import (
 )
 from gradcli.graph.construct import total
 from gradcli.graph.graph import Graph
-from gradcli.graph.names import bar, element_names
+from gradcli.graph.names import adjoint_name, element_names
 from gradcli.graph.node import Node, elementwise, leaf
 
 Outputs = Mapping[str, Node]
@@ -54,16 +54,20 @@ def any_loss(graph: Graph) -> str:
     return "loss" if _has(graph, "L") else "L"
 
 
-def cotangent(graph: Graph) -> str:
-    """Return what the cotangent is called: v, unless the user has a v; then ȳ of the only output, no name of several.
+def cotangent(graph: Graph, loss: str = "") -> str:
+    """Return what the cotangent is called: v, unless the user has a v; then the adjoint of the only output.
+
+    Several outputs have no such name: "".  `loss` is what adjoints are derivatives of; `any_loss`, if it is not named.
 
     >>> v = leaf()
-    >>> cotangent(Graph.of({"v": v}, {"E": v * v})) == bar("E")
+    >>> cotangent(Graph.of({"v": v}, {"E": v * v})) == adjoint_name("E", "L")
     True
+    >>> cotangent(Graph.of({"v": v}, {"energy": v * v}))
+    '∂L/∂energy'
     """
     if not _has(graph, "v"):
         return "v"
-    return bar(next(iter(graph.outputs))) if len(graph.outputs) == 1 else ""
+    return adjoint_name(next(iter(graph.outputs)), loss or any_loss(graph)) if len(graph.outputs) == 1 else ""
 
 
 def _has(graph: Graph, name: str) -> bool:
@@ -71,7 +75,7 @@ def _has(graph: Graph, name: str) -> bool:
 
 
 def _of_one_number(result: BackwardResult, name: str, v: Named) -> tuple[Math, ...]:
-    (output,), v_name = result.graph.outputs, Name(cotangent(result.graph))
+    (output,), v_name = result.graph.outputs, Name(cotangent(result.graph, name))
     y = element_names(output, result.graph.outputs[output].shape)[0]
     if result.wanted.implicit:
         return Equal((v_name, "1")), ", the default for a scalar: the gradient of ", Name(y), " itself"
@@ -83,7 +87,7 @@ def _of_one_number(result: BackwardResult, name: str, v: Named) -> tuple[Math, .
 
 def _meaning(graph: Graph, v: Named) -> str:
     """Return what the weights do to the outputs."""
-    weights, name = flat(v), cotangent(graph)
+    weights, name = flat(v), cotangent(graph, loss_name(graph, v))
     if (weights == 1).all():
         return f"{name or 'a v'} = ones sums the outputs"
     if np.count_nonzero(weights) == 1 and weights.sum() == 1:

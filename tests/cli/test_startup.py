@@ -62,7 +62,7 @@ def test_a_gradient_for_a_program_needs_no_formulas(process, style):
     assert not found & {"sympy", "mpmath", "scipy", "rich"}
 
 
-PAGES = {"sections", "pages", "steps", "trace", "corners", "rules", "product", "gradients", "forms", "tables"}
+PAGES = {"sections", "pages", "steps", "trace", "rules", "product", "gradients", "forms", "tables"}
 OF_PAGES = {f"gradcli.explain.{name}" for name in PAGES} | {f"gradcli.notation.{n}" for n in ("nodes", "text", "latex")}
 OF_PAGES |= {f"gradcli.report.{name}" for name in ("table", "layout", "text_math", "latex", "markdown")}
 ELSEWHERE = {"gradcli.graph.jacobian", "gradcli.graph.jvp", "gradcli.engine.compiled", "gradcli.lang.claims", "shutil"}

@@ -43,3 +43,14 @@ def test_the_table_shows_them(cli):
     rows = [[cell.strip() for cell in line.split("   ") if cell.strip()] for line in out.splitlines()]
     assert ["∂y/∂h = 3", "h̄ = 5 + 7·3 = 26", "product"] in rows
     assert ["∂h/∂x = 2*x = 4", "x̄ = 26·4 = 104", "power"] in rows
+
+
+def test_the_cotangent_of_a_long_name_is_a_derivative_where_v_is_an_input(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    out = cli.done("backward", "loss_value=v@W", "--at", "v=[3,4],W=[[1,2],[3,4]]", "--v", "4,5").out
+    assert "v.grad = W @ (∂L/∂loss_value) = [4·1 + 5·2, 4·3 + 5·4] = [14, 32]" in " ".join(out.split())
+    out = cli.done("backward", "loss_value=v*x", "--at", "v=3,x=2").out
+    assert "∂loss_value/∂loss_value = 1, the default for a scalar" in out
+    out = cli.done("jvp", "loss_value=v*x", "--at", "v=3,x=2", "--u", "v=1,x=1", "--v", "4").out
+    assert "∂L/∂loss_value" in out
+    assert "\u0304oss_value" not in out

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gradcli.explain.picture import Box, Picture
 from gradcli.explain.sections import Equal, Name, Partial
-from gradcli.graph.names import bar
+from gradcli.graph.names import adjoint_name
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import TIED, broken, cells
 
@@ -44,14 +44,15 @@ class Labels:
         return ["" if a.local is None else self.writer.write(a.local) for a in box.arrows]
 
     def scalar(self) -> list[str]:
-        """Return what adjoints are, x̄ = ∂L/∂x for the first of them, and what L is; nothing where there are none."""
+        """Return what adjoints are, x̄ = ∂L/∂x of the first with a bar, and what L is, if anything."""
         scalar, loss = self.picture.scalar, self.picture.loss
         boxes = [box for box in self.picture.boxes if not isinstance(box.adjoint, str)]
         shown = [box for box in boxes if box.adjoint is not None] or boxes  # or in the rules alone
         names = [(box.ends or (box.name,))[0] for box in shown if box.name != scalar]
         if not scalar or not names:
             return []
-        meaning = Equal((Name(bar(names[0])), Partial(scalar, names[0])))
+        barred = next((name for name in names if not adjoint_name(name, scalar).startswith("∂")), None)
+        meaning = None if barred is None else Equal((Name(adjoint_name(barred, scalar)), Partial(scalar, barred)))
         return [self.writer.write(math) for math in (meaning, loss) if math is not None]
 
 

@@ -56,8 +56,8 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
     outputs: dict[str, Node] = dict(recorded.graph.outputs)
     v: Named = dict(recorded.v)
     called: dict[str, str] = {}
-    only = cotangent(recorded.graph) if len(recorded.v) == 1 else ""
     loss = loss_name(recorded.graph, recorded.v)
+    only = cotangent(recorded.graph, loss) if len(recorded.v) == 1 else ""
     weights = {name: adjoint_name(name, loss) for use in recorded.functions.values() for name in use.outputs.values()}
     weights |= {made: only or f"v_{name}" for made, name in roots.items()}
     for k, use in enumerate(recorded.functions.values()):

@@ -101,3 +101,21 @@ def test_a_picture_for_latex_is_mathematics(cli):
     assert r"t_{3} = x_{1}^{3} = 8" in source
     assert r"\bar{x}_{1} = 1240" in source
     assert source.count(r"\begin{tikzpicture}") == source.count(r"\end{tikzpicture}") == 1
+
+
+@pytest.mark.parametrize(
+    ("style", "shown"),
+    [
+        ("text", "∂L/∂hidden_layer = 44"),
+        ("svg", "∂L/∂hidden_layer = 44"),
+        ("dot", "∂L/∂hidden_layer = 44"),
+        ("mermaid", "∂L/∂hidden#95;layer = 44"),
+        ("tikz", r"\frac{\partial L}{\partial \mathit{hidden\_layer}} = 44"),
+    ],
+)
+def test_the_adjoint_of_a_long_name_is_a_derivative(cli, style, shown):
+    system = ("hidden_layer=2*x", "loss_value=hidden_layer**2+hidden_layer*v", "--at", "x=2,v=3", "--v", "4")
+    source = cli.done("graph", *system, "-f", style).out
+    assert shown in source
+    assert "h\u0304" not in source
+    assert r"\overline{\mathit{hidden" not in source
