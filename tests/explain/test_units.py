@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from systems import SYSTEMS
+from textbooks import SYSTEMS
 
 from gradcli import check
 from gradcli.cli.claims import cases
