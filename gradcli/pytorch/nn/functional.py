@@ -329,7 +329,11 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     return called(found, "PixelShuffleBackward0")
 
 
-ELSEWHERE = {"interpolate": "nn.interpolation", "one_hot": "operations.places"}
+ELSEWHERE = {
+    "scaled_dot_product_attention": "nn.attention",
+    "interpolate": "nn.interpolation",
+    "one_hot": "operations.places",
+}
 ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolutions")
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
