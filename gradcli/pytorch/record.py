@@ -299,6 +299,16 @@ def apply(
     return out
 
 
+def shown_by(
+    array: Array, op: str, build: Callable[..., Node], x: Tensor, settings: Any, name: str | None = None
+) -> Tensor:
+    """Return the result of an operation as a view of its operand: an array that shows the operand's memory."""
+    out = apply(op, build, (x,), settings, name)
+    out._a = array
+    _show(out, (x,), recipe_for((op, settings, (x._a.shape, x._a.dtype)), build, (x._a,)))
+    return out
+
+
 def mapped(out: Tensor, operands: Sequence[Any]) -> Tensor:
     """Return a result, which is an element of the outermost `vmap` of which one of its operands is."""
     if Mode.maps:

@@ -78,6 +78,9 @@ class NonDynamicallyQuantizableLinear(Linear):
 class MultiheadAttention(_Layer):
     """Attention in several heads between linear maps of queries, keys and values, and of the result."""
 
+    kdim: Any
+    vdim: Any
+
     def _build(self) -> None:
         size, heads = self.embed_dim, self.num_heads
         refuse_if(size <= 0 or heads <= 0, "sizes of attention", size, heads)

@@ -70,6 +70,39 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(input, max(1, -(-input.shape[axis] // chunks)), dim)
 
 
+@method("tensor_split")
+def tensor_split(
+    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+) -> tuple[Tensor, ...]:
+    own = next(x for x in (indices_or_sections, indices, sections) if x is not None)
+    if isinstance(own, Tensor):
+        refuse_if(own._a.dtype != np.int64, "dtype of a tensor_split", own.dtype.word)
+        own = own.tolist()
+    refuse_if(not input.dim(), "tensor_split of a number")
+    axis = axis_of(dim, input.dim())
+    size = input.shape[axis]
+    refuse_if(isinstance(own, int) and own <= 0, "sections of a tensor_split", own)
+    rest = size % own if isinstance(own, int) else 0
+    ends = [k * (size // own) + min(k, rest) for k in range(1, own)] if isinstance(own, int) else list(own)
+    places = [range(size)[start:end] for start, end in zip([0, *ends], [*ends, size], strict=True)]
+    return tuple(_part(input, axis, place) for place in places)
+
+
+def _split_along(name: str, least: int, axis: int) -> None:
+    def made(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        refuse_if(input.dim() < least, "axes to split", name, least, input.dim())
+        at, own = axis if input.dim() > 1 else 0, indices_or_sections
+        unequal = isinstance(own, int) and (own <= 0 or input.shape[at] % own)
+        refuse_if(unequal, "sections of unequal sizes", name, at, input.shape[at], own)
+        return tensor_split(input, own, at)
+
+    method(name)(made)
+
+
+for _name, _least, _axis in (("hsplit", 1, 1), ("vsplit", 2, 0), ("dsplit", 3, 2)):
+    _split_along(_name, _least, _axis)
+
+
 @method("unbind")
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     axis = _axis_of("unbind", input, dim)

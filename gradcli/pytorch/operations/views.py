@@ -10,17 +10,18 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.node import Node
+from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import size_of
 from gradcli.graph.substitute import substituted
 from gradcli.pytorch.backward import about
-from gradcli.pytorch.calls import moved
+from gradcli.pytorch.calls import called, moved
 from gradcli.pytorch.cuts import cut
 from gradcli.pytorch.dtypes import dtype
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, told, typename, warn, warn_once
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.names import method
 from gradcli.pytorch.operations.indexing import check_repeated
-from gradcli.pytorch.record import Make, Step, apply
+from gradcli.pytorch.record import Make, Step, apply, shown_by
 from gradcli.pytorch.tensor import Tensor, alias, axis_of, listed
 
 
@@ -243,6 +244,25 @@ def expand(self: Tensor, *size: Any) -> Tensor:
     new = len(shape) - len(own)
     full = tuple(own[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))
     return moved("broadcast", self, full, full, "ExpandBackward0")
+
+
+@method("unfold")
+def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    axis, array = axis_of(dimension, self.dim()), self._a
+    if not self.dim():
+        return called(unfold(reshape(self, (1,)), 0, size, step)[0], "UnfoldBackward0")
+    refuse_if(size < 0, "negative size of a window", size)
+    refuse_if(size > array.shape[axis], "size of a window", axis, array.shape[axis], size)
+    refuse_if(step <= 0, "step of a window", step)
+    starts = np.arange(0, array.shape[axis] - size + 1, step)
+    order = (*range(axis + 1), *range(axis + 2, array.ndim), axis + 1)
+
+    def build(x: Node) -> Node:
+        return construct.transpose(take(x, axis, Places.of(starts[:, None] + np.arange(size))), order)
+
+    windows = np.lib.stride_tricks.sliding_window_view(array, size, axis, writeable=array.flags.writeable)
+    windows = np.moveaxis(windows, -1, -2)[(slice(None),) * axis + (slice(None, None, step),)]
+    return shown_by(windows, "unfold", build, self, (axis, size, step))
 
 
 method("view_as")(lambda self, other: view(self, other.shape))
