@@ -89,7 +89,8 @@ class InputError(Exception):
 
     `message` says what is wrong in one sentence, `hint` how to fix it, and `fix` is the correction itself where there
     is exactly one; without a hint, it is the hint.  `about` is the part of the system that is wrong: the caller who
-    knows where that was written gives the error its place.
+    knows where that was written gives the error its place.  `key` names the kind of error and `facts` are its values,
+    for a caller that has a message of its own.
     """
 
     message: str
@@ -97,14 +98,16 @@ class InputError(Exception):
     hint: str | None = None
     about: Any = None
     fix: Fix | None = None
+    key: str = ""
+    facts: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         if self.hint is None and self.fix is not None:
             self.hint = f"write `{self.fix.text}`"
 
-    def __reduce__(self) -> tuple[type[InputError], tuple[str, Span | None, str | None, None, Fix | None]]:
+    def __reduce__(self) -> tuple[type[InputError], tuple[Any, ...]]:
         # An exception is pickled by its `args`, which a dataclass leaves empty.
-        return InputError, (self.message, self.span, self.hint, None, self.fix)
+        return InputError, (self.message, self.span, self.hint, None, self.fix, self.key, self.facts)
 
     def at(self, span: Span | None) -> InputError:
         """Return the error, placed at `span` unless it has a place already."""

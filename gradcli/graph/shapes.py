@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gradcli.errors import InputError
 
@@ -54,7 +54,12 @@ def check_size(shape: Shape) -> Shape:
         raise InputError(f"an array of {len(shape)} dimensions has too many", hint=f"at most {MAX_RANK} fit")
     if size_of(shape) > MAX_ELEMENTS:
         size = "×".join(str(n) if n < 10**12 else f"{min(n, 10**18):.3g}" for n in shape)
-        raise InputError(f"an array of shape {size} is too large", hint=f"at most {MAX_ELEMENTS:,} elements fit")
+        raise InputError(
+            f"an array of shape {size} is too large",
+            hint=f"at most {MAX_ELEMENTS:,} elements fit",
+            key="size of an array",
+            facts=shape,
+        )
     return shape
 
 
@@ -70,7 +75,7 @@ def bare(shape: Shape) -> Shape:
 def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
     """Return the shape to which arrays of these shapes broadcast, by NumPy's rule.
 
-    Errors: `InputError` when they do not fit.
+    Errors: `InputError` when they do not fit, or the result is too large.
 
     >>> broadcast_shapes([(3, 1), (4,), ()])
     (3, 4)
@@ -81,16 +86,31 @@ def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
             break
     else:
         return first
-    rank = max(map(len, shapes))
-    padded = [(1,) * (rank - len(s)) + s for s in shapes]
-    result = []
-    for sizes in zip(*padded, strict=True):
-        distinct = set(sizes) - {1}
-        if len(distinct) > 1:
-            listed = " and ".join(str(s) for s in dict.fromkeys(shapes))
-            raise InputError(
-                f"shapes {listed} do not fit together",
-                hint="shapes are aligned from the right; sizes must be equal, or one of them 1",
-            )
-        result.append(distinct.pop() if distinct else 1)
-    return check_size(tuple(result))
+    return check_size(common_shape(shapes))
+
+
+def common_shape(shapes: Iterable[Shape]) -> Shape:
+    """Return the shape to which arrays of these shapes broadcast, however large it is.
+
+    Errors: `InputError` when they do not fit; its facts are the two sizes that differ, and their axis.
+
+    >>> common_shape([(10**9, 1), (10**9,)])
+    (1000000000, 1000000000)
+    """
+    shapes = [tuple(s) for s in shapes]
+    common: list[int] = []  # from the last axis to the first
+    for shape in shapes:
+        for i, n in enumerate(reversed(shape)):
+            if i == len(common):
+                common.append(n)
+            elif common[i] == 1:
+                common[i] = n
+            elif n not in (1, common[i]):
+                listed = " and ".join(str(s) for s in dict.fromkeys(shapes))
+                raise InputError(
+                    f"shapes {listed} do not fit together",
+                    hint="shapes are aligned from the right; sizes must be equal, or one of them 1",
+                    key="broadcast",
+                    facts=(common[i], n, max(len(common), len(shape)) - i - 1),
+                )
+    return tuple(reversed(common))

@@ -44,16 +44,23 @@ class Window:
 
         Errors: `InputError` where there is none.
         """
-        room = length + 2 * self.padding + self.more - self.reach
-        count = (room + (self.step - 1) * self.ceil) // self.step + 1
-        if self.ceil and (count - 1) * self.step >= length + self.padding:  # as in PyTorch, it begins in the array
-            count -= 1
-        if room < 0 or count < 1:
+        size, count = self.padded(length), self.fitting(length)
+        if size < self.reach or count < 1:
             raise InputError(
-                f"a window that reaches over {self.reach} elements does not fit the {self.reach + room} that are there",
+                f"a window that reaches over {self.reach} elements does not fit the {size} that are there",
                 hint="elements of `padding` count",
             )
         return count
+
+    def padded(self, length: int) -> int:
+        """Return the length of an axis with its padding."""
+        return length + 2 * self.padding + self.more
+
+    def fitting(self, length: int) -> int:
+        """Return how many windows fit an axis of that length: less than 1 where it is too short."""
+        count = (self.padded(length) - self.reach + (self.step - 1) * self.ceil) // self.step + 1
+        # As in PyTorch, the last window begins in the array.
+        return count - int(self.ceil and (count - 1) * self.step >= length + self.padding)
 
     def positions(self, length: int) -> Array:
         """Return for each window the positions of its elements; those outside of the axis lie in the padding."""

@@ -87,8 +87,17 @@ def typed(build: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
 
 @cache
 def _elementwise(op: str, dtype: DType) -> Callable[..., Node]:
+    check_numbers(op, dtypes.OF_NUMPY[np.dtype(dtype)])
     build = compare if op in _CONDITIONS else elementwise
     return typed(lambda *nodes: build(op, *nodes), dtype)
+
+
+def check_numbers(op: str, dtype: dtypes.dtype) -> None:
+    """Refuse an operation in a dtype in which PyTorch does not compute it."""
+    kernel = None if dtype.is_floating_point else TABLES["real"].get(op)
+    if dtype.name == "bool":
+        kernel = kernel or TABLES["numbers"].get(op)
+    refuse_if(kernel, "no kernel", kernel, dtype.word)
 
 
 def is_boolean(x: Any) -> bool:
@@ -293,11 +302,9 @@ _ALONG = frozenset(("softmax", "log_softmax", "cumsum", "cumprod"))
 def _refuse(name: str, operands: Sequence[Tensor]) -> None:
     """Refuse numbers of types that PyTorch does not compute with."""
     first = operands[0]
-    kernel = None if first.is_floating_point() else TABLES["real"].get(name)
-    if is_boolean(first):
-        kernel = kernel or TABLES["numbers"].get(name)
-        refuse_if(name in ("relu6", "hardtanh"), "hardtanh of booleans")
-    refuse_if(kernel, "no kernel", kernel, first.dtype.word)
+    if not first.is_floating_point():
+        refuse_if(name in ("relu6", "hardtanh") and is_boolean(first), "hardtanh of booleans")
+        check_numbers(name, result_dtype(operands))
     wholes = name == "addcdiv" and not any(x.is_floating_point() for x in operands[1:])
     refuse_if(wholes, "whole numbers divided")
     if name == "lerp" and (others := [x for x in operands if x._a.dtype != first._a.dtype]):

@@ -7,7 +7,6 @@ come from the engine, and its pullback from `vjp`, both worked out once: a step 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from gradcli.engine.evaluate import constant
 from gradcli.engine.lowering import lower
 from gradcli.engine.numpy_target import forward
 from gradcli.errors import InputError
+from gradcli.graph import shapes as graph_shapes
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, cast, leaf
 from gradcli.graph.operations import OPERATIONS
@@ -51,8 +51,7 @@ def _function(node: Node) -> Callable[..., Array]:
 class Program:
     """Nodes ready to be computed from arrays that are laid out as the engine wants them, with one point."""
 
-    def __init__(self, inputs: Sequence[Node], wanted: Sequence[Node], op: str = "") -> None:
-        self._op = op
+    def __init__(self, inputs: Sequence[Node], wanted: Sequence[Node]) -> None:
         same = representatives(scheduled(wanted, inputs))
         nodes = scheduled([same[n] for n in wanted], inputs)
         simpler = lower(nodes)
@@ -76,23 +75,15 @@ class Program:
         self._single = self._steps[0] if is_single and is_real else None
 
     def __call__(self, arrays: Sequence[Any]) -> list[Array]:
-        """Return the wanted arrays.
-
-        Errors: `NotImplementedError` where there is no such operation for booleans, in PyTorch's words.
-        """
+        """Return the wanted arrays."""
         if self._single is not None:
             function, places = self._single
             return [_of(self._dtypes[0], function(*[arrays[i] for i in places]))]
         values = [*arrays, *self._constants]
         if self._halves:
             values = [a.astype(np.float32) if a is not None and a.dtype == np.float16 else a for a in values]
-        try:
-            for function, places in self._steps:
-                values.append(function(*[values[i] for i in places]))
-        except TypeError:
-            words = {"floor_divide": "div_floor_cpu", "mod": "remainder_cpu", "pow": "pow", "matmul": "dot"}
-            name = words.get(self._op, f"{self._op}_cpu")
-            raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'") from None
+        for function, places in self._steps:
+            values.append(function(*[values[i] for i in places]))
         found = [values[i] for i in self._outputs]
         return [_of(d, a) for a, d in zip(found, self._dtypes, strict=True)]
 
@@ -151,7 +142,7 @@ class Recipe:
         self.is_dense = not self.is_view and any(
             n.args and n.op != "cast" and not OPERATIONS[n.op].broadcasts for n in scheduled([output])
         )
-        self.program = Program(inputs, [output], op)
+        self.program = Program(inputs, [output])
         self.pulls: dict[tuple[int, ...], Pull] = {}
 
     def pull(self, active: tuple[int, ...]) -> Pull:
@@ -187,21 +178,17 @@ def recipe_for(key: Any, build: Callable[..., Node], arrays: Sequence[Array]) ->
         try:
             output = build(*inputs)
         except InputError as error:
-            raise _refused(key[0], error, inputs) from None
+            raise _in_pytorchs_words(key[0], error, inputs) from None
         recipe = _RECIPES[key] = Recipe(key[0], key[1], inputs, output)
     return recipe
 
 
-def _refused(op: str, error: InputError, operands: Sequence[Node]) -> Exception:
-    """Return PyTorch's error for shapes that do not broadcast, or a constructor's own words."""
-    if "is too large" in error.message and (shape := re.search(r"shape ([\de+×]+)", error.message)):
-        size = math.prod(int(float(n)) for n in shape[1].split("×")) * np.dtype(operands[0].dtype).itemsize
-        return refusal("no room", size)
-    if "do not fit together" in error.message:
-        try:
-            common_shape([node.shape for node in operands])
-        except RuntimeError as refused:
-            return refused
+def _in_pytorchs_words(op: str, error: InputError, operands: Sequence[Node]) -> Exception:
+    """Return PyTorch's error for shapes that do not broadcast or are too large, or else the constructor's message."""
+    if error.key == "size of an array":
+        return refusal("no room", math.prod(error.facts) * np.dtype(operands[0].dtype).itemsize)
+    if error.key == "broadcast":
+        return refusal("sizes that do not broadcast", *error.facts)
     return RuntimeError(f"{op}(): {error.message}" + (f" ({error.hint})" if error.hint else ""))
 
 
@@ -210,11 +197,7 @@ def common_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
     Errors: `RuntimeError` in PyTorch's words, for those that do not.
     """
-    whole: tuple[int, ...] = ()
-    for shape in shapes:
-        for k in range(1, min(len(whole), len(shape)) + 1):
-            m, n = whole[-k], shape[-k]
-            if m != n and 1 not in (m, n):
-                raise refusal("sizes that do not broadcast", m, n, max(len(whole), len(shape)) - k)
-        whole = np.broadcast_shapes(whole, tuple(shape))
-    return whole
+    try:
+        return graph_shapes.common_shape(map(tuple, shapes))
+    except InputError as error:
+        raise refusal("sizes that do not broadcast", *error.facts) from None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.graph.windows import Window
 from gradcli.pytorch.calls import Number
 from gradcli.pytorch.messages import builtin_name, refusal, refuse_if, typename
 from gradcli.pytorch.tensor import Tensor
@@ -93,10 +94,11 @@ def check_convolution(
     own = [count] if bias is None else list(bias.shape)
     refuse_if(own != [count], "size of a convolution's bias", "transposed=1, " * transposed, shape, count, own)
     if not transposed and not isinstance(settings["padding"], str):
-        reach = [d * (n - 1) + 1 for n, d in zip(shape[2:], several(settings["dilation"], axes), strict=True)]
-        room = [n + 2 * p for n, p in zip(whole[2:], several(settings["padding"], axes), strict=True)]
-        small = any(n < r for n, r in zip(room, reach, strict=True))
-        refuse_if(small, "kernel larger than the input", _by(room), _by(reach))
+        padding, dilation = several(settings["padding"], axes), several(settings["dilation"], axes)
+        windows = [Window(n, 1, p, d) for n, p, d in zip(shape[2:], padding, dilation, strict=True)]
+        rows = list(zip(windows, whole[2:], strict=True))
+        sizes = [w.padded(n) for w, n in rows], [w.reach for w in windows]
+        refuse_if(any(w.fitting(n) < 1 for w, n in rows), "kernel larger than the input", *map(_by, sizes))
 
 
 def check_settings(axes: int, settings: dict[str, Any]) -> None:
@@ -140,10 +142,10 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
         pair = own if axes == 2 else [1, *own]
         refuse_if(min(pair) <= 0, "sizes of a pool", words, letter, *pair)
     kind = name if name == "max_pool1d" else "pool"
-    for n, p, d in zip(size, ends, apart, strict=True):
-        refuse_if(p > (d * (n - 1) + 1) // 2, f"padding of {kind}", p, n, d)
-    rows = zip(input.shape[-axes:], size, step, ends, apart, strict=True)
-    found = [(m + 2 * p - d * (n - 1) - 1 + (s - 1) * ceil) // s + 1 for m, n, s, p, d in rows]
+    windows = [Window(n, s, p, d, ceil) for n, s, p, d in zip(size, step, ends, apart, strict=True)]
+    for w in windows:
+        refuse_if(w.padding > w.reach // 2, f"padding of {kind}", w.padding, w.size, w.dilation)
+    found = [w.fitting(n) for w, n in zip(windows, input.shape[-axes:], strict=True)]
     refuse_if(name == "max_pool1d" and min(found) < 1, "output of max_pool1d", found[0])
     head = [input.shape[-axes - 1], *[1] * (axes == 1)]
     before, after = ("x".join(map(str, (*head, *own))) for own in (input.shape[-axes:], found))

@@ -12,7 +12,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.graph.places import Places, put
 from gradcli.pytorch import dtypes, linalg
-from gradcli.pytorch.calls import called, named
+from gradcli.pytorch.calls import called, check_numbers, named
 from gradcli.pytorch.dtypes import Size, result_dtype
 from gradcli.pytorch.messages import refuse_if, warn_once
 from gradcli.pytorch.names import TORCH, function, method, return_type
@@ -69,6 +69,7 @@ def _triangle(name: str, x: Tensor, diagonal: int) -> Tensor:
 
 def _trace(input: Any) -> Tensor:
     refuse_if(input.dim() != 2, "axes of a trace", input.dim())
+    check_numbers("trace", input.dtype)
     return named("trace", input if input.dtype.is_floating_point else input.long())
 
 

@@ -9,7 +9,18 @@ import numpy as np
 
 from gradcli.graph.construct import call
 from gradcli.graph.node import Node, cast, const, elementwise
-from gradcli.pytorch.calls import exact, held, in_order, is_boolean, number, operands, pointwise, tensor_like, typed
+from gradcli.pytorch.calls import (
+    check_numbers,
+    exact,
+    held,
+    in_order,
+    is_boolean,
+    number,
+    operands,
+    pointwise,
+    tensor_like,
+    typed,
+)
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refuse_if, told
 from gradcli.pytorch.names import function, method
@@ -69,9 +80,10 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode == "floor":
         return _quotient("floor_divide", "DivBackward2")(input, other)
     refuse_if(rounding_mode != "trunc", "rounding mode", rounding_mode)
-    _no_zeros(input, other)
     dtype = result_dtype((input, other))
+    check_numbers("trunc_divide", dtype)
     wide = typed(lambda a, b: call("detach", call("trunc", a / b)), "float64" if dtype.name == "int64" else dtype.name)
+    _no_zeros(input, other)
     given = operands(dtype, input, other)
     return apply("trunc_divide", lambda a, b: cast(wide(a, b), dtype.name), given, dtype.name, "DivBackward2")
 
@@ -127,17 +139,21 @@ _ROWS = {op: method(op, word)(_of_two(op)) for op, word in {"mul": "multiply", *
 # Conditions and bits
 
 
-def _logical(op: str) -> Callable[..., Tensor]:
-    def made(input: Any, *other: Any) -> Tensor:
-        given = (input, *other)
-        check_pair(f"logical_{op}", given)
-        return pointwise({"xor": "ne"}.get(op, op), *(x if is_boolean(x) else x != 0 for x in given))
-
-    return made
+def _logical(op: str, *given: Any) -> Tensor:
+    check_pair(f"logical_{op}", given)
+    return pointwise({"xor": "ne"}.get(op, op), *(x if is_boolean(x) else x != 0 for x in given))
 
 
-_LOGICAL = {word: method(f"logical_{word}")(_logical(word)) for word in ("and", "or", "xor")}
-logical_not = method("logical_not")(_logical("not"))
+def _logical_of_two(op: str) -> Callable[..., Tensor]:
+    return lambda input, other: _logical(op, input, other)
+
+
+_LOGICAL = {word: method(f"logical_{word}")(_logical_of_two(word)) for word in ("and", "or", "xor")}
+
+
+@method("logical_not")
+def logical_not(input: Tensor) -> Tensor:
+    return _logical("not", input)
 
 
 def _bitwise(kernel: str, function: Any) -> Callable[..., Tensor]:

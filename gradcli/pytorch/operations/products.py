@@ -10,7 +10,7 @@ from typing import Any
 from gradcli.graph import construct
 from gradcli.graph.einsum import einsum as einsum_node
 from gradcli.graph.node import Node
-from gradcli.pytorch.calls import called
+from gradcli.pytorch.calls import called, check_numbers
 from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.names import function, method
 from gradcli.pytorch.operations.indexing import check_repeated
@@ -40,11 +40,10 @@ def _check(name: str, a: Tensor, b: Tensor) -> None:
 
 
 def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
-    if a._a.dtype == bool == b._a.dtype:
-        kernel = {"DotBackward0": "dot", "BmmBackward0": "baddbmm_kernel"}.get(name, "addmm_impl_cpu_")
-        raise refusal("no kernel", kernel, "Bool")
     if a._a.dtype != b._a.dtype:
-        raise _of_different_dtypes(a, b, "BmmBackward0" if a.dim() == b.dim() > 2 else name)
+        raise _of_different_dtypes(a, b, _kind(a, b, name))
+    if not a.is_floating_point():
+        check_numbers(_kind(a, b, name), a.dtype)
     return apply("matmul", _matmul, (a, b), (), name)
 
 
@@ -53,8 +52,14 @@ def _matmul(a: Node, b: Node) -> Node:
     return construct.matmul(a, b)
 
 
-def _of_different_dtypes(a: Tensor, b: Tensor, name: str) -> Exception:
-    kind = {"DotBackward0": "dot", "MvBackward0": "mv", "BmmBackward0": "bmm"}.get(name, "mm")
+def _kind(a: Tensor, b: Tensor, name: str) -> str:
+    """Return PyTorch's function by which it computes a product whose step has a name."""
+    if a.dim() == b.dim() > 2:
+        return "bmm"
+    return {"DotBackward0": "dot", "MvBackward0": "mv"}.get(name, "mm")
+
+
+def _of_different_dtypes(a: Tensor, b: Tensor, kind: str) -> Exception:
     words = [a.dtype.word, b.dtype.word]
     refuse_if(kind == "bmm" and "Bool" in words, "no kernel", "bmm", "Bool")
     return refusal(f"dtypes of {kind}", *([a.dtype.in_c, b.dtype.in_c] if kind == "mm" else words))
@@ -111,6 +116,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     if mat1._a.dtype != mat2._a.dtype:
         raise refusal("dtypes of addmm", mat1.dtype.word, mat2.dtype.word)
     _check("addmm", mat1, mat2)
+    check_numbers("addmm", mat1.dtype)
     if (beta, alpha) != (1, 1):
         check_repeated(input, input.shape, (len(mat1), mat2.shape[1]))
         return called(weighted(input, mm(mat1, mat2), beta, alpha), "AddmmBackward0")

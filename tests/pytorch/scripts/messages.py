@@ -474,3 +474,33 @@ import warnings
 with warnings.catch_warnings(record=True) as caught:
     torch.autograd.gradcheck(torch.square, torch.ones(1, requires_grad=True), eps=1e-2, atol=1)
 print([str(w.message) for w in caught])
+# --- what is not computed of booleans, or of integers
+a, m = torch.tensor([True, False]), torch.ones(2, 2, dtype=torch.bool)
+for made in (
+    *(lambda name=name: getattr(torch, name)(a) for name in ("abs", "ceil", "floor", "trunc", "round")),
+    *(lambda name=name: getattr(torch, name)(a, a) for name in ("fmod", "remainder", "floor_divide", "pow", "dot")),
+    *(lambda name=name: getattr(torch, name)(a.long(), a) for name in ("hypot", "logaddexp", "logaddexp2")),
+    *(lambda mode=mode: torch.div(a, a, rounding_mode=mode) for mode in ("floor", "trunc")),
+    lambda: True % a,
+    lambda: True**a,
+    lambda: a.clone().abs_(),
+    lambda: torch.addcmul(a, a, a),
+    lambda: torch.trace(m),
+    lambda: torch.cross(torch.ones(3) > 0, torch.ones(3) > 0, dim=0),
+    lambda: m @ m,
+    lambda: m @ a,
+    lambda: m[None] @ m[None],
+    lambda: F.linear(m, m, a),
+    lambda: F.threshold(a, 0, 1),
+    lambda: F.conv1d(m[None], m[None]),
+    lambda: F.conv2d(m[None, None], m[None, None]),
+    lambda: F.max_pool1d(m.long()[None], 2),
+    lambda: F.max_pool2d(m[None], 2),
+    lambda: F.avg_pool1d(m[None], 2),
+    lambda: F.avg_pool2d(m[None], 2),
+):
+    try:
+        print(made())
+    except NotImplementedError as error:
+        print(error)
+print(torch.pow(a, True), torch.remainder(a, 2), torch.addcmul(a, a.long(), a), torch.hypot(a, torch.ones(2)))
