@@ -159,9 +159,9 @@ class Call:
             g = g.reshape(step.shape)  # of a tensor that was turned in place where nothing was recorded
         name = step.name()
         if name == "torch::autograd::NotImplemented":
-            raise about(f"derivative for aten::{step.recipe.op} is not implemented", "no derivative", step)
+            raise refusal("no derivative", step.recipe.op)
         if name in _WITHOUT:
-            raise NotImplementedError(f"the derivative for '{_WITHOUT[name]}' is not implemented.")
+            raise refusal("no derivative of its name", *_WITHOUT[name])
         passed = step.grad_inputs(g, self.create) if step.is_own else vjp(step, g, self.create)
         if step.is_own:
             self.own[step] = g, passed
@@ -169,8 +169,7 @@ class Call:
             self.arose, self.passing = step, (g, passed)
         for i, p in enumerate(passed) if Mode.anomaly and Mode.check_nan else ():
             if p is not None and np.isnan(p._a).any():
-                text = f"Function '{name}' returned nan values in its {i}th output."
-                raise about(text, "nan", self.arose or step)
+                raise refusal("nan in a backward", name, i, about=(self.arose or step,))
         if step._posts:
             passed = self.hooked_after(step, passed, g)
         if self.freed:
@@ -216,9 +215,11 @@ class Call:
             hook((), (g,))
 
 
-# What has no derivative in PyTorch, and what it is called there.
-_WITHOUT = {f"{name.title()}Backward1": f"inplace version of {name}" for name in ("acosh", "asinh", "atanh")}
-_WITHOUT["Unique2Backward0"] = "_unique2"
+# What has no derivative in PyTorch: the name that scripts call, and the name in the error.
+_WITHOUT = {
+    f"{name.title()}Backward1": (f"{name}_", f"inplace version of {name}") for name in ("acosh", "asinh", "atanh")
+}
+_WITHOUT["Unique2Backward0"] = "unique", "_unique2"
 
 
 def vjp(step: Step, g: Any, create: bool) -> Sequence[Any]:
@@ -287,15 +288,15 @@ def _finite(g: Any) -> bool:
 def check_kept(step: Step, checks: Any) -> None:
     """Refuse to go on where numbers that a step keeps are not what they were."""
     if step.freed is not None:
-        raise about(told("freed graph"), "second", step)
+        raise refusal("freed graph", about=(step,))
     for memory, version, array, own, _ in checks:
         if memory.version != version:
             source = step if own is None else own._step
             known = f", which is output 0 of {re.sub('Backward0?', '', source.name())}," if source else ""
             kind, size = OF_NUMPY[array.dtype].tensor, ", ".join(map(str, array.shape[:-1]))
             hint = told("changed while anomalies are detected" if Mode.anomaly else "how to detect anomalies")
-            text = told("changed in place", kind, size, known, memory.version, version, hint)
-            raise about(text, "in place", step, memory, version)
+            versions = memory.version, version
+            raise refusal("changed in place", kind, size, known, *versions, hint, about=(step, memory, version))
 
 
 def _leading_to(edges: dict[Edge, int], wanted: dict[Edge, Any]) -> set[Edge]:
@@ -305,13 +306,6 @@ def _leading_to(edges: dict[Edge, int], wanted: dict[Edge, Any]) -> set[Edge]:
         if any(e in wanted or e in found for e in edge.edges):
             found.add(edge)
     return found
-
-
-def about(text: str, kind: str, *subjects: Any) -> RuntimeError:
-    """Return an error that knows what it is about, for who explains it."""
-    error = RuntimeError(text)
-    error.kind, error.subjects = kind, subjects  # type: ignore[attr-defined]
-    return error
 
 
 def _detected(step: Step) -> None:

@@ -84,7 +84,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         with enable_grad():
             given, xs = _chosen(func, args, argnums)
             y, aux = _with_aux(_applied(func, given, kwargs), has_aux, "grad_and_value(f)(*args)")
-            refuse_if(not isinstance(y, Tensor), "no tensor to differentiate", type(y))
+            refuse_if(not isinstance(y, Tensor), "no tensor to differentiate", type(y), type(y).__name__)
             refuse_if(y.dim(), "not a scalar to differentiate", y.dim())
             own = _arranged(gradients(y, xs), given, argnums)
         own, value, aux = _cut((own, y, aux), xs)

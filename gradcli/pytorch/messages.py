@@ -10,6 +10,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -38,16 +39,38 @@ def told(name: str, *values: Any) -> str:
     return _table()[name][1].format(*values)
 
 
-def refusal(name: str, *values: Any) -> Exception:
-    """Return an error, of its kind and with its message."""
-    kind: type[Exception] = getattr(builtins, _table()[name][0])
-    return kind(told(name, *values))
+@dataclass(frozen=True)
+class Facts:
+    """What an error is about: its key in `messages.txt`, the values in its text, and the objects that this leaves out.
+
+    The objects are steps, tensors and memory.  They are those that explain the error.
+    """
+
+    key: str
+    values: tuple[Any, ...] = ()
+    about: tuple[Any, ...] = ()
 
 
-def refuse_if(wrong: Any, name: str, *values: Any) -> None:
-    """Raise an error of the table where something is wrong."""
+def refusal(key: str, *values: Any, about: tuple[Any, ...] = (), kind: type[Exception] | None = None) -> Exception:
+    """Return the error of a key, which knows its facts.  Its class is `kind`, or else the one that the table names.
+
+    >>> facts_of(refusal("count of gradients", 2, 1))
+    Facts(key='count of gradients', values=(2, 1), about=())
+    """
+    error: Exception = (kind or getattr(builtins, _table()[key][0]))(told(key, *values))
+    error.facts = Facts(key, values, about)  # type: ignore[attr-defined]
+    return error
+
+
+def refuse_if(wrong: Any, key: str, *values: Any, about: tuple[Any, ...] = ()) -> None:
+    """Raise the error of a key where something is wrong."""
     if wrong:
-        raise refusal(name, *values)
+        raise refusal(key, *values, about=about)
+
+
+def facts_of(error: BaseException) -> Facts | None:
+    """Return the facts of an error of the table; None for an error that something else has raised."""
+    return getattr(error, "facts", None)
 
 
 def typename(x: Any) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from gradcli.pytorch.calls import vocabulary_call
 from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.facts import paragraphs
-from gradcli.pytorch.messages import missing
+from gradcli.pytorch.messages import missing, refusal
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.refusals import check_pair, check_tensors
 from gradcli.pytorch.tensor import Tensor, TensorBase, of_array
@@ -209,7 +209,7 @@ for _name in pytorch_names()["Tensor"]:
 def absent(module: str, name: str, known: Iterable[str]) -> BaseException:
     """Return the error for a name that a module of gradcli's does not have: a slip, as PyTorch tells it, or a gap."""
     if name.startswith("__") or name not in pytorch_names().get(module, (name,)):
-        return AttributeError(f"module '{module}' has no attribute '{name}'")
+        return refusal("name of no module", module, name)
     return missing(name, [n for n in known if not n.startswith("_")], f"{module}.")
 
 

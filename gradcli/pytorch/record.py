@@ -16,6 +16,7 @@ from gradcli.graph.node import Node
 from gradcli.pytorch.facts import edges_shown, grad_name
 from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.origins import Maker, Origin
 from gradcli.pytorch.recipes import Array, Pull, Recipe, recipe_for
 
 Tensor = Any  # the class is defined above the record
@@ -329,9 +330,9 @@ def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
     out._how = (recipe,) if x._base is None else (*x._how, recipe)
     out._seen = out._memory.version
     if not Mode.grad:
-        out._made = "inference" if Mode.inference else "no_grad"
-    elif x._made:
-        out._made = f"of {x._made.removeprefix('of ')}"
+        out._origin = Origin(Maker.INFERENCE if Mode.inference else Maker.NO_GRAD)
+    elif x._origin is not None:
+        out._origin = x._origin.inner()
 
 
 def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], active: tuple[int, ...]) -> None:

@@ -14,6 +14,7 @@ from gradcli.pytorch.cuts import Cut, cut
 from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, dtype, strided
 from gradcli.pytorch.messages import refusal, refuse_if, warn, warn_once
 from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.origins import Origin
 from gradcli.pytorch.printing import tensor_text
 from gradcli.pytorch.record import Handle, Leaf, Line, Memory, Step, edge_of, shown
 
@@ -42,7 +43,7 @@ class Tensor(TensorBase):
     _grad: Tensor | None = None
     _leaf: Callable[[], Leaf | None] | None = None
     _map = math.inf  # the outermost `vmap` of which it is one element, where all are one tensor to PyTorch
-    _made = ""  # of a view: `no_grad`, or its number and the name of what made several, or `own` ones; `of` such views
+    _origin: Origin | None = None  # of a view whose changes in place autograd does not follow
     _inference = False
     _detached: Cut | None = None  # where it was cut off from what it came from
     _reached: Line | None = None  # of a leaf, the line of the last backward that reached it
@@ -218,9 +219,8 @@ class Tensor(TensorBase):
         return int(self._number("int()"))
 
     def __bool__(self) -> bool:
-        refuse_if(
-            self._a.size != 1, "truth of several elements", "more than one value" if self._a.size else "no values"
-        )
+        if self._a.size != 1:
+            raise refusal("truth of several elements" if self._a.size else "truth of no elements")
         check_unmapped("control flow in a map", self)
         return bool(self._a.item())
 

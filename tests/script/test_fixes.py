@@ -11,10 +11,12 @@ import pytest
 from broken import BROKEN, ERRORS, IN_WORDS
 from lost_threads import LOST, SLIPS
 
+from gradcli.pytorch.messages import Facts, facts_of
+from gradcli.pytorch.messages import _table as messages
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.session import Script, run
 from gradcli.script.errors.source import Change, changed
-from gradcli.script.errors.why import _answers, _function, answer, why
+from gradcli.script.errors.why import _answers, _function, _of_python, answer, why
 
 RECORDED = json.loads(ERRORS.read_text("utf-8"))
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -45,9 +47,18 @@ def test_there_are_enough():
 
 
 def test_what_the_table_of_answers_names_is_there():
-    rows = [line for row in _answers().values() for line in row]
+    assert {*_answers()} <= {*messages()}
+    rows = [line for row in (*_answers().values(), *_of_python().values()) for line in row]
     assert {word for word, _ in rows} == {"why", "fix", "change", "tell"}
     assert all(callable(_function(text.partition(" ")[0])) for word, text in rows if word in ("change", "tell"))
+
+
+def test_an_error_of_the_script_itself_has_no_facts_whatever_its_text_is():
+    text = "a leaf Variable that requires grad is being used in an in-place operation."
+    assert answer(ending(f"raise RuntimeError({text!r})\n").error, Script("", "script.py", None)) is None
+    error = ending("import torch\nx = torch.ones(2, requires_grad=True)\nx += 1\n").error
+    assert str(error) == text
+    assert facts_of(error) == Facts("leaf changed in place")
 
 
 @pytest.mark.parametrize("name", BROKEN)

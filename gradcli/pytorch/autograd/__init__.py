@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.backward import Call, about
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, told, warn
+from gradcli.pytorch.backward import Call
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import method
 from gradcli.pytorch.record import Recorder, edge_of
@@ -68,13 +68,12 @@ def grad(
     by_script = Mode.maps and not sys._getframe(1).f_globals.get("__name__", "").startswith("gradcli.")
     for i, y in enumerate(_listed(outputs)):
         if by_script and Mode.maps == Mode.transforms and y._map <= Mode.maps:  # it stands for all elements
-            raise about(f"element {i} of tensors does not require grad and does not have a grad_fn", "in a map", y)
+            raise refusal("no gradient in a map", i, about=(y,))
     call = _begun(outputs, grad_outputs, retain_graph, create_graph)
     call.inputs = wanted = _chosen(inputs, "grad")
     call.returns = True
     for x in wanted:
-        if not x.requires_grad:
-            raise about("One of the differentiated Tensors does not require grad", "no grad", x)
+        refuse_if(not x.requires_grad, "input without a gradient", about=(x,))
     call.run()
     found: list[Tensor | None] = []
     for i, x in enumerate(wanted):
@@ -85,7 +84,7 @@ def grad(
             g = new(np.zeros_like(x._a))
             g._requires = create_graph
         elif not allow_unused:
-            raise about(told("unused input", i), "unused", x, [y for y, _ in call.roots])
+            raise refusal("unused input", i, about=(x, [y for y, _ in call.roots]))
         found.append(g)
     if Recorder.done is not None:
         Recorder.done(call)
@@ -102,22 +101,18 @@ def _begun(outputs: Any, given: Any, retain: bool | None, create: bool) -> Call:
     for v in vs[: len(roots)]:
         refuse_if(v is not None and not isinstance(v, Tensor), "kind of a gradient", type(v).__name__)
     seeds = [_seed(i, y, v) for i, (y, v) in enumerate(zip(roots, vs, strict=False))]
-    if len(vs) != len(roots):
-        raise RuntimeError(f"got {len(roots)} tensors and {len(vs)} gradients")
+    refuse_if(len(vs) != len(roots), "count of gradients", len(roots), len(vs))
     for i, y in enumerate(roots):
-        if not y.requires_grad:
-            raise about(f"element {i} of tensors does not require grad and does not have a grad_fn", "no root", y)
+        refuse_if(not y.requires_grad, "no gradient to start from", i, about=(y,))
     freed = not ((create if retain is None else retain) or Mode.mapped)
     return Call([*zip(roots, seeds, strict=True)], freed=freed, create=create, implicit=given is None)
 
 
 def _seed(i: int, y: Tensor, v: Any) -> Any:
     if v is None:
-        if y.requires_grad and y._a.size != 1:
-            raise about("grad can be implicitly created only for scalar outputs", "scalar", y)
+        refuse_if(y.requires_grad and y._a.size != 1, "no v for several numbers", about=(y,))
         return new(np.ones(y._a.shape, y._a.dtype))
-    if v.shape != y.shape:
-        raise about(told("shape of v", i, v.shape, y.shape), "shape", y, v)
+    refuse_if(v.shape != y.shape, "shape of v", i, v.shape, y.shape, about=(y, v))
     return v.to(y.dtype)
 
 

@@ -14,6 +14,7 @@ from gradcli.pytorch.dtypes import BY_NAME
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.operations import inplace
+from gradcli.pytorch.origins import Maker, Origin
 from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, leading, script_line
 from gradcli.pytorch.tensor import Tensor, alias, new
 
@@ -130,19 +131,19 @@ class FunctionStep(Step):
         count = len(self.edges)
         while len(found) > count and found[-1] is None:
             found.pop()
-        refuse_if(len(found) != count, "count of a function's gradients", self.name(), count, len(found))
+        refuse_if(len(found) != count, "count of a function's gradients", self.cls.__name__, count, len(found))
         passed = [self._fitting(i, edge, g) for i, (edge, g) in enumerate(zip(self.edges, found, strict=True))]
         return [g if g is None or create else new(g._a) for g in passed]
 
     def _fitting(self, i: int, edge: Any, g: Any) -> Any:
         """Return the gradient of an argument, in the shape and the dtype of what it flows into."""
-        refuse_if(g is not None and i not in self.tensors, "gradient of no tensor", self.name(), i + 1)
+        refuse_if(g is not None and i not in self.tensors, "gradient of no tensor", self.cls.__name__, i + 1)
         refuse_if(g is not None and not isinstance(g, Tensor), "kind of a function's gradient", typename(g))
         if edge is None or g is None:
             return None
         given, shape = g.shape, tuple(edge.variable.shape if isinstance(edge, Leaf) else edge.shape)
         fits = all(n in (1, m) for n, m in zip(shape[::-1], given[::-1], strict=False)) and len(given) >= len(shape)
-        refuse_if(not fits, "shape of a function's gradient", self.name(), i, list(given), list(shape))
+        refuse_if(not fits, "shape of a function's gradient", self.cls.__name__, i, list(given), list(shape))
         g = g.sum_to_size(shape) if given != shape else g
         if isinstance(edge, Leaf):
             return g.to(edge.variable.dtype)
@@ -258,7 +259,8 @@ def _output(y: Tensor, number: int, context: Context, args: Sequence[Any]) -> Te
     if step is not None and id(y) not in context._whole and y._a.dtype.kind == "f":
         made._fn, made._requires = step.output(number), False
     if made._base is not None and not is_dirty:
-        made._made = f"{number} {context._function.__name__}" + " own" * (step is None or len(step.outputs) == 1)
+        is_single = step is None or len(step.outputs) == 1
+        made._origin = Origin(Maker.FUNCTION if is_single else Maker.SEVERAL, context._function.__name__, number)
     elif made._base is not None and step is not None:
         _through_base(made)
     return made
@@ -301,7 +303,7 @@ class _Refusal(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+        raise refusal("twice through a function")
 
 
 Function.__module__ = "torch.autograd.function"

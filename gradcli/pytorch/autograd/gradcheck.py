@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.autograd.functional import derivatives, leaves
 from gradcli.pytorch.backward import asking
-from gradcli.pytorch.messages import refuse_if, warn
+from gradcli.pytorch.messages import refusal, refuse_if, warn
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.tensor import Tensor, of_array
@@ -79,8 +79,8 @@ def _compare_with_none(numerics: Iterable[Any], atol: float) -> None:
 
 def _compare_one(where: str, numeric: Any, analytic: Any, near: dict[str, float]) -> None:
     if not np.allclose(numeric, analytic, **near, equal_nan=True):
-        both = f"numerical:{of_array(numeric)}\nanalytical:{of_array(analytic)}\n"
-        raise GradcheckError(f"Jacobian mismatch for {where},\n{both}")
+        both = of_array(numeric), of_array(analytic)
+        raise refusal("Jacobian that differs", where, *both, about=(numeric.dtype,), kind=GradcheckError)
 
 
 def _numeric(func: Callable[..., Any], given: list[Any], i: int, k: int, eps: float) -> Any:

@@ -333,4 +333,4 @@ def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore
     refuse_if(rank == 4 and places != wanted, "size of targets in places", shape, places)
     bad = (own != ignored) & ((own < 0) | (own >= count))
     if bad.any():
-        raise IndexError(f"Target {own[bad].reshape(-1)[0]} is out of bounds.")
+        raise refusal("class out of bounds", own[bad].reshape(-1)[0])

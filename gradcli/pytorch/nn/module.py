@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from gradcli.pytorch.dtypes import float16, float32, float64
-from gradcli.pytorch.messages import missing, missing_if, refuse_if, told, typename
+from gradcli.pytorch.messages import missing, missing_if, refusal, refuse_if, told, typename
 from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.nn.module_hooks import Watched, watch_step
 from gradcli.pytorch.nn.table import rows
@@ -115,9 +115,7 @@ class Module:
         elif holder := self._holder(name):
             if value is not None and holder is not self._buffers:
                 is_module = holder is self._modules
-                what, wanted = ("child module", "Module") if is_module else ("parameter", "Parameter")
-                text = f"cannot assign '{_word(value)}' as {what} '{name}' (torch.nn.{wanted} or None expected)"
-                raise TypeError(text)
+                raise refusal("no module to assign" if is_module else "no parameter to assign", _word(value), name)
             holder[name] = value
         else:
             super().__setattr__(name, value)

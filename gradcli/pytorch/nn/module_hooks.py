@@ -10,6 +10,7 @@ from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.operations.views import _reshaped
+from gradcli.pytorch.origins import HOOKED, Maker, Origin
 from gradcli.pytorch.tensor import Tensor
 
 
@@ -64,7 +65,7 @@ class Watched:
         if not isinstance(x, Tensor) or not x.requires_grad or not Mode.grad:
             return x
         found = _reshaped(x, tuple(x.shape), "BackwardHookFunctionBackward")
-        found._made = f"{i} BackwardHookFunction" + " own" * (len(xs) == 1)
+        found._origin = Origin(Maker.FUNCTION if len(xs) == 1 else Maker.SEVERAL, HOOKED, i)
         hook.of = self.module, next(reversed(self.hooks.values()))  # for explanations: which function it calls
         found.register_hook(hook)
         return found

@@ -34,8 +34,8 @@ def check(x: Tensor, recorded: bool = False) -> None:
         return
     if base is None:
         refuse_if(x._requires and x._fn is None, "leaf changed in place")
-    elif x._made:
-        raise unfollowed(x, "is being")
+    elif x._origin is not None:
+        raise unfollowed(x, x._origin, since=False)
     else:
         refuse_if(base._fn is None and base.requires_grad, "view of a leaf changed in place")
 

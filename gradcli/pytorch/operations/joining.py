@@ -17,6 +17,7 @@ from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import function, method, with_out
 from gradcli.pytorch.operations.indexing import part
 from gradcli.pytorch.operations.views import expand, reshape, shape_of, view
+from gradcli.pytorch.origins import Maker, Origin
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, axis_of, listed
@@ -34,7 +35,7 @@ def _parts(x: Tensor, axis: int, places: Iterable[int | range], name: str) -> tu
     parts = tuple(_part(x, axis, place, f"{name}Backward0") for place in places)
     hooks: list[Any] = []
     for i, x in enumerate(parts):
-        x._made = f"{i} {name}" if Mode.grad else x._made
+        x._origin = Origin(Maker.SEVERAL, name, i) if Mode.grad else x._origin
         if x._fn is not None:
             x._fn.whole, x._fn.number, x._fn._posts = parts[0]._fn, i, hooks
     return parts

@@ -13,7 +13,6 @@ from gradcli.graph.node import Node
 from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import size_of
 from gradcli.graph.substitute import substituted
-from gradcli.pytorch.backward import about
 from gradcli.pytorch.calls import called, moved
 from gradcli.pytorch.cuts import cut
 from gradcli.pytorch.dtypes import dtype
@@ -21,6 +20,7 @@ from gradcli.pytorch.messages import missing_if, refusal, refuse_if, told, typen
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.names import method
 from gradcli.pytorch.operations.indexing import check_repeated
+from gradcli.pytorch.origins import Maker, Origin
 from gradcli.pytorch.record import Make, Step, apply, shown_by
 from gradcli.pytorch.tensor import Tensor, alias, axis_of, listed
 
@@ -30,8 +30,8 @@ def refreshed(view: Tensor) -> None:
     source: Any = view._base
     if view._fn is None and not source.requires_grad:
         return
-    if view._made:
-        raise about(str(unfollowed(view, "its base or another view of its base has been")), "left behind", view)
+    if view._origin is not None:
+        raise unfollowed(view, view._origin, since=True)
     view._seen = view._memory.version
     if source.requires_grad:
         with enable_grad():
@@ -43,23 +43,29 @@ def refreshed(view: Tensor) -> None:
 Make.refreshed = refreshed
 
 
-def unfollowed(view: Tensor, how: str) -> Exception:
-    """Return the error for a change of a view, or of what it shows, that autograd cannot follow."""
-    *of, name = view._made.removesuffix(" own").split()
-    place = f"{of[0]} of {name}" if of else ""
-    if view._fn is not None and of[:1] in ([], ["of"]):
-        place = f"0 of {view._fn.name().partition('Backward')[0]}"
-    head = f"Output {place} is a view and {how} modified inplace."
-    in_mode = name in ("no_grad", "inference")
-    if view._fn is None or in_mode:
-        which = f"Output {place} is a view of a view which was" if view._fn is not None else "A view was"
-        mode, now = (name, "in normal mode") if name == "inference" else ("no_grad", "with grad mode enabled")
+def unfollowed(view: Tensor, origin: Origin, since: bool) -> Exception:
+    """Return the error for a change in place that autograd cannot follow.
+
+    `since` is whether the change was made before, to the memory that the view shares; else it is being made now.
+    """
+    how = "its base or another view of its base has been" if since else "is being"
+    step = view._fn
+    output = f"Output {origin.number} of {origin.name}"
+    if step is not None and (origin.in_mode or origin.is_inner):
+        output = f"Output 0 of {step.name().partition('Backward')[0]}"
+    head = f"{output} is a view and {how} modified inplace."
+    if step is None or origin.in_mode:
+        which = f"{output} is a view of a view which was" if step is not None else "A view was"
+        is_inference = origin.maker is Maker.INFERENCE
+        mode, now = ("inference", "in normal mode") if is_inference else ("no_grad", "with grad mode enabled")
         head = f"{which} created in {mode} mode and {how} modified inplace {now}."
-    if in_mode:
-        return refusal("view of no_grad changed in place", head, name.replace("inference", "inference_mode"))
-    if view._made.endswith(" own"):
-        return refusal("view of a function changed in place", head)
-    return refusal("one of several views changed in place", head)
+    match origin.maker:
+        case Maker.FUNCTION:
+            return refusal("view of a function changed in place", head, about=(view, since))
+        case Maker.SEVERAL:
+            return refusal("one of several views changed in place", head, about=(view, since))
+    block = "inference_mode" if origin.maker is Maker.INFERENCE else "no_grad"
+    return refusal("view of no_grad changed in place", head, block, about=(view, since))
 
 
 def rebase(x: Tensor, step: Step | None) -> None:

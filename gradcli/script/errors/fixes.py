@@ -35,7 +35,7 @@ def with_randomness(at: Failure) -> list[Change]:
     return at.text.edited(edits.appended(maps[0], 'randomness="different"', at.text)) if maps else []
 
 
-def second(at: Failure, *_: str) -> list[Change]:
+def second(at: Failure) -> list[Change]:
     """Take the Jacobian of a gradient, in the place of its gradient: jacrev(grad(f)) for grad(grad(f))."""
     outer = [c for c in calls(at.text.tree, "grad") if any(called(a) == "grad" for a in c.args[:1])]
     return at.text.edited(edits.instead(outer[0].func, "torch.func.jacrev")) if outer else []
@@ -212,23 +212,28 @@ def if_there(text: Text, grad: str) -> list[Change]:
     return []
 
 
-def as_a_tensor(at: Failure, *shapes: str) -> list[Change]:
-    """Set .grad to a tensor of the right shape, where a script sets it to a number, or to one of another shape."""
+def as_a_full_tensor(at: Failure) -> list[Change]:
+    """Set .grad to a tensor of the right shape, where a script sets it to a number."""
     match at.text.statement:
         case ast.Assign([ast.Attribute(own), *_], value):
-            owner, made = at.text.of(own), called(value)
-            new = f"torch.full_like({owner}, {at.text.of(value)})"
-            if shapes:
-                new = f"torch.{made if made in _LIKE else 'zeros'}_like({owner})"
-            return at.text.edited(edits.instead(value, new))
+            return at.text.edited(edits.instead(value, f"torch.full_like({at.text.of(own)}, {at.text.of(value)})"))
     return []
 
 
-def more_returned(at: Failure, name: str, wanted: str, given: str) -> list[Change]:
-    """Let the backward of a class return None for the arguments of forward that it forgot."""
+def as_a_tensor(at: Failure) -> list[Change]:
+    """Set .grad to a tensor of the right shape, where a script sets it to one of another shape."""
+    match at.text.statement:
+        case ast.Assign([ast.Attribute(own), *_], value):
+            maker = called(value) if called(value) in _LIKE else "zeros"
+            return at.text.edited(edits.instead(value, f"torch.{maker}_like({at.text.of(own)})"))
+    return []
+
+
+def more_returned(at: Failure, name: str, count: int) -> list[Change]:
+    """Let the backward of a class return None for so many more arguments of forward."""
     classes = [c for c in parts(at.main.tree, ast.ClassDef) if c.name == name]
     functions = [f for c in classes for f in c.body if isinstance(f, ast.FunctionDef) and f.name == "backward"]
-    more = ", None" * (int(wanted) - int(given))
+    more = ", None" * count
     for node in [r for f in functions for r in parts(f, ast.Return) if r.value is not None]:
         if isinstance(node.value, ast.List):  # a list is one thing
             return at.main.edited(edits.instead(node.value, at.main.of(node.value)[1:-1]))

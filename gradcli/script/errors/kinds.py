@@ -1,17 +1,15 @@
-"""Errors that know what they are about: the steps and the tensors that PyTorch's message does not name.
-
-A function is called as the kind of its errors.
-"""
+"""Answers to errors of autograd, from the steps and the tensors that PyTorch's message does not name."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from gradcli.pytorch.origins import HOOKED, Maker
 from gradcli.pytorch.record import dependencies
-from gradcli.script.errors import fixes, leaves, updates
+from gradcli.script.errors import fixes, leaves, operands, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.freed import repeated
-from gradcli.script.errors.freed import second as second
+from gradcli.script.errors.none import none
 from gradcli.script.errors.syntax import calls
 from gradcli.script.errors.threads import Threads, lost
 
@@ -35,18 +33,43 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
     return Answer(reason, fix, updates.moved(text, at.line))
 
 
-def left_behind(at: Failure, view: Any) -> Answer:
-    """Return what is said of a view whose numbers were changed in a way that its history does not follow."""
-    name, how = at.name(view, "it"), view._made.split()[-1]
-    kinds = {"no_grad": "made in a block of no_grad()", "inference": "made in a block of inference_mode()"}
-    kinds["own"] = "what a Function returns"
+def view_changed(at: Failure, view: Any, since: bool) -> Answer:
+    """Return the answer where a view is changed in place that the graph cannot follow.
+
+    `since` is whether it was changed before, and not at the line of the error.
+    """
+    if since:
+        return _changed_before(at, view)
+    where = at.code(at.line)
+    if view._origin.name == HOOKED and not view._origin.is_inner:
+        reason = f"{where} would change the output of a module that has a backward hook in place."
+        fix = "compute a new tensor; or put the hook on the tensor, y.register_hook"
+    else:
+        reason = f"{where} would change a view in place, and the graph of the tensor that it shows cannot follow."
+        fix = "compute a new tensor"
+    return Answer(reason, fix, updates.out_of_place(at.text))
+
+
+_ORIGINS = {
+    Maker.NO_GRAD: "made in a block of no_grad()",
+    Maker.INFERENCE: "made in a block of inference_mode()",
+    Maker.FUNCTION: "what a Function returns",
+}
+
+
+def _changed_before(at: Failure, view: Any) -> Answer:
+    name, origin = at.name(view, "it"), view._origin
     line, by = view._memory.changed or (0, "")
     changed = f"{at.code(line)} changed {name} in place" if line else f"{name} was changed in place"
-    what = kinds.get(how, f"one of several parts that {how.lower()} gives at once")
+    what = _ORIGINS.get(origin.maker) or f"one of several parts that {origin.name.lower()} returns"
     reason = f"{changed}, and it is {what}: the graph cannot follow that change."
-    if how == "own":
+    if origin.maker is Maker.FUNCTION:
         return Answer(reason, "copy it, which makes a tensor that may be changed", leaves.of_its_own(at.text, name))
-    if how not in kinds and by != "step" and (changes := updates.out_of_place(at.text_at(line or at.line))):
+    if (
+        origin.maker is Maker.SEVERAL
+        and by != "step"
+        and (changes := updates.out_of_place(at.text_at(line or at.line)))
+    ):
         return Answer(reason, "compute a new tensor instead", changes)
     return Answer(reason, f"compute {name} again after the change, where gradients are recorded; or detach() it")
 
@@ -144,3 +167,21 @@ def nan(at: Failure, step: Any) -> Answer:
         reason = f"{at.code(step.line)} gives numbers that are not finite, already in the forward pass."
     fix = "keep the input away from that point before the operation (clamp, + eps); torch.where behind it is too late"
     return Answer(reason, fix, fixes.kept_away(at.text_at(step.line)))
+
+
+def other_count(at: Failure, name: str, wanted: int, count: int) -> Answer:
+    """Return the answer where a backward returns another number of gradients than forward has arguments."""
+    reason = f"backward returns a gradient for each argument of forward, None for what has none: {wanted} of them."
+    return Answer(
+        reason, "return as many gradients as forward has arguments", fixes.more_returned(at, name, wanted - count)
+    )
+
+
+def no_tensor(at: Failure, *facts: Any) -> Answer | None:
+    """Return the answer where a function gets another object than a tensor; the last fact is its type."""
+    match facts[-1]:
+        case "NoneType":
+            return none(at)
+        case "function" | "method" | "builtin_function_or_method":
+            return operands.uncalled(at)
+    return None

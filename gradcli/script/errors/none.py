@@ -15,7 +15,7 @@ from gradcli.script.errors.syntax import calls, parts
 from gradcli.script.errors.threads import Threads, lost
 
 
-def none(at: Failure) -> Answer | None:
+def none(at: Failure, *_: str) -> Answer | None:
     """Return why a gradient is None that the line of an error needs; None where it is something else that is."""
     for node in parts(at.text.statement, ast.Attribute):
         x = at.value(node.value) if node.attr == "grad" else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from functools import partial
 from types import MethodType
 from typing import Any
@@ -35,7 +36,7 @@ def _is_tensor(x: Any) -> bool:
 _MADE = {"double": "float64", "long": "int64", "int": "int32", "byte": "uint8"}  # by the methods of these names
 
 
-def dtypes(at: Failure) -> Answer:
+def dtypes(at: Failure, *_: str) -> Answer:
     """Return what is said of operands of two dtypes: the one that is not float32 is made so."""
     reason = "a product needs operands of one dtype, and PyTorch does not convert them."
     said = "{} is {}, and the rest is float32: " + reason
@@ -86,7 +87,7 @@ def _is_whole(x: Any) -> bool:
     return _is_tensor(x) and not x.is_floating_point()
 
 
-def _loss(fix: str, which: int, words: str, at: Failure) -> Answer | None:
+def _loss(fix: str, which: int, words: str, at: Failure, *_: Any) -> Answer | None:
     """Return what is said of a loss whose input or target does not fit; `words` make it fit."""
     for call in _calls(at, given=2):
         given, own = call.args[which], at.text.of(call.args[0])
@@ -101,7 +102,12 @@ def _loss(fix: str, which: int, words: str, at: Failure) -> Answer | None:
 flat_target = partial(_loss, "use one class for each sample", 1, ".flatten()")
 shaped_target = partial(_loss, "reshape the target as the input", 1, ".reshape({}.shape)")
 probabilities = partial(_loss, "use probabilities, torch.sigmoid(…)", 0, "torch.sigmoid(")
-real_target = partial(_loss, "use a target of real numbers", 1, ".float()")
+_of_real_numbers = partial(_loss, "use a target of real numbers", 1, ".float()")
+
+
+def real_target(at: Failure, dtype: str, *_: str) -> Answer | None:
+    """Return the answer where a target has integers, and a loss needs real numbers."""
+    return None if dtype in ("Float", "Double", "Half") else _of_real_numbers(at)
 
 
 def real_numbers(at: Failure) -> list[Change]:
@@ -110,7 +116,7 @@ def real_numbers(at: Failure) -> list[Change]:
     return at.text.edited(edits.behind(given[0], ".float()")) if given else []
 
 
-def from_0(at: Failure, *_: str) -> list[Change]:
+def from_0(at: Failure) -> list[Change]:
     """Count the classes of a target from 0, where a script counts them from 1."""
     for call in _calls(at, given=2):
         scores, target = map(at.value, call.args[:2])
@@ -193,8 +199,13 @@ def jacobian(at: Failure) -> list[Change]:
     return []
 
 
-def mismatch(at: Failure) -> Answer:
-    """Return what is said of a gradient that is not what differences of the function give."""
+def mismatch(at: Failure, dtype: Any) -> Answer:
+    """Return what is said of a gradient that is not what differences of the function give, computed in a dtype."""
+    if dtype != "float64":
+        reason = (
+            "gradcheck takes differences of numbers that agree in most digits, and float32 has too few digits for that."
+        )
+        return Answer(reason, "use float64", doubled(at))
     if at.text.calls("gradgradcheck"):
         reason = (
             "the derivative of the gradient is not what differences of it give: a backward that is differentiated "
@@ -208,7 +219,7 @@ def mismatch(at: Failure) -> Answer:
     return Answer(f"{reason}, or the point is a corner.", fix)
 
 
-def broadcast(at: Failure, a: str, b: str, axis: str) -> Answer:
+def broadcast(at: Failure, a: int, b: int, axis: int) -> Answer:
     """Return what is said of shapes that do not broadcast."""
     rule = "sizes are to be equal, or one of them 1"
     fix = "an axis of size 1 where they differ: unsqueeze, or reshape"
@@ -217,16 +228,15 @@ def broadcast(at: Failure, a: str, b: str, axis: str) -> Answer:
         shapes = {n: tuple(x.shape) for n in factors if getattr(x := at.value(n), "shape", None) is not None}
         if shapes:
             said = " and ".join(f"{at.text.of(n)} has the shape {shape}" for n, shape in shapes.items())
-            rows = shapes.get(node.left, ())[:1] == (int(b),) and axis == "1"
+            rows = shapes.get(node.left, ())[:1] == (b,) and axis == 1
             changes = at.text.edited(edits.behind(node.right, ".unsqueeze(1)")) if rows else []
             said += f": from the last axis on, the {rule}; here they are {a} and {b} at axis {axis}."
             return Answer(said, fix, changes)
     return Answer(f"from the last axis on, {rule}: here {a} and {b} at axis {axis}.", fix)
 
 
-def matrices(at: Failure, *sizes: str) -> Answer:
+def matrices(at: Failure, rows: int, given: int, wanted: int, columns: int) -> Answer:
     """Return what is said of matrices that do not fit: of a layer, or of a product."""
-    rows, given, wanted, columns = map(int, sizes)
     if changes := _layer(at, "Linear", given, wanted, columns):
         reason = f"a layer of {wanted} inputs is given {given} numbers for each of {rows} samples."
         return Answer(reason, "make a layer of as many inputs", changes)
@@ -241,12 +251,10 @@ def matrices(at: Failure, *sizes: str) -> Answer:
     return Answer(reason, "use matrices of shapes n x k and k x m")
 
 
-def channels(at: Failure, wanted: str, given: str) -> Answer:
+def channels(at: Failure, how: str, weight: Sequence[int], shape: Sequence[int], wanted: int, given: int) -> Answer:
     """Return what is said of a convolution of an image that has other channels."""
     reason = f"a layer of {wanted} channels is given {given}: images are (channels, height, width), or a batch of such."
-    return Answer(
-        reason, "make a layer of as many channels as the image has", _layer(at, "Conv", int(given), int(wanted))
-    )
+    return Answer(reason, "make a layer of as many channels as the image has", _layer(at, "Conv", given, wanted))
 
 
 def _layer(at: Failure, kind: str, given: int, *sizes: int) -> list[Change]:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.guide.messages import find
+from gradcli.pytorch.messages import facts_of
 from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.session import Script
-from gradcli.script.errors import kinds
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.source import Change
 from gradcli.wrapping import TIED, page_width, wrapped
@@ -22,11 +22,15 @@ _MOST = 100  # columns
 
 def why(error: BaseException, script: Script) -> str:
     """Return what happened, what fixes it, and where the guide has more; nothing where PyTorch's message says all."""
-    none = re.search(r"'NoneType' object has no attribute '(\w+)'", str(error))
-    no_gradient = none is not None and none[1] not in pytorch_names()["Tensor"]  # what is None is something else
-    guide = None if no_gradient else find(str(error))
+    guide = None if _is_of_none(error) else find(str(error))
     lines = _written(*found) if (found := _found(error, script)) is not None else []
     return "\n".join([*lines, *([f"more: gradcli explain {guide.topic.name}"] if guide else [])])
+
+
+def _is_of_none(error: BaseException) -> bool:
+    """Tell whether an attribute is missing of a None that is not a gradient, as tensors have no such attribute."""
+    of_none = isinstance(error, AttributeError) and error.name is not None and error.obj is None
+    return of_none and error.name not in pytorch_names()["Tensor"]  # type: ignore[attr-defined]
 
 
 def answer(error: BaseException, script: Script) -> Answer | None:
@@ -48,27 +52,43 @@ def _found(error: BaseException | None, script: Script) -> tuple[Failure, Answer
 
 
 def _answered(error: BaseException, at: Failure) -> Answer | None:
-    subjects: Any = getattr(error, "subjects", None)  # errors of ours that know them have a kind
-    tell = None if subjects is None else getattr(kinds, error.kind.replace(" ", "_"), None)  # type: ignore[attr-defined]
-    if tell is not None:
-        return tell(at, *subjects)  # type: ignore[no-any-return]
-    known = ((re.search(pattern, at.message, re.DOTALL), row) for pattern, row in _answers().items())
-    return next((_told(at, row, *match.groups()) for match, row in known if match), None)
+    facts = facts_of(error)
+    if facts is not None:
+        row = _answers().get(facts.key)
+        return None if row is None else _filled_in(at, row, *(facts.about or facts.values))
+    known = ((re.search(pattern, at.message), row) for pattern, row in _of_python().items())
+    return next((_filled_in(at, row, *match.groups()) for match, row in known if match), None)
+
+
+Row = Sequence[tuple[str, str]]  # words and functions, each with what it is for: why, fix, change, tell
 
 
 @cache
-def _answers() -> dict[str, list[tuple[str, str]]]:
-    """Return what answers errors that are known by their text alone: words and functions, by a pattern of the text."""
-    found = {}
-    for paragraph in Path(__file__).with_name("answers.txt").read_text("utf-8").split("\n\n"):
-        pattern, _, rest = paragraph.strip().partition("\n")
-        lines = re.split(r"\n(?=(?:why|fix|change|tell): )", rest)
-        found[pattern] = [(k, v.replace("\n", " ")) for k, _, v in (line.partition(": ") for line in lines)]
+def _answers() -> dict[str, Row]:
+    """Return the answers to errors of gradcli's `torch`, by their keys in `messages.txt`."""
+    return {key: row for kind, key, row in _table() if kind == "error"}
+
+
+@cache
+def _of_python() -> dict[str, Row]:
+    """Return the answers to errors that Python raises, which have no key, by patterns of their texts."""
+    return {pattern: row for kind, pattern, row in _table() if kind == "text"}
+
+
+@cache
+def _table() -> list[tuple[str, str, Row]]:
+    """Return the rows of `answers.txt`: `error` with a key, or `text` with a pattern, and the answer."""
+    found: list[tuple[str, str, Row]] = []
+    for paragraph in Path(__file__).with_name("answers.txt").read_text("utf-8").strip().split("\n\n"):
+        lines = re.split(r"\n(?=(?:error|why|fix|change|tell): )", paragraph)
+        parts = [(word, text.replace("\n", " ")) for word, _, text in (line.partition(": ") for line in lines)]
+        row = [part for part in parts if part[0] not in ("error", "text")]
+        found += [(kind, text, row) for kind, text in parts if kind in ("error", "text")]
     return found
 
 
-def _told(at: Failure, row: Sequence[tuple[str, str]], *given: str) -> Answer | None:
-    """Return the answer of a row, with the line, and the parts of the message, in it.
+def _filled_in(at: Failure, row: Row, *facts: Any) -> Answer | None:
+    """Return the answer of a row, with the line and the facts of the error in it.
 
     Of several fixes it is the first that changes something, or else the last.
     """
@@ -76,14 +96,14 @@ def _told(at: Failure, row: Sequence[tuple[str, str]], *given: str) -> Answer | 
     changes: list[Change] = []
     for word, text in row:
         if word == "tell":
-            return _function(text)(at, *given)  # type: ignore[no-any-return]
+            return _function(text)(at, *facts)  # type: ignore[no-any-return]
         if word == "change":
             name, _, file = text.partition(" ")  # which of the texts it changes, or else whatever it needs
-            changes = _function(name)(getattr(at, file) if file else at, *given)
+            changes = _function(name)(getattr(at, file) if file else at)
             if changes:
                 break
         else:
-            found[word] = text.format(*given, line=at.code(at.line))
+            found[word] = text.format(*facts, line=at.code(at.line))
     return Answer(found["why"], found["fix"], changes)
 
 

@@ -1,0 +1,36 @@
+"""How views are made whose changes in place autograd does not follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+HOOKED = "BackwardHookFunction"  # PyTorch's name for what a module with a backward hook is called through
+
+
+class Maker(Enum):
+    """What made such a view."""
+
+    NO_GRAD = "no_grad"
+    INFERENCE = "inference"
+    SEVERAL = "several"  # an operation that returns several views
+    FUNCTION = "function"  # a `torch.autograd.Function` that returns one tensor
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The maker of a view; for a view of such a view, the maker of that."""
+
+    maker: Maker
+    name: str = ""  # of the operation or the function
+    number: int = 0  # of the output
+    is_inner: bool = False  # whether it is a view of the view that was made so
+
+    def inner(self) -> Origin:
+        """Return the origin of a view of this view."""
+        return replace(self, is_inner=True)
+
+    @property
+    def in_mode(self) -> bool:
+        """Whether the view was made where nothing is recorded."""
+        return self.maker in (Maker.NO_GRAD, Maker.INFERENCE)
