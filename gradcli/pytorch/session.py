@@ -27,7 +27,8 @@ from gradcli.pytorch.messages import MissingError, missing
 from gradcli.pytorch.nn.table import rows
 
 _MODULES = (
-    *("autograd", "autograd.function", "autograd.functional", "autograd.gradcheck", "autograd.graph", "cuda", "func"),
+    *("autograd", "autograd.function", "autograd.functional", "autograd.gradcheck", "autograd.graph", "cuda"),
+    *("distributions", "func"),
     *("linalg", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "optim", "optim.lr_scheduler", "special"),
     *("testing", "torch", "utils", "utils.data", "version"),
 )
@@ -38,6 +39,8 @@ _OTHERS = {
     **dict.fromkeys(("backends", "utils.model_zoo"), "utils"),
     **dict.fromkeys(("nn.parallel", "nn.parallel.data_parallel"), "nn.containers"),
     **dict.fromkeys(("accelerator", "backends.cuda", "backends.cudnn", "backends.mps", "mps"), "cuda"),
+    **dict.fromkeys((f"distributions.{n}" for n in ("bernoulli", "categorical", "distribution")), "distributions"),
+    **dict.fromkeys((f"distributions.{n}" for n in ("kl", "normal")), "distributions"),
     "functional": "torch",
     **dict.fromkeys(("nn.modules", *(f"nn.modules.{row.home}" for row in rows().values())), "nn"),
     **dict.fromkeys(("nn.modules.module", "nn.parameter"), "nn.module"),

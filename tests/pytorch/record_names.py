@@ -12,6 +12,7 @@ MODULES = (
     *("torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.autograd", "torch.optim"),
     *("torch.optim.lr_scheduler", "torch.func", "torch.linalg", "torch.utils", "torch.utils.data", "torch.testing"),
     *("torch.autograd.functional", "torch.cuda", "torch.special"),
+    *("torch.distributions", "torch.autograd.forward_ad"),
 )
 
 
