@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 
 from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError, Notes
+from gradcli.explain.no_gradient import leaves_without
 from gradcli.explain.origin import not_finite, warn_of_values
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named, Wanted
 from gradcli.explain.shared import (
@@ -28,6 +29,7 @@ from gradcli.graph.vjp import Sweep, sweep
 
 if TYPE_CHECKING:
     from gradcli.algebra.jacobian import SymbolicJacobian
+    from gradcli.explain.sections import Text
     from gradcli.explain.trace import Trace
 
 SHOWN_FORMULAS = 5_000  # elements that are worked out as formulas, beside a gradient
@@ -123,7 +125,21 @@ class _Numbers(NamedTuple):
         corners = self.tell(at, value, calls, grads)
         retained = {name: grads[name] for name in self.wanted.retain}
         trace, adjoints = self.trace(at, calls), self.adjoints(calls)
-        return BackwardPoint(at, value, values, tuple(called), retained, trace, adjoints, notes=corners)
+        notes = (*corners, *self.notes_beside(at, calls, grads))
+        return BackwardPoint(at, value, values, tuple(called), retained, trace, adjoints, notes=notes)
+
+    def notes_beside(self, at: Named, calls: Sequence[Named], grads: Named) -> Iterator[str | Text]:
+        """Yield what a page says beside the gradients, for formats without pages: why they are nan, or None."""
+        if self.wanted.page or not self.wanted.notes:
+            return
+        yield from leaves_without(self.graph, self.wrt)
+        if len(calls) == 1 and any(np.isnan(g).any() for g in grads.values()):
+            from gradcli.explain.indeterminate import indeterminate
+            from gradcli.explain.trace import numeric_trace
+
+            why = indeterminate(numeric_trace(self.graph, self.swept, at, calls))
+            if why is not None:
+                yield why
 
     def tell(self, at: Named, value: Named, calls: Sequence[Named], grads: Named) -> tuple[str, ...]:
         """Add notes of what is not finite at a point, and of the corners that it lies on; return these."""

@@ -10,6 +10,7 @@ from gradcli.explain import chain
 from gradcli.explain.arithmetic import products
 from gradcli.explain.forms import Forms
 from gradcli.explain.indeterminate import indeterminate
+from gradcli.explain.no_gradient import leaves_without
 from gradcli.explain.results import Array, BackwardPoint, BackwardResult
 from gradcli.explain.sections import (
     Block,
@@ -114,8 +115,9 @@ def _is_indeterminate(side: Math) -> bool:
 
 
 def _kept(result: BackwardResult, point: BackwardPoint) -> list[Text]:
-    """Return when PyTorch keeps a retained gradient, and which of them it never keeps."""
-    texts = [Text((_why_none(result, h),)) for h in result.unreached]
+    """Return which gradients are None in PyTorch, and when it keeps a retained one."""
+    texts = [Text((why,)) for why in leaves_without(result.graph, result.wrt)]
+    texts += [Text((_why_none(result, h),)) for h in result.unreached]
     kept = (name for name in point.retained if name not in result.graph.outputs and name not in result.unreached)
     if (h := next(kept, None)) is not None:
         why = f"{h} is computed, so it is no leaf (leaves are inputs): PyTorch leaves {h}.grad None unless"

@@ -17,6 +17,7 @@ from gradcli.graph.vjp import Sweep, differentiated
 
 if TYPE_CHECKING:
     from gradcli.algebra.jacobian import SymbolicJacobian
+    from gradcli.explain.sections import Text
     from gradcli.explain.trace import Trace
 
 Row = list[tuple[str | tuple[str, ...], Array]]  # of CSV: each array with its name, or with one for each element
@@ -38,7 +39,7 @@ class Wanted(NamedTuple):
         return self.page or self.warn
 
 
-def noted(notes: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def noted(notes: tuple[str | Text, ...]) -> dict[str, tuple[str | Text, ...]]:
     """Return the notes on a point under their name in JSON; nothing where there are none."""
     return {"notes": notes} if notes else {}
 
@@ -63,7 +64,9 @@ class BackwardPoint:
     trace: Trace | None
     adjoints: Named = field(default_factory=dict)  # of the retained, as formulas
     jacobian: Array | None = None
-    notes: tuple[str, ...] = ()  # on corners that the point lies on
+    notes: tuple[
+        str | Text, ...
+    ] = ()  # on corners that the point lies on, and in JSON on gradients that are nan or None
 
     @property
     def grad(self) -> Named:

@@ -11,8 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gradcli.explain.results import Array, Row
+from gradcli.explain.results import PLAIN, Array, Row
 from gradcli.graph.names import column_names
+
+_DIGITS = 6  # of a number in a note
 
 Texts = dict[int, tuple[Any, str]]  # values, which are kept so that no other gets their identity, with their texts
 
@@ -61,7 +63,18 @@ def plain(value: Any, formula: Callable[[Any], str] = str) -> Any:
         return [plain(inner, formula) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value if value is None or isinstance(value, str | int | float) else formula(value)
+    return value if value is None or isinstance(value, str | int | float) else _written(value, formula)
+
+
+def _written(value: Any, formula: Callable[[Any], str]) -> str:
+    """Return a note, or a formula, as text; most results have none of both."""
+    from gradcli.explain.sections import Text, Words
+
+    if not isinstance(value, Text):
+        return formula(value)
+    from gradcli.report.text_math import TextWriter
+
+    return TextWriter(PLAIN, _DIGITS).write(Words(value.parts))
 
 
 def csv_lines(result: Data) -> Iterator[str]:

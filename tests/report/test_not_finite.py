@@ -115,3 +115,27 @@ def test_a_page_says_why_a_gradient_is_nan_where_its_formula_is_not(cli, monkeyp
             assert (told in out) if told else ("nan here" not in out)
         else:
             assert ("nan here" in out) == bool(told)
+
+
+def test_json_says_why_a_gradient_is_nan(cli):
+    (note,) = cli.json("backward", "y=x*log(x)", "--at", "x=0")["notes"]
+    assert note.startswith("nan here is 0·inf: log(x) has the adjoint 0 and the derivative 1/x = inf.")
+    assert "notes" not in cli.json("backward", "y=x*log(x)", "--at", "x=1")
+
+
+@pytest.mark.parametrize(
+    ("system", "why"),
+    [
+        ("z=detach(x)*y", "x is only used behind detach"),  # PyTorch 2.13: None, and 0 for floor(x)*y
+        ("z=where(x>0, y, 2*y)", "x is only used in conditions"),
+        ("z=3*y; w=x", "no output depends on x"),
+        ("z=floor(x)*y", ""),
+        ("z=detach(x)*y + 0*x", ""),
+    ],
+)
+def test_a_page_says_which_gradient_is_none_in_pytorch(cli, system, why):
+    command = ("backward", system, "--outputs", "z", "--at", "x=2.5,y=3")
+    told = f" is None in PyTorch: {why}." if why else "is None in PyTorch"
+    for style in ("table", "markdown", "json", "latex"):
+        assert (told in " ".join(cli.done(*command, "-f", style).out.split())) == bool(why)
+    assert ("x.grad is None" in cli.done("backward", system, "--outputs", "z").out) == bool(why)
