@@ -85,7 +85,7 @@ def export(
     point = situation.points[0] if situation.points else None
     reserved = language.RESERVED | {name}
     wanted = Wanted(name, kinds, by, point, to in ("c", "javascript"), reserved, sparse)
-    text = language.source(program(graph, _statements(graph), wanted))
+    text = language.source(program(graph, _statements(system, graph), wanted))
     for kind in () if sparse else matrices:
         if told := mostly_zero(kind, graph, by):
             notes.add("note", told)
@@ -134,11 +134,12 @@ def _kinds(what: str, known: tuple[str, ...]) -> list[str]:
     return kinds
 
 
-def _statements(graph: Graph) -> list[str]:
+def _statements(system: System, graph: Graph) -> list[str]:
     """Return the system as the user wrote it, for a comment."""
-    spans = graph.spans
+    names = {name.partition("[")[0] for name in graph.names}
+    names |= {name for s in system.statements if s.loop and s.name in names for name in s.loop.integers}
     shapes = [f"{name}: {'×'.join(map(str, x.shape))}" for name, x in graph.inputs.items() if x.shape]
-    lines = [f"{name} = {spans[n].line}" for name, n in graph.names.items() if n in spans]
+    lines = [s.written for s in system.statements if s.name in names and not s.declares]
     return [_plain(line) for line in ([f"# {', '.join(shapes)}"] if shapes else []) + lines]
 
 

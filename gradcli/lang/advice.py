@@ -24,7 +24,6 @@ FOREIGN: dict[type[ast.AST], tuple[str, str]] = {
     ast.SetComp: ("a comprehension", _WHOLE),
     ast.DictComp: ("a comprehension", _WHOLE),
     ast.JoinedStr: ("an f-string", LANGUAGE),
-    ast.IfExp: ("`if … else`", "write `where(condition, a, b)`"),
     ast.NamedExpr: ("`:=`", "a statement of its own gives a part a name: t = …; y = 2*t"),
     ast.Dict: ("a dictionary", LANGUAGE),
     ast.Set: ("a set", "a list of values is written in brackets: [a, b]"),
@@ -34,6 +33,7 @@ FOREIGN: dict[type[ast.AST], tuple[str, str]] = {
 }
 _REFUSED = {
     **FOREIGN,
+    ast.IfExp: ("`if … else`", "write `where(condition, a, b)`"),
     ast.Tuple: ("a tuple", "a list of values is written in brackets: [a, b]"),
     ast.Starred: ("`*`", LANGUAGE),
 }

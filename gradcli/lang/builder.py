@@ -70,10 +70,10 @@ def build(expression: Expression, scope: Mapping[str, Node], spans: dict[Node, S
     >>> build(read_expression(Source("3*x^2")), {"x": leaf()})
     mul(const, pow), shape ()
     """
-    return _Walk(expression, scope, {} if spans is None else spans).run()
+    return Walk(expression, scope, {} if spans is None else spans).run()
 
 
-class _Walk:
+class Walk:
     """One walk over one expression."""
 
     def __init__(self, expression: Expression, scope: Mapping[str, Node], spans: dict[Node, Span]) -> None:
@@ -156,6 +156,7 @@ class _Walk:
         raise refused(tree)
 
     def variable(self, tree: ast.Name) -> Node:
+        """Return the node of a name."""
         name = tree.id
         if name in self.scope:
             return self.scope[name]
@@ -168,6 +169,7 @@ class _Walk:
         )
 
     def operator(self, operator: ast.operator) -> str:
+        """Return the operation of an operator."""
         op = _BINARY.get(type(operator))
         if op is None:
             hint = "write `floor(a/b)`" if isinstance(operator, ast.FloorDiv) else LANGUAGE
@@ -175,6 +177,7 @@ class _Walk:
         return op
 
     def subscript(self, value: ast.expr, key: ast.expr) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
+        """Return the parts of `value[key]`, and what makes a node of the parts' nodes."""
         if isinstance(value, ast.Name) and (whole := whole_key(key)) is not None:
             node = self.scope.get(element_name(value.id, whole))
             if node is not None:

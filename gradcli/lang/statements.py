@@ -20,6 +20,7 @@ from gradcli.graph.kinds import KINDS, one_kind
 from gradcli.graph.names import NAME, normal
 from gradcli.lang.advice import FOREIGN, Advice, module_of, powered, product, refused, spelling
 from gradcli.lang.characters import check_characters
+from gradcli.lang.loops import Loop
 
 _TOKEN = re.compile(r"[()\[\]{};\n]")
 _PLAIN = re.compile(
@@ -35,7 +36,9 @@ _WIDE = re.compile(r"[^\x00-\]_-\x7f]")  # characters that `ast` counts as sever
 _NO_NAMES = frozenset(["inf", "nan", *keyword.kwlist])
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _SHOWN = 40  # characters of an expression in advice
+_FOR = re.compile(r"[()\[\]{}]|(?<!\w)for(?!\w)")
 _LINES = 1000  # that `ast` reads at a time
+_LOOP = "elements are assigned by `y[i] = 2*x[i] for i in 0..9`"
 _LISTED = (ast.NamedExpr, ast.Starred)  # which `ast` takes in a list and not, or not so, alone
 _MAX_DEPTH = 150  # Python's own parser stops at 200 brackets
 
@@ -62,8 +65,18 @@ class Expression(NamedTuple):
         return self.wide[before - 1][1] if before else 0
 
 
+class Clauses(NamedTuple):
+    """Of `y[i] = EXPRESSION for i in 0..9`, the indices in brackets and what begins with `for`."""
+
+    key: Span
+    loops: Span
+
+
 class Statement(NamedTuple):
-    """`NAME = EXPRESSION`, `NAME[i, j] = EXPRESSION`, `input NAME [KIND] = VALUE`, or a bare expression (no name)."""
+    """`NAME = EXPRESSION`, `NAME[i, j] = EXPRESSION`, `input NAME [KIND] = VALUE`, or a bare expression (no name).
+
+    Of `NAME[i] = EXPRESSION for i in 0..9`, `clauses` are text, and `loop` is what they mean.
+    """
 
     name: str | None
     key: tuple[int, ...] | None
@@ -73,6 +86,21 @@ class Statement(NamedTuple):
     end: int
     file: Path | None = None  # which has the value of an input
     kind: str | None = None  # that the input is declared to be of, such as `symmetric`
+    clauses: Clauses | None = None
+    loop: Loop | None = None
+
+    @property
+    def assembles(self) -> bool:
+        """Whether it assigns elements, and not the whole."""
+        return self.key is not None or self.clauses is not None
+
+    @property
+    def written(self) -> str:
+        """The statement as the user wrote it, on one line."""
+        right = self.expression.span(self.expression.tree).line
+        if self.clauses is not None:
+            return f"{self.span.line} = {right} {self.clauses.loops.line}"
+        return f"{self.name if self.key is None else self.span.line} = {right}"
 
     @property
     def span(self) -> Span:
@@ -91,6 +119,7 @@ class _Head(NamedTuple):
     start: int
     end: int
     kind: str | None = None
+    clauses: Clauses | None = None
 
 
 def read_statements(source: Source) -> list[Statement]:
@@ -108,7 +137,9 @@ def read_statements(source: Source) -> list[Statement]:
         texts = [head.text if file is None else "0" for head, file in zip(heads, files, strict=True)]
         trees = _trees(list(map(_seen, texts)))
         return [
-            Statement(h.name, h.key, h.declares, _parse(source, text, h.offset, tree), h.start, h.end, file, h.kind)
+            Statement(
+                h.name, h.key, h.declares, _parse(source, text, h.offset, tree), h.start, h.end, file, h.kind, h.clauses
+            )
             for h, file, text, tree in zip(heads, files, texts, trees, strict=True)
         ]
 
@@ -221,6 +252,9 @@ def _head(source: Source, text: str, start: int) -> _Head:
             whole = Span(source, start, start + len(text))
             span = Span(source, start + declared.start(1), start + declared.end(1))
             raise InputError("an input is declared with a value", span, fix=Fix(whole, f"input {declared[1]} = 1"))
+        if (first := for_at(text)) < len(text) and first:
+            span = Span(source, start + first, start + len(text))
+            raise InputError("`for` assigns elements of a vector", span, _LOOP)
         return _Head(text, start, None, None, False, start, start + len(text))
     declares, typed, subscript = match.groups()
     name, span = normal(typed), Span(source, start + match.start(2), start + match.end(3 if subscript else 2))
@@ -229,10 +263,34 @@ def _head(source: Source, text: str, start: int) -> _Head:
     body = text[match.end() :]
     if not body:
         raise InputError(f"`{name} =` is followed by nothing", span, "a statement is NAME = EXPRESSION")
-    key = read_key(subscript, span, "assigned", f"`{name}[0] = …`") if subscript else None
+    first = for_at(body)
+    if first < len(body):
+        loops = Span(source, start + match.end() + first, start + len(text))
+        if not subscript or declares or not body[:first].strip():
+            raise InputError("`for` assigns elements of a vector", loops, _LOOP)
+        clauses = Clauses(Span(source, start + match.start(3), start + match.end(3)), loops)
+        expression = body[:first].rstrip()
+        return _Head(expression, start + match.end(), name, None, False, span.start, span.end, None, clauses)
+    key = read_key(subscript, span, "assigned", f"`{name}[0] = …`, or {_LOOP}") if subscript else None
     if declares and key is not None:
         raise InputError("an input is declared as a whole", span, f"for example `input {name} = [1, 2]`")
     return _Head(body, start + match.end(), name, key, bool(declares), span.start, span.end)
+
+
+def for_at(text: str, start: int = 0) -> int:
+    """Return where the first `for` outside of brackets begins; the length of the text where there is none.
+
+    >>> for_at("x[i] for i in 0..9"), for_at("[a for a in b]")
+    (5, 14)
+    """
+    depth = 0
+    for token in _FOR.finditer(text, start) if "for" in text else ():
+        if token.group() == "for":
+            if not depth:
+                return token.start()
+        else:
+            depth += 1 if token.group() in _PAIRS else -1
+    return len(text)
 
 
 def _of_a_kind(source: Source, text: str, start: int, match: re.Match[str]) -> _Head:

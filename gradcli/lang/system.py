@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from gradcli.errors import Fix, InputError, Source, Span, nearest
-from gradcli.graph import construct
-from gradcli.graph.graph import Graph, needed_for, scheduled
-from gradcli.graph.names import element_name
-from gradcli.graph.node import Node, leaf
-from gradcli.graph.shapes import Shape, indices, size_of
-from gradcli.lang.builder import build, is_condition
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import leaf
+from gradcli.graph.shapes import Shape
+from gradcli.lang.assembly import Assembly, no_value
 from gradcli.lang.characters import looks
+from gradcli.lang.elements import largest_indices
 from gradcli.lang.indices import whole_key
+from gradcli.lang.ranges import read_loops
 from gradcli.lang.statements import Expression, Statement, read_statements
 from gradcli.vocabulary import CONSTANTS
 
@@ -64,17 +64,12 @@ class System:
         """
         scope = {n: leaf(shapes.get(n, self.inferred.get(n, ()))) for n in self.leaves(shapes)}
         inputs = dict(scope)
-        assembly = _Assembly(scope)
+        assembly = Assembly(scope)
         for statement in self.statements:
             if statement.declares:
                 continue
-            if assembly.open:
-                read = {n.id for n in statement.expression.names}
-                for name in read & assembly.open - {statement.name}:
-                    assembly.close(name)
-            assembly.assign(statement, build(statement.expression, scope, assembly.spans))
-        for name in sorted(assembly.open):
-            assembly.close(name)
+            assembly.add(statement)
+        assembly.finish()
         if not inputs:
             raise InputError("the system has no input to differentiate with respect to", hint="for example `y = x**2`")
         return assembly.graph(inputs, self._chosen(outputs))
@@ -91,58 +86,6 @@ class System:
                     f"`--outputs` names `{name}`, which is {what}", hint=nearest(name, self.assigned, "assigned names")
                 )
         return outputs
-
-
-class _Assembly:
-    """The scope while statements are read: names, and vectors that are assigned element by element."""
-
-    def __init__(self, scope: dict[str, Node]) -> None:
-        self.scope = scope
-        self.names: dict[str, Node] = {}
-        self.spans: dict[Node, Span] = {}
-        self.elements: dict[str, dict[tuple[int, ...], Node]] = {}
-        self.first: dict[str, Span] = {}  # of the elements of each
-        self.open: set[str] = set()
-
-    def assign(self, statement: Statement, node: Node) -> None:
-        name = full = statement.name or ""
-        if is_condition(node):
-            raise _no_value(statement)
-        if statement.key is not None:
-            if name in self.elements and name not in self.open:
-                raise InputError(f"`{name}` has been used as a whole, and cannot get another element", statement.span)
-            self.elements.setdefault(name, {})[statement.key] = node
-            self.first.setdefault(name, statement.expression.span(statement.expression.tree))
-            self.open.add(name)
-            full = element_name(name, statement.key)
-        self.scope[full] = self.names[full] = node
-
-    def close(self, name: str) -> None:
-        """Put the elements of a vector or matrix together, at its first use as a whole or at the end."""
-        self.open.remove(name)
-        elements, span = self.elements[name], self.first[name]
-        key, first = next(iter(elements.items()))
-        if any(len(k) != len(key) for k in elements):
-            raise InputError(f"elements of `{name}` are assigned by one index and by several", span)
-        shape = tuple(max(k[i] for k in elements) + 1 for i in range(len(key)))
-        if size_of(shape) != len(elements):
-            missing = next(k for k in indices(shape) if k not in elements)
-            raise InputError(f"`{element_name(name, missing)}` is never assigned", span)
-        try:
-            whole = construct.stack([elements[k] for k in sorted(elements)])
-            whole = construct.reshape(whole, shape + first.shape)
-        except InputError as error:
-            raise error.at(span) from None
-        self.scope[name] = self.names[name] = whole
-
-    def graph(self, inputs: Mapping[str, Node], outputs: Sequence[str]) -> Graph:
-        """Return the graph of the outputs: of what was assigned, what they need, in the order of the text."""
-        chosen = {name: self.scope[name] for name in outputs}
-        nodes = scheduled(self.names.values(), inputs.values())
-        needed = needed_for(chosen.values(), nodes)
-        names = {name: n for name, n in self.names.items() if n in needed}
-        needed.update(inputs.values())
-        return Graph(tuple([n for n in nodes if n in needed]), inputs, chosen, names, self.spans)
 
 
 _DIGITS = "0123456789"
@@ -163,7 +106,7 @@ def read_system(sources: Iterable[Source]) -> System:
     ('y',)
     """
     sources = list(sources)
-    statements = _name_bare([s for source in sources for s in read_statements(source)])
+    statements = read_loops(_name_bare([s for source in sources for s in read_statements(source)]))
     if all(s.declares for s in statements):
         raise InputError("no system is given", hint='for example: gradcli jacobian "y=x**2"')
     assigned = _assigned(statements)
@@ -200,15 +143,11 @@ def _name_bare(statements: list[Statement]) -> list[Statement]:
     return named
 
 
-def _no_value(condition: Statement) -> InputError:
-    return InputError("a condition is not a value", condition.span, "write `where(x > 0, 1, 0)`")
-
-
 def _condition(statement: Statement) -> InputError:
     """Return what to tell of a condition that stands alone: mostly a definition with one `=` too many."""
     left, sign, right = (part.strip() for part in statement.span.text.partition("=="))
     if not sign:
-        return _no_value(statement)
+        return no_value(statement)
     short = left.isidentifier() and len(right) <= _SHOWN
     hint = f"write `{left} = {right}`" if short else "a statement is NAME = EXPRESSION"
     fix = Fix(statement.span, f"{left} = {right}") if left.isidentifier() else None
@@ -220,7 +159,7 @@ def _reads(statement: Statement) -> set[str]:
     if statement.declares:
         return set()
     read = {n.id for n in statement.expression.names}
-    return read - {statement.name or ""} if statement.key is not None else read
+    return read - {statement.name or ""} if statement.assembles else read
 
 
 def _assigned(statements: Sequence[Statement]) -> dict[str, Statement]:
@@ -230,7 +169,7 @@ def _assigned(statements: Sequence[Statement]) -> dict[str, Statement]:
     for s in statements:
         name = s.name or ""
         before = first.setdefault(name, s)
-        if before is not s and (s.key is None or before.key is None or (name, s.key) in elements):
+        if before is not s and not (s.assembles and before.assembles and (name, s.key) not in elements):
             what = "declared as an input" if before.declares else "assigned"
             twice = " twice" if s.declares and before.declares else f" already{before.span.place}"
             raise InputError(f"`{s.span.text}` is {what}{twice}", s.span, "every name is assigned once")
@@ -257,8 +196,10 @@ def _uses(statements: Sequence[Statement], assigned: Mapping[str, Statement]) ->
                     uses[name] = s.expression.span(tree)
             elif name not in ready:
                 raise _too_early(name, s, assigned[name], s.expression.span(tree))
-            elif s.key is None or name != s.name:
+            elif not s.assembles or name != s.name:
                 read.add(name)
+        if s.loop is not None:
+            read |= s.loop.reads
         ready.add(s.name)
     return uses, read
 
@@ -279,7 +220,7 @@ def _check_looks(names: Mapping[str, Span]) -> None:
 
 
 def _too_early(name: str, user: Statement, definition: Statement, span: Span) -> InputError:
-    if name == user.name and user.key is None:
+    if name == user.name and not user.assembles:
         return InputError(
             f"`{name}` is used in its own definition", span, f"call the new value something else: `{name}1 = …`"
         )
@@ -297,7 +238,10 @@ def _inferred(statements: Sequence[Statement], uses: Mapping[str, Span]) -> dict
     keys: dict[str, set[tuple[int, ...]]] = {}
     whole: set[str] = set()
     for s in statements:
-        elements = {id(n.value): whole_key(n.slice) for n in _subscripts(s.expression)}
+        if s.loop is None:
+            elements = {id(n.value): whole_key(n.slice) for n in _subscripts(s.expression)}
+        else:
+            elements = largest_indices(s.expression, s.loop)
         for name in s.expression.names:
             key = elements.get(id(name))
             if key is None:

@@ -1,0 +1,134 @@
+"""What statements assign, in the order of the text: names, and vectors that are assigned element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+
+import numpy as np
+
+from gradcli.errors import InputError, Span
+from gradcli.graph import construct
+from gradcli.graph.array import Array
+from gradcli.graph.graph import Graph, needed_for, scheduled
+from gradcli.graph.names import element_name
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import indices, size_of
+from gradcli.lang.builder import build, is_condition
+from gradcli.lang.elements import build_elements, joined, one_by_one
+from gradcli.lang.statements import Statement
+
+
+def no_value(condition: Statement) -> InputError:
+    """Return the error of a condition that is assigned."""
+    return InputError("a condition is not a value", condition.span, "write `where(x > 0, 1, 0)`")
+
+
+class Assembly:
+    """The scope while statements are read: names, and vectors of which some elements are assigned."""
+
+    def __init__(self, scope: dict[str, Node]) -> None:
+        self.scope = scope
+        self.names: dict[str, Node] = {}
+        self.spans: dict[Node, Span] = {}
+        self.elements: dict[str, dict[tuple[int, ...], Node]] = {}
+        self.vectors: dict[str, list[tuple[tuple[Array, ...], Node]]] = {}  # that loops assign, with their indices
+        self.first: dict[str, Span] = {}  # of the elements of each
+        self.open: set[str] = set()
+
+    def add(self, statement: Statement) -> None:
+        """Assign what a statement assigns: a name, an element, or the elements of a loop.
+
+        Errors: `InputError`, with its place.
+        """
+        if self.open:
+            read = {n.id for n in statement.expression.names}
+            for name in read & self.open - {statement.name}:
+                self._close(name)
+        loop = statement.loop
+        if loop is None:
+            self._assign(statement, build(statement.expression, self.scope, self.spans))
+        # The text of a loop is that of any element: nodes do not keep it, and a page shows what they compute.
+        elif (vector := build_elements(statement, loop, self.scope, {})) is not None:
+            self._begin(statement, vector)
+            self.vectors.setdefault(statement.name or "", []).append((loop.key, vector))
+        else:
+            for key, element in one_by_one(statement, loop, self.scope, {}):
+                self._assign(statement._replace(key=key), element)
+
+    def finish(self) -> None:
+        """Put together the vectors that no statement has used as a whole."""
+        for name in sorted(self.open):
+            self._close(name)
+
+    def _begin(self, statement: Statement, node: Node) -> None:
+        """Check what is assigned, and note that elements of a vector are."""
+        name = statement.name or ""
+        if is_condition(node):
+            raise no_value(statement)
+        if statement.assembles:
+            if name in self.first and name not in self.open:
+                raise InputError(f"`{name}` has been used as a whole, and cannot get another element", statement.span)
+            self.first.setdefault(name, statement.expression.span(statement.expression.tree))
+            self.open.add(name)
+
+    def _assign(self, statement: Statement, node: Node) -> None:
+        name = full = statement.name or ""
+        self._begin(statement, node)
+        if statement.key is not None:
+            full = element_name(name, statement.key)
+            if full in self.names:
+                raise InputError(f"`{full}` is assigned twice", statement.span, "every element is assigned once")
+            self.elements.setdefault(name, {})[statement.key] = node
+        self.scope[full] = self.names[full] = node
+
+    def _close(self, name: str) -> None:
+        """Put the elements of a vector or matrix together, at its first use as a whole or at the end."""
+        self.open.remove(name)
+        try:
+            self.scope[name] = self.names[name] = _assembled(name, self._pieces(name))
+        except InputError as error:
+            raise error.at(self.first[name]) from None
+
+    def _pieces(self, name: str) -> list[tuple[Array, Node]]:
+        """Return the elements that were assigned, with their indices, a row an element."""
+        elements, vectors = self.elements.get(name, {}), self.vectors.get(name, [])
+        keys = [*elements, *(tuple(k[0] for k in key) for key, _ in vectors)]
+        if len({*map(len, keys)}) > 1:
+            raise InputError(f"elements of `{name}` are assigned by one index and by several")
+        pieces = [(np.stack(key, axis=1), vector) for key, vector in vectors]
+        if not vectors:
+            order = sorted(elements)
+            return [(np.array(order), construct.stack([elements[key] for key in order]))]
+        return pieces + [(np.array([key]), construct.stack([element])) for key, element in elements.items()]
+
+    def graph(self, inputs: Mapping[str, Node], outputs: Sequence[str]) -> Graph:
+        """Return the graph of the outputs: of what was assigned, what they need, in the order of the text."""
+        chosen = {name: self.scope[name] for name in outputs}
+        nodes = scheduled(self.names.values(), inputs.values())
+        needed = needed_for(chosen.values(), nodes)
+        names = {name: n for name, n in self.names.items() if n in needed}
+        needed.update(inputs.values())
+        return Graph(tuple([n for n in nodes if n in needed]), inputs, chosen, names, self.spans)
+
+
+def _assembled(name: str, pieces: Sequence[tuple[Array, Node]]) -> Node:
+    """Return the array of which each piece has some elements, with their indices.
+
+    Errors: `InputError` for an element that is assigned twice, or never.
+    """
+    keys = np.concatenate([key for key, _ in pieces])
+    shape = tuple(int(n) + 1 for n in keys.max(axis=0))
+    ordered = keys[np.lexsort(keys.T[::-1])]
+    twice = (ordered[1:] == ordered[:-1]).all(axis=1)
+    if twice.any():
+        element = element_name(name, ordered[int(twice.argmax())])
+        raise InputError(f"`{element}` is assigned twice", hint="every element is assigned once")
+    if size_of(shape) != len(keys):
+        # Those that are assigned follow each other, in order, up to the first that is not.
+        pairs = zip_longest(indices(shape), map(tuple, ordered.tolist()))
+        missing = next(wanted for wanted, assigned in pairs if wanted != assigned)
+        raise InputError(f"`{element_name(name, missing)}` is never assigned")
+    flat = [(np.ravel_multi_index(tuple(key.T), shape), node) for key, node in pieces]
+    whole = joined(flat)
+    return construct.reshape(whole, shape + whole.shape[1:])

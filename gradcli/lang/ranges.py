@@ -1,0 +1,154 @@
+"""`for i in 0..9`: the points that the text of a loop describes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from gradcli.errors import Fix, InputError, Span
+from gradcli.graph.array import Array
+from gradcli.graph.names import NAME, normal
+from gradcli.graph.shapes import size_of
+from gradcli.lang.loops import Integers, Loop, integers_of
+from gradcli.lang.statements import Clauses, Expression, Statement, check_name, for_at, read_expression
+
+MAX_POINTS = 2**20
+
+_IN = re.compile(rf"for\s+({NAME})\s+in\s+", re.ASCII)
+_RANGE = re.compile(r"range\s*\((?:([^(),]+),)?([^(),]+)\)\s*")
+_HINT = "a loop is written `for i in 0..9`"
+
+
+def read_loops(statements: list[Statement]) -> list[Statement]:
+    """Return the statements with their loops read; names of integers are those that statements before them define.
+
+    Errors: `InputError`, with its place.
+
+    >>> from gradcli.lang.statements import read_statements
+    >>> read_loops(read_statements(Source("n = 3; y[i] = x[i] for i in 1..n-1")))[1].loop.key
+    (array([1, 2]),)
+    """
+    if all(s.clauses is None for s in statements):
+        return statements
+    integers: dict[str, int] = {}
+    inputs = {s.name for s in statements if s.declares}
+    read = []
+    for s in statements:
+        if s.clauses is not None:
+            s = _with_loop(s, s.clauses, integers, inputs)
+        elif s.name and s.key is None and not s.declares and (value := _integer(s.expression, integers)) is not None:
+            integers[s.name] = value
+        read.append(s)
+    return read
+
+
+def _integer(expression: Expression, integers: Mapping[str, int]) -> int | None:
+    """Return the integer that an expression is, or None."""
+    try:
+        value = integers_of(expression.tree, integers)
+    except InputError:
+        return None
+    return value if type(value) is int else None
+
+
+def _with_loop(
+    statement: Statement, clauses: Clauses, integers: Mapping[str, int], inputs: set[str | None]
+) -> Statement:
+    bounds: dict[str, range] = {}
+    reads: set[str] = set()
+    for name, low, high in _loops(clauses.loops):
+        if name.text in bounds:
+            raise InputError(f"`{name.text}` is the variable of two loops", name, "each loop has its own")
+        ends = [_bound(end, integers, inputs) for end in (low, high)]
+        if ends[0] > ends[1]:
+            span = Span(name.source, low.span(low.tree).start, high.span(high.tree).end)
+            raise InputError(f"this range is empty: {ends[0]}..{ends[1]}", span, "`0..2` is 0, 1, 2")
+        bounds[normal(name.text)] = range(ends[0], ends[1] + 1)
+        reads |= {n.id for n in (*low.names, *high.names)}
+    shape = tuple(map(len, bounds.values()))
+    if size_of(shape) > MAX_POINTS:
+        raise InputError(
+            f"this loop assigns {size_of(shape):,} elements, and at most {MAX_POINTS:,} are supported", clauses.loops,
+            "operations on whole arrays have no such limit: y = x**2",
+        )  # fmt: skip
+    grid = np.meshgrid(*(np.arange(r.start, r.stop) for r in bounds.values()), indexing="ij")
+    variables = {name: axis.reshape(-1) for name, axis in zip(bounds, grid, strict=True)}
+    key, indices = _key(clauses.key, {**integers, **variables})
+    loop = Loop(variables, key, dict(integers), frozenset(reads | indices) - variables.keys())
+    own = statement.expression
+    read = tuple(n for n in own.names if n.id not in variables)
+    return statement._replace(expression=own._replace(names=read), loop=loop)
+
+
+def _loops(span: Span) -> Iterator[tuple[Span, Expression, Expression]]:
+    """Yield the variable and the two bounds of each loop."""
+    text, start = span.text.replace("\n", " "), 0
+    while start < len(text):
+        end = for_at(text, start + 3)
+        yield _loop(Span(span.source, span.start + start, span.start + start + len(text[start:end].rstrip())))
+        start = end
+
+
+def _loop(span: Span) -> tuple[Span, Expression, Expression]:
+    text = span.text.replace("\n", " ")
+    match = _IN.match(text)
+    if match is None:
+        raise InputError("this is not a loop", span, _HINT)
+    source, start = span.source, span.start
+    name = Span(source, start + match.start(1), start + match.end(1))
+    check_name(normal(match[1]), name)
+    dots = text.find("..", match.end())
+    if dots < 0:
+        bounds = Span(source, start + match.end(), span.end)
+        fix = _written(bounds)
+        raise InputError("a range is written with two dots", bounds, None if fix else _HINT, fix=fix)
+    ends = []
+    for first, last in ((match.end(), dots), (dots + 2, len(text))):
+        if not text[first:last].strip():
+            raise InputError("a bound is missing", Span(source, start + dots, start + dots + 2), _HINT)
+        ends.append(read_expression(source, start + first, start + last))
+    return name, ends[0], ends[1]
+
+
+def _written(bounds: Span) -> Fix | None:
+    """Return Python's `range(n)` as it is written here."""
+    match = _RANGE.fullmatch(bounds.text)
+    if match is None:
+        return None
+    low, high = (match[1] or "0").strip(), match[2].strip()
+    return Fix(bounds, f"{low}..{int(high) - 1 if high.isdecimal() else f'{high}-1'}")
+
+
+def _bound(bound: Expression, integers: Mapping[str, int], inputs: set[str | None]) -> int:
+    try:
+        value = integers_of(bound.tree, integers)
+        if type(value) is not int:
+            raise InputError("a bound is an integer", None, _HINT, bound.tree)
+    except InputError as error:
+        part = error.about
+        if isinstance(part, ast.Name) and part.id in inputs:
+            hint = f"an input may change from point to point; define it by `{part.id} = 100`, without `input`"
+            raise InputError(f"the input `{part.id}` cannot be a bound", bound.span(part), hint) from None
+        raise error.at(bound.span(part)) from None
+    return value
+
+
+def _key(span: Span, names: Integers) -> tuple[tuple[Array, ...], set[str]]:
+    """Return the indices of the element that is assigned, at each point, and the names that they are computed from."""
+    size = max(np.size(value) for value in names.values())
+    whole = read_expression(span.source, span.start, span.end)
+    found = []
+    for part in whole.tree.elts if isinstance(whole.tree, ast.List) else []:
+        try:
+            index = integers_of(part, names)
+        except InputError as error:
+            raise error.at(whole.span(error.about)) from None
+        if np.asarray(index).dtype == np.bool_ or np.any(np.asarray(index) < 0):
+            raise InputError("an element is assigned by integers from 0", whole.span(part), "for example `y[i] = …`")
+        found.append(np.broadcast_to(np.asarray(index, dtype=np.int64), (size,)))
+    if not found:
+        raise InputError("an index is missing", span, "for example `y[i] = …`")
+    return tuple(found), {n.id for n in whole.names}
