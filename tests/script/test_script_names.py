@@ -139,3 +139,15 @@ def test_a_gradient_has_the_same_digits_wherever_a_page_shows_it(cli, tmp_path, 
     held = re.findall(r"^w\.grad: None → (\[[^\]]*\])(?:, as far as float32 has digits)?$", out, re.MULTILINE)
     assert len(shown) == 40
     assert shown == held
+
+
+def test_an_accumulated_gradient_has_the_same_digits_wherever_a_page_shows_it(cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+    text = "w = torch.randn(2, requires_grad=True)\n"
+    text += "for k in range(40):\n    x = torch.randn(2)\n    (torch.tanh(w*x*1.7)**3/7).sum().backward()\n"
+    (tmp_path / "script.py").write_text(HEAD + text, "utf-8")
+    out = cli.done("run", "--all", str(tmp_path / "script.py")).out
+    shown = re.findall(r"^w\.grad .*= (\[[^\]]*\])$", out, re.MULTILINE)
+    added = re.findall(r"^w\.grad: \[.*\] \(left by line \d+\) \+ (\[[^\]]*\]) → ", out, re.MULTILINE)
+    assert len(shown) == 40
+    assert shown[1:] == added

@@ -101,30 +101,32 @@ def _of_leaves(call: Call, told: Told, explained: bool) -> Iterator[str]:
     order = {name: k for k, name in enumerate(told.recorded.wrt)}
     for x, before, own, after in sorted(call.leaves, key=lambda leaf: order.get(told.name(leaf[0]), 0)):
         if after is not None:
-            now = array_words(after._a) if before is not None else _as_shown(told.name(x), after._a, told)
-            yield f"{told.name(x)}.grad: {_held(before, own, told.reached.get(id(x)), told)} → {now}"
+            new, rounding = _as_shown(told.name(x), own._a if before is not None else after._a, told)
+            now = new if before is None else after._a
+            held = _held(before, new, told.reached.get(id(x)), told)
+            yield f"{told.name(x)}.grad: {held} → {array_words(now)}{rounding}"
         elif call.asked is None and (not explained or call.changes):
             yield f"∂/∂{told.name(x)}: {array_words(own._a)}"
 
 
-def _as_shown(name: str, own: Array, told: Told) -> str:
-    """Return the script's gradient in words: as its page has it in float64, if no more than rounding differs."""
+def _as_shown(name: str, own: Array, told: Told) -> tuple[Array, str]:
+    """Return the script's gradient as its page has it in float64, if only rounding differs; what to say of that."""
     shown = told.shown.get(name)
     if shown is None or shown.shape != own.shape[:-1]:
-        return array_words(own)
+        return own, ""
     largest = np.abs(own[np.isfinite(own)]).max(initial=0)
     if np.allclose(shown, own[..., 0], 0, _LAST_DIGITS * largest, equal_nan=True):
-        return array_words(shown[..., None])
+        return shown[..., None], ""
     is_rounding = np.allclose(shown, own[..., 0], 0, ROUNDING * largest, equal_nan=True)
-    return f"{array_words(shown[..., None])}, as far as float32 has digits" if is_rounding else array_words(own)
+    return (shown[..., None], ", as far as float32 has digits") if is_rounding else (own, "")
 
 
-def _held(before: Any, own: Tensor, line: Line | None, told: Told) -> str:
+def _held(before: Any, own: Array, line: Line | None, told: Told) -> str:
     """Return what a `.grad` was, and what is added to it: [2] (left by line 5) + [4]."""
     if before is None:
         return "None"
     left = f" (left by {told.where(line)})" if line and before.any() else ""
-    return array_words(before) + left + (f" + {array_words(own._a)}" if before.size <= SHOWN else "")
+    return array_words(before) + left + (f" + {array_words(own)}" if before.size <= SHOWN else "")
 
 
 def _of_intermediates(call: Call, told: Told) -> Iterator[str]:
