@@ -117,9 +117,11 @@ def _is_indeterminate(side: Math) -> bool:
 def _kept(result: BackwardResult, point: BackwardPoint) -> list[Text]:
     """Return which gradients are None in PyTorch, and when it keeps a retained one."""
     texts = [Text((why,)) for why in leaves_without(result.graph, result.wrt)]
+    if result.wanted.returned:
+        return texts
     texts += [Text((_why_none(result, h),)) for h in result.unreached]
     kept = (name for name in point.retained if name not in result.graph.outputs and name not in result.unreached)
-    if (h := next(kept, None)) is not None:
+    if not result.wanted.script and (h := next(kept, None)) is not None:
         why = f"{h} is computed, so it is no leaf (leaves are inputs): PyTorch leaves {h}.grad None unless"
         fix = f" {h}.retain_grad() comes before backward."
         texts.append(Text((why, fix, f" A hook on {h} sees the same number, which is called the adjoint of {h}.")))

@@ -61,6 +61,8 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> I
         "pytorch": lambda: [_pytorch(result, point, choice)],
     }
     unwanted = {"system"} if result.wanted.steps else set()
+    if result.wanted.script:
+        unwanted.add("pytorch")
     if not single and len(result.wrt) == 1 and not point.retained:
         unwanted.add("grad")
     return chosen(build, choice.only, unwanted)
@@ -72,7 +74,7 @@ def _product(result: BackwardResult, point: BackwardPoint, choice: Choice, writt
     if choice.jacobian is False or (not wanted and _told(result, point, written)):
         return []
     if result.symbolic is None:
-        return [_too_large(result)]
+        return [] if result.wanted.script else [_too_large(result)]
     if len(point.calls) > 1:
         return jacobian_sections(result, point.jacobian)
     total = {name: point.grad[name] for name in result.wrt}

@@ -32,6 +32,8 @@ class Wanted(NamedTuple):
     jacobian: bool = False  # J beside a gradient, however large it is
     implicit: bool = False  # nobody gave a cotangent
     warn: bool = True  # of numbers that are not finite
+    script: bool = False  # for a call in a script, which has PyTorch's lines itself, and no options of a command
+    returned: bool = False  # the call is one of `grad`, which returns gradients: no .grad holds them
 
     @property
     def notes(self) -> bool:

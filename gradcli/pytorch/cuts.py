@@ -1,10 +1,11 @@
-"""Where numbers go on without the history that they had: for what is said of a gradient that is missing."""
+"""Where numbers are cut off from the graph: what explains a gradient that is missing."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,52 @@ Tensor = Any  # the class is defined above
 _TIMES = 8  # that what leads to a line is looked at
 
 
+class Kind(Enum):
+    """A kind of cut; its value says what is true of each."""
+
+    DETACHED = "{} returns a tensor without a graph"
+    NUMBER = "{} returns a plain number"
+    LIST = "{} returns plain numbers"
+    ARRAY = "{} returns a NumPy array"
+    COPIED = "{} copies numbers alone"
+    DISCRETE = "{} has no gradient"
+    INDICES = "the indices of {} have no gradient"
+    UNRECORDED = "{} records nothing"
+
+
+@dataclass(frozen=True)
+class How:
+    """How a line cuts numbers off: `code` is what the script calls, `.item()`, or the name of an operation."""
+
+    kind: Kind
+    code: str
+
+    def __str__(self) -> str:
+        return self.kind.value.format("a conversion to integers" if self.is_cast else self.code)
+
+    @property
+    def is_cast(self) -> bool:
+        """Whether it is a conversion to a dtype of integers."""
+        return self.kind is Kind.DISCRETE and self.code == "cast"
+
+
 @dataclass
 class Cut:
-    """A line at which the numbers of tensors went on alone, how they did, and the leaves that they came from."""
+    """A line that cuts the numbers of tensors off from the graph, how it does, and the leaves that they came from."""
 
     line: Line
-    hows: list[str]
+    hows: list[How]
     leaves: dict[int, weakref.ref[Tensor]] = field(default_factory=dict)
     times: int = 0
 
     @property
     def how(self) -> str:
-        """How, in words."""
-        return in_words(self.hows)
+        """How, in words.
+
+        >>> Cut(Line(5), [How(Kind.NUMBER, ".item()"), How(Kind.DISCRETE, "cast")]).how
+        '.item() returns a plain number and a conversion to integers has no gradient'
+        """
+        return in_words(list(map(str, self.hows)))
 
     def leads_to(self, x: Tensor) -> bool:
         """Tell whether the numbers came from a leaf, or from an intermediate that retains its gradient."""
@@ -40,12 +74,12 @@ class Cut:
 CUTS: dict[tuple[str, int], Cut] = {}  # by the file and the line
 
 
-def cut(x: Tensor, how: str) -> Cut | None:
-    """Take down that the numbers of a tensor go on alone from here; None if they have no history."""
+def cut(x: Tensor, kind: Kind, code: str) -> Cut | None:
+    """Record that the line that is running cuts a tensor off; return None for a tensor without a graph."""
     before = x._detached
     if not Recorder.explains or (before is None and not x.requires_grad):
         return None
-    line = script_line()
+    line, how = script_line(), How(kind, code)
     found = CUTS.setdefault((line.file, int(line)), Cut(line, [how]))
     if how not in found.hows:
         found.hows.append(how)
@@ -55,23 +89,23 @@ def cut(x: Tensor, how: str) -> Cut | None:
     return found
 
 
-def cut_all(data: Any, how: str) -> Cut | None:
-    """Take down that the numbers of tensors in lists go on alone from here."""
+def cut_all(data: Any, kind: Kind, code: str) -> Cut | None:
+    """Record that the line that is running cuts off the tensors in lists."""
     parts = data if isinstance(data, list | tuple) else [data]
     inner = [p for p in parts if isinstance(p, list | tuple) or hasattr(p, "_detached")]
-    found = [cut_all(p, how) if isinstance(p, list | tuple) else cut(p, how) for p in inner]
+    found = [(cut_all if isinstance(p, list | tuple) else cut)(p, kind, code) for p in inner]
     return next((c for c in found if c is not None), None)
 
 
-def note_lost(out: Tensor, operands: Sequence[Any], how: str) -> None:
-    """Remember where the thread to what requires a gradient was lost, for a result that is not recorded."""
+def note_lost(out: Tensor, operands: Sequence[Any], op: str, kind: Kind = Kind.DISCRETE) -> None:
+    """Record where the result of an operation, which is not recorded, was cut off from the graph."""
     for x in operands if Recorder.explains else ():
         if isinstance(x, np.ndarray):
             continue
         if x._detached is not None:
             out._detached = x._detached
         elif x.requires_grad:
-            out._detached = cut(x, f"{how}, which has no gradient" if Mode.grad else "no_grad()")
+            out._detached = cut(x, kind, op) if Mode.grad else cut(x, Kind.UNRECORDED, "no_grad()")
 
 
 Recorder.lost = note_lost

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from gradcli.pytorch.calls import vocabulary_call
-from gradcli.pytorch.cuts import note_lost
+from gradcli.pytorch.cuts import Kind, note_lost
 from gradcli.pytorch.facts import paragraphs
 from gradcli.pytorch.messages import missing, refusal
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
@@ -231,5 +231,5 @@ def _text(self: Any) -> str:
 def found(kind: Any, values: Any, places: Any) -> Any:
     """Return values and where they were found."""
     indices = of_array(np.asarray(places, np.int64))
-    note_lost(indices, (values,), f"taking the indices of {kind.__name__}")
+    note_lost(indices, (values,), kind.__name__, Kind.INDICES)
     return kind(values, indices)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 
 from gradcli.pytorch import record
-from gradcli.pytorch.cuts import Cut, cut
+from gradcli.pytorch.cuts import Cut, Kind, cut
 from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, dtype, strided
 from gradcli.pytorch.messages import refusal, refuse_if, warn, warn_once
 from gradcli.pytorch.modes import Mode
@@ -203,7 +203,7 @@ class Tensor(TensorBase):
     def _number(self, how: str) -> Any:
         refuse_if(self._a.size != 1, "number of several elements")
         check_unmapped("item of a map", self)
-        cut(self, how)
+        cut(self, Kind.NUMBER, how)
         return self._a.item()
 
     def __float__(self) -> float:
@@ -239,13 +239,13 @@ class Tensor(TensorBase):
 
     def tolist(self) -> Any:
         check_unmapped("numbers of a map", self)
-        cut(self, ".tolist()")
+        cut(self, Kind.LIST, ".tolist()")
         return self._a[..., 0].tolist()
 
     def numpy(self, *, force: bool = False) -> Array:
         refuse_if(Mode.grad and self.requires_grad and not force, "numpy of what requires grad")
         check_unmapped("numbers of a map", self)
-        cut(self, ".numpy()")
+        cut(self, Kind.ARRAY, ".numpy()")
         return self._a[..., 0]
 
     def __array__(self, dtype: Any = None) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.graph.node import Node, const, leaf
 from gradcli.notation.nodes import Notation
 from gradcli.pytorch.calls import exact
+from gradcli.pytorch.cuts import Kind
 from gradcli.pytorch.record import Line, Step, edge_of
 from gradcli.pytorch.tensor import Tensor, new
 from gradcli.script.expressions import Expressions
@@ -108,8 +109,8 @@ class Operands:
         name, own = self.alias(x)
         if not name or (cut := x._detached) is None:
             return self.fixed(own, line) if name and not own.requires_grad else None
-        is_beside = name in self.computed and cut.hows[0].startswith(".")
-        return self.input(f"{name}{cut.hows[0]}" if is_beside else name, x._a)
+        is_beside = name in self.computed and cut.hows[0].kind is Kind.DETACHED
+        return self.input(f"{name}{cut.hows[0].code}" if is_beside else name, x._a)
 
     def alias(self, x: Tensor) -> tuple[str, Tensor]:
         """Return a tensor that has a name and shows the same memory, with that name; "" where there is none."""

@@ -23,7 +23,7 @@ import samples
 
 sys.path.append(str(Path(__file__).parents[1] / "script"))
 from broken import BROKEN, ERRORS, IN_WORDS
-from lost_threads import LOST, SLIPS
+from detached import DETACHED, SLIPS
 
 torch.set_num_threads(1)
 
@@ -76,7 +76,7 @@ def main() -> None:
 
 def record_errors() -> None:
     """Record what PyTorch says to the scripts that are to be fixed."""
-    texts = {**BROKEN, **IN_WORDS, **SLIPS, **{name: text for name, (text, _) in LOST.items()}}
+    texts = {**BROKEN, **IN_WORDS, **SLIPS, **{name: text for name, (text, _) in DETACHED.items()}}
     found = {name: forked(name, text)["error"] for name, text in texts.items()}
     ERRORS.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
 

@@ -187,14 +187,20 @@ ERRORS = {
     ),
     "detach": (
         X + "h = x.detach()\ny = h.sum()\ny.backward()\n",
-        ["lost at line 3, `h = x.detach()`,", "by .detach()"],
+        ["line 3, `h = x.detach()`, cuts y off from the graph: .detach() returns a tensor without a graph."],
     ),
     "no_grad": (
         X + "with torch.no_grad():\n    y = x.sum()\ny.backward()\n",
-        ["lost at line 4, `y = x.sum()`,", "by no_grad()", "such a block"],
+        ["line 4, `y = x.sum()`, cuts y off from the graph: no_grad() records nothing.", "such a block"],
     ),
-    "argmax": (X + "k = x.argmax()\ny = k * 2.0\ny.backward()\n", ["lost at line 3", "argmax, which has no gradient"]),
-    "tensor": (X + "y = torch.tensor([x[0], x[1]]).sum()\ny.backward()\n", ["lost at line 3", "torch.tensor([…])"]),
+    "argmax": (
+        X + "k = x.argmax()\ny = k * 2.0\ny.backward()\n",
+        ["cuts y off from the graph: argmax has no gradient."],
+    ),
+    "tensor": (
+        X + "y = torch.tensor([x[0], x[1]]).sum()\ny.backward()\n",
+        ["cuts y off from the graph: torch.tensor([…]) copies numbers alone."],
+    ),
     "nothing": ("import torch\nx = torch.ones(2)\ny = x.sum()\ny.backward()\n", ["nothing that y was computed from"]),
     "scalar": (X + "y = x * 2\ny.backward()\n", ["y has 2 elements", "y.sum().backward()"]),
     "broadcast": (X + "y = x + torch.ones(3)\n", ["x has the shape (2,)", "here they are 2 and 3 at axis 0"]),

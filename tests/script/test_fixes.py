@@ -9,7 +9,7 @@ import traceback
 
 import pytest
 from broken import BROKEN, ERRORS, IN_WORDS
-from lost_threads import LOST, SLIPS
+from detached import DETACHED, SLIPS
 
 from gradcli.pytorch.messages import Facts, facts_of
 from gradcli.pytorch.messages import _table as messages
@@ -42,8 +42,8 @@ def line_of(error):
 
 
 def test_there_are_enough():
-    assert len(BROKEN | SLIPS | LOST) >= 300
-    assert RECORDED.keys() == BROKEN.keys() | IN_WORDS.keys() | LOST.keys() | SLIPS.keys()
+    assert len(BROKEN | SLIPS | DETACHED) >= 300
+    assert RECORDED.keys() == BROKEN.keys() | IN_WORDS.keys() | DETACHED.keys() | SLIPS.keys()
 
 
 def test_what_the_table_of_answers_names_is_there():
@@ -85,9 +85,9 @@ def test_what_no_line_mends_is_said_in_words(name):
     assert told.fix
 
 
-@pytest.mark.parametrize("name", LOST)
-def test_a_thread_that_was_lost_is_kept(name):
-    text, gradient = LOST[name]
+@pytest.mark.parametrize("name", DETACHED)
+def test_what_is_detached_stays_in_the_graph(name):
+    text, gradient = DETACHED[name]
     error = ending(text).error
     assert line_of(error) == RECORDED[name]
     told = answer(error, Script(text, "script.py", None))
@@ -156,7 +156,7 @@ def test_several_numbers_are_told_what_is_like_a_number():
 
 def test_a_number_is_told_with_the_line_that_made_it():
     text = said(BROKEN["item on the way"])
-    assert "was lost at line 3, `loss = torch.tensor((x ** 2).sum().item())`, by .item()" in text
+    assert "line 3, `loss = torch.tensor((x ** 2).sum().item())`, cuts loss off from the graph: .item()" in text
 
 
 def test_lines_are_those_of_the_file_where_they_stand(tmp_path, cli):

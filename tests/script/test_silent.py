@@ -24,13 +24,13 @@ SILENT = {
         "import torch, numpy as np\nx = torch.tensor([1., 2.], requires_grad=True)\n"
         "w = torch.tensor([3., 4.], requires_grad=True)\ndef feature(a):\n"
         "    return torch.from_numpy(np.tanh(a.detach().numpy()))\nloss = (feature(x) * w).sum()\nloss.backward()\n",
-        "x.grad stays None: line 5, `return torch.from_numpy(np.tanh(a.detach().numpy()))`, cut the thread to it by "
-        ".detach() and .numpy().",
+        "x.grad stays None: line 5, `return torch.from_numpy(np.tanh(a.detach().numpy()))`, cuts the loss "
+        "off from it: .detach() returns a tensor without a graph and .numpy() returns a NumPy array.",
     ),
     "a number on the way": (
         "import torch\nx = torch.tensor(2., requires_grad=True)\nw = torch.tensor(3., requires_grad=True)\n"
         "s = (x ** 2).item()\n(s * w).backward()\n",
-        "x.grad stays None: line 4, `s = (x ** 2).item()`, cut the thread to it by .item().",
+        "x.grad stays None: line 4, `s = (x ** 2).item()`, cuts the loss off from it: .item() returns a plain number.",
     ),
     "an intermediate": (
         "import torch\nx = torch.tensor(2., requires_grad=True)\nh = x * 3\n(h ** 2).backward()\nprint(h.grad)\n",
@@ -39,7 +39,8 @@ SILENT = {
     "a retained gradient behind detach": (
         "import torch\nx = torch.tensor(3., requires_grad=True)\nu = x * x\nu.retain_grad()\nz = u.detach() * x\n"
         "z.backward()\n",
-        "u.grad stays None: line 5, `z = u.detach() * x`, cut the thread to it by .detach().",
+        "u.grad stays None: line 5, `z = u.detach() * x`, cuts the loss off from it: .detach() returns a "
+        "tensor without a graph.",
     ),
     "a parameter that the optimizer does not have": (
         "import torch\nw = torch.tensor(2., requires_grad=True)\nb = torch.tensor(3., requires_grad=True)\n"
@@ -121,7 +122,7 @@ def test_a_number_that_leaves_for_good_is_not_told_of(run):
         "import torch\nx = torch.tensor(2., requires_grad=True)\nw = torch.tensor(3., requires_grad=True)\n"
         "print((x ** 2).item())\n(w ** 2).backward()\n"
     )
-    assert "cut the thread" not in run(text).out
+    assert "cuts the loss off" not in run(text).out
 
 
 def test_code_in_a_document_is_left_as_it_is(cli, tmp_path):

@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.graph.dtypes import promoted
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import Number, held
-from gradcli.pytorch.cuts import cut_all
+from gradcli.pytorch.cuts import Kind, cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
 from gradcli.pytorch.messages import MissingError, missing_if, refuse_if, typename, warn, warn_once
 from gradcli.pytorch.names import TORCH, function, method, telling, with_out
@@ -57,7 +57,7 @@ def _plain(data: Any, kinds: set[Any]) -> Any:
         kinds.add(data.dtype.name)
         if data.requires_grad:
             warn_once("scalar of what requires grad")
-        cut_all(data, "torch.tensor([…])")
+        cut_all(data, Kind.COPIED, "torch.tensor([…])")
         return data._a.item()
     if isinstance(data, list | tuple | range):
         if any(isinstance(e, np.ndarray) for e in data):
@@ -95,7 +95,7 @@ def tensor(
     if isinstance(data, Tensor):
         warn("tensor of a tensor")
     found = made(np.array(_values(data, dtype)), dtype, requires_grad, device)
-    found._detached = cut_all(data, f"torch.tensor({'…' if isinstance(data, Tensor) else '[…]'})")
+    found._detached = cut_all(data, Kind.COPIED, f"torch.tensor({'…' if isinstance(data, Tensor) else '[…]'})")
     return found
 
 

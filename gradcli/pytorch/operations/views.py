@@ -14,7 +14,7 @@ from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import size_of
 from gradcli.graph.substitute import substituted
 from gradcli.pytorch.calls import called, moved
-from gradcli.pytorch.cuts import cut
+from gradcli.pytorch.cuts import Kind, cut
 from gradcli.pytorch.dtypes import dtype
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, told, typename, warn, warn_once
 from gradcli.pytorch.modes import enable_grad
@@ -314,7 +314,7 @@ def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
 @method("detach")
 def detach(input: Tensor, *, how: str = ".detach()") -> Tensor:
     found: Tensor = alias(input)
-    found._detached = cut(input, how)
+    found._detached = cut(input, Kind.DETACHED, how)
     return found
 
 

@@ -1,6 +1,7 @@
 """After an error of autograd: why it is one, in the script's names and lines, and the change that fixes it.
 
-`why` finds who answers: `kinds` has the errors that know what they are about, `answers.txt` and `operands` those that
-are known by their text, `none` a `.grad` that is None, `threads` a history that was lost.  `failure` is where it
-happened, `source`, `syntax` and `flow` read the script; `fixes`, `leaves`, `updates` and `edits` change it.
+`answers.txt` is the table of answers, by the key of the error in `messages.txt`; `why` reads it.  Its functions are in
+`kinds` (backward, and changes in place), `operands` (what an operation takes), `none` (a `.grad` that is None), `freed`
+(a second backward) and `history` (tensors that were cut off from the graph).  `failure` is where the error was raised,
+`source`, `syntax` and `flow` read the script; `fixes`, `leaves`, `updates` and `edits` change it.
 """

@@ -12,9 +12,9 @@ from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits, fixes
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
+from gradcli.script.errors.history import History
 from gradcli.script.errors.source import Change, Edit, Text
 from gradcli.script.errors.syntax import called, calls, owner_of, parts
-from gradcli.script.errors.threads import Threads
 from gradcli.script.errors.updates import carried
 
 _SETTINGS = ("retain_graph", "create_graph")  # of a backward that may be added to another one
@@ -39,7 +39,7 @@ def second(at: Failure, step: Any) -> Answer:
     )
     if _is_of_another_round(at, step) and (answer := repeated(at, step, reason)):
         return answer
-    recorded = Threads(at.text).gradient_recorded()
+    recorded = History(at.text).gradient_recorded()
     if any(change.first == int(step.freed or 0) for change in recorded):
         said = f"{reason} The gradient is recorded, and the graph kept, only with create_graph=True."
         return Answer(said, "record the gradient, as a gradient of it is taken", recorded)

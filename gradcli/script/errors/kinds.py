@@ -9,9 +9,9 @@ from gradcli.pytorch.record import dependencies
 from gradcli.script.errors import fixes, leaves, operands, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.freed import repeated
+from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.none import none
 from gradcli.script.errors.syntax import calls
-from gradcli.script.errors.threads import Threads, lost
 
 
 def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
@@ -76,14 +76,14 @@ def _changed_before(at: Failure, view: Any) -> Answer:
 
 def no_root(at: Failure, y: Any) -> Answer:
     """Return what is said of an output without a gradient."""
-    name, threads = at.name(y, "the output"), Threads(at.text)
-    if y._detached is None and threads.is_of_constant_gradient(at):
+    name, history = at.name(y, "the output"), History(at.text)
+    if y._detached is None and history.is_of_constant_gradient(at):
         reason = f"{name} comes from a gradient that is the same wherever it is taken, as that of what is linear: "
         zeros = "zeros for it, torch.zeros_like(x); requires_grad tells whether there is more"
         return Answer(f"{reason}it has no history, and its own gradient is 0.", zeros)
-    if cuts := [c for c in (y._detached, *threads.cuts()) if c is not None]:
-        return lost(at, name, cuts[0], threads)
-    if changes := threads.gradient_recorded():
+    if cuts := [c for c in (y._detached, *history.cuts()) if c is not None]:
+        return detached_answer(at, name, cuts[0], history)
+    if changes := history.gradient_recorded():
         said = f"{name} is computed from a gradient, and what computes that is recorded with create_graph=True alone."
         return Answer(said, "record it where the gradient is taken", changes)
     reason = f"nothing that {name} was computed from requires a gradient"
@@ -91,7 +91,7 @@ def no_root(at: Failure, y: Any) -> Answer:
         return Answer(
             f"{reason}: the script has switched that off.", "let some of the parameters require a gradient", changes
         )
-    late = [n for n, x in at.names.tensors.items() if x.is_leaf and x.requires_grad and threads.has(n)]
+    late = [n for n, x in at.names.tensors.items() if x.is_leaf and x.requires_grad and history.has(n)]
     reason += ", so that there is no graph to go back through."
     if late:
         reason = f"{late[0]} did not require a gradient yet when {name} was computed from it: nothing was recorded."
@@ -144,12 +144,12 @@ def no_grad(at: Failure, x: Any) -> Answer:
     """Return what is said of an input without a gradient."""
     name = at.name(x, "it")
     if x._detached is not None:
-        return lost(at, name, x._detached, Threads(at.text))
+        return detached_answer(at, name, x._detached, History(at.text))
     made = at.text.assigned(name)
     if made and calls(made[1], "grad"):
         reason = f"{name} is a gradient, and what computes it is recorded with create_graph=True alone."
         fix = f"record it where it is taken; a second derivative is one of {name}"
-        return Answer(reason, fix, Threads(at.text).gradient_recorded())
+        return Answer(reason, fix, History(at.text).gradient_recorded())
     reason = f"{name} does not require a gradient, so that nothing was recorded for it."
     fix = f"let {name} require one where it is made, before anything is computed from it"
     return Answer(reason, fix, leaves.requiring(at.text, name, x))

@@ -9,9 +9,9 @@ from typing import Any
 from gradcli.script.errors import edits, fixes
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
+from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import called, calls, end, keyword, parts, start
-from gradcli.script.errors.threads import Threads, lost
 
 # Functions that make tensors, and take requires_grad.
 _MAKERS = {
@@ -166,7 +166,7 @@ def needs(at: Failure) -> Answer:
     owners = at.text.owners("retain_grad", "register_hook")
     for x in map(at.value, owners):
         if getattr(x, "_detached", None) is not None:
-            return lost(at, at.name(x, "it"), x._detached, Threads(at.text))
+            return detached_answer(at, at.name(x, "it"), x._detached, History(at.text))
     reason = "only tensors that require a gradient, or were computed from such tensors, have gradients and hooks."
     found = (c for own in owners if (c := requiring(at.text, at.text.of(own))))
     return required(reason, next(found, []))

@@ -10,9 +10,9 @@ from gradcli.pytorch.record import Leaf, Line, Recorder, dependencies
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits, fixes, leaves, updates
 from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.source import Change, Text
 from gradcli.script.errors.syntax import calls, parts
-from gradcli.script.errors.threads import Threads, lost
 
 
 def none(at: Failure, *_: str) -> Answer | None:
@@ -76,11 +76,11 @@ def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
 
 def _not_reached(at: Failure, name: str, swept: Line, leaves: Sequence[Tensor], known: str) -> Answer:
     """Return what is said of a tensor that the last backward, at a line, did not reach; `leaves` are behind it."""
-    threads = Threads(at.text_at(swept))
+    history = History(at.text_at(swept))
     reason = f"{name}.grad is None: "
-    cut = next((c for c in threads.cuts() if any(map(c.leads_to, leaves))), None)
+    cut = next((c for c in history.cuts() if any(map(c.leads_to, leaves))), None)
     if cut is not None:
-        told = lost(at, threads.root or "what it went back from", cut, threads, name)
+        told = detached_answer(at, history.root or "what it went back from", cut, history, name)
         reason += f"the backward at {at.where(swept)} did not reach it. {told.reason[0].upper()}{told.reason[1:]}"
         return Answer(reason, told.fix, told.changes)
     reason += f"what {at.code(swept)} went back from was computed without {known}."

@@ -13,8 +13,8 @@ from gradcli.pytorch.backward import Call
 from gradcli.pytorch.cuts import CUTS
 from gradcli.pytorch.record import Line, Step, edge_of, finite
 from gradcli.pytorch.tensor import Tensor
+from gradcli.script.errors.history import History
 from gradcli.script.errors.source import Text
-from gradcli.script.errors.threads import Threads
 from gradcli.script.scene import Told, line_of
 from gradcli.script.system import reachable
 from gradcli.wrapping import in_words
@@ -192,11 +192,11 @@ def _unreached(call: Call, told: Told) -> Iterator[str]:
     left = _left(call, told)
     if not left or not CUTS:
         return
-    for cut in Threads(Text(told.script.name, told.script.source, told.line)).cuts():
+    for cut in History(Text(told.script.name, told.script.source, told.line)).cuts():
         if names := [n for n, x in left.items() if cut.leads_to(x)]:
             left = {n: x for n, x in left.items() if n not in names}
             own, it = (f"{names[0]}.grad", "it") if len(names) == 1 else (f".grad of {in_words(names)}", "them")
-            yield f"{own} stays None: {told.code(cut.line)} cut the thread to {it} by {cut.how}."
+            yield f"{own} stays None: {told.code(cut.line)} cuts the loss off from {it}: {cut.how}."
 
 
 def _left(call: Call, told: Told) -> dict[str, Tensor]:

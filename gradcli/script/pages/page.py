@@ -81,11 +81,13 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
         u = {told.name(x): tangent._a[..., 0] for x, tangent in zip(call.inputs or (), call.asked.u, strict=False)}
         shown = Shown(graph, tuple(recorded.wrt), style_of(graph))
         return asked_page(call.asked.name, shown, recorded.at, u, found)
-    wanted = Wanted(recorded.retained, told.steps, page=True, implicit=call.implicit, warn=False)
+    wanted = Wanted(
+        recorded.retained, told.steps, True, implicit=call.implicit, warn=False, script=True, returned=call.returns
+    )
     result = backward(graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, told.notes)
     told.shown = result.points[0].grad
     told.shown.update({name: without_noise(g, own[name]) for name, g in told.shown.items() if name in own})
-    return _of_script(result, found, recorded, call.returns)
+    return _of_script(result, found, recorded)
 
 
 def _with_loops(told: Told, recorded: Recorded) -> tuple[Graph, list[Loop]]:
@@ -98,27 +100,11 @@ def _with_loops(told: Told, recorded: Recorded) -> tuple[Graph, list[Loop]]:
     return named(recorded.graph, found, lambda n: recorded.target(n) or ""), found
 
 
-def _of_script(result: BackwardResult, found: Sequence[Loop], recorded: Recorded, returns: bool) -> Page:
-    """Return the page of a result, without what the script says itself; `returns` is that of the call."""
+def _of_script(result: BackwardResult, found: Sequence[Loop], recorded: Recorded) -> Page:
+    """Return the page of a result, with its loops folded."""
     (whole,) = backward_pages(result, Choice())
-    sections = [
-        s
-        for s in whole.sections
-        if not (s.name == "pytorch" or (s.name == "jacobian" and _has(s.blocks[0], "--jacobian")))
-    ]
-    if found:
-        sections = list(_folded(sections, result, found))
-    if returns:
-        sections = _returned(sections, recorded)
-    else:
-        told = [tuple(b for b in s.blocks if not _has(b, "retain_grad() comes")) for s in sections]
-        sections = [replace(s, blocks=blocks) for s, blocks in zip(sections, told, strict=True)]
-    return replace(whole, sections=tuple(sections))
-
-
-def _has(block: Block, words: str) -> bool:
-    """Tell whether a block is a text with some words in it."""
-    return isinstance(block, Text) and any(words in part for part in block.parts if isinstance(part, str))
+    sections = list(_folded(whole.sections, result, found)) if found else list(whole.sections)
+    return replace(whole, sections=tuple(_returned(sections, recorded) if result.wanted.returned else sections))
 
 
 def _loop(told: Told, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Written | None:
@@ -207,5 +193,5 @@ def _named(blocks: Sequence[Block], loss: str) -> Iterator[Block]:
                 kept = [s for s in rest if not isinstance(s, Partial) and not _says(s, left)]
                 lines.append(replace(line, sides=(left, *kept)))
             yield Equations(tuple(lines))
-        elif not _has(block, "retain_grad()"):
+        else:
             yield block

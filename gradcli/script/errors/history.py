@@ -1,18 +1,20 @@
-"""Where the thread from a result back to its leaves was lost in a script, and the changes that keep it."""
+"""What the values of a line were computed from, where they were cut off from the graph, and what keeps them in it."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from gradcli.pytorch import torch
-from gradcli.pytorch.cuts import CUTS, Cut
+from gradcli.pytorch.cuts import CUTS, Cut, How, Kind
 from gradcli.script.errors import edits, fixes, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, Edit, Text, changed
 from gradcli.script.errors.syntax import called, calls, end, keyword, owner_of, parts, start
+from gradcli.wrapping import in_words
 
 # Methods that give numbers away, or change them on NumPy's side, and what stands for them in a graph.
 _AWAY = {**dict.fromkeys(("detach", "item", "numpy", "tolist", "astype", "int", "long"), ""), "copy": ".clone()"}
@@ -25,8 +27,8 @@ _PROBABLE = ("softmax", "log_softmax", "sigmoid", "detach", "exp")  # what leave
 _LISTS = ast.List | ast.ListComp | ast.Tuple
 
 
-class Threads:
-    """The thread from the line of a text back to where it was lost."""
+class History:
+    """The expressions that the values of a line were computed from."""
 
     def __init__(self, text: Text) -> None:
         self.text = text
@@ -81,7 +83,7 @@ class Threads:
         return None
 
     def kept(self) -> list[Change]:
-        """Return the changes that keep the thread: tensors where the script has numbers, and PyTorch where NumPy."""
+        """Return the changes that keep the values in the graph: tensors for numbers, PyTorch for NumPy."""
         found: dict[ast.stmt, dict[Edit, None]] = {}
         for expression in self.way:
             statement = self.text.on(expression.lineno).statement
@@ -96,10 +98,10 @@ class Threads:
 
     def _edits(self, node: ast.AST, statement: Any) -> Iterator[Edit]:
         """Yield what is to be changed of a node, if numbers went on alone in it or before it."""
-        if isinstance(node, ast.Attribute) and node.attr == "data" and self._is_lost(node):
+        if isinstance(node, ast.Attribute) and node.attr == "data" and self._is_cut_off(node):
             yield edits.dot(node), end(node), ""
-        # Of two tensors neither may go to NumPy, though only the one lost its thread.
-        if isinstance(node, ast.Call) and (called(node) == "numpy" or self._is_lost(node)):
+        # Of two tensors neither may go to NumPy, though only one is cut off.
+        if isinstance(node, ast.Call) and (called(node) == "numpy" or self._is_cut_off(node)):
             yield from self._of_call(node, getattr(statement, "value", None) is node)
 
     def _of_call(self, node: ast.Call, alone: bool) -> Iterator[Edit]:
@@ -136,7 +138,7 @@ class Threads:
         """Tell whether something is a list: written as one, or given as one where its name is."""
         return any(isinstance(e, _LISTS) for e in (node, *self.flow.of_name(node)))
 
-    def _is_lost(self, node: ast.AST) -> bool:
+    def _is_cut_off(self, node: ast.AST) -> bool:
         """Tell whether numbers went on alone at a node, or on the way to it."""
         return any(True for e in (node, *self.flow.back(node)) for _ in self._at(e))
 
@@ -146,35 +148,40 @@ def _root(text: Text, call: ast.Call) -> str:
     return text.of(call.args[0]) if owner.rpartition(".")[2] == "autograd" and call.args else owner
 
 
-def lost(at: Failure, name: str, cut: Cut, threads: Threads, to: str = "what requires a gradient") -> Answer:
-    """Return what is said of a thread that was lost, and what keeps it."""
+def detached_answer(at: Failure, name: str, cut: Cut, history: History, to: str = "the graph") -> Answer:
+    """Return the answer where a line cuts a tensor off from the graph, or from a leaf: what keeps it."""
     text = at.text_at(cut.line)
-    made = text.calls(*_BACK)
-    how = cut.how.replace("cast,", "a conversion to whole numbers,")
-    how = how.replace("torch.tensor(", f"torch.{called(made[0])}(") if made else how
-    reason = f"the thread from {name} back to {to} was lost at {at.code(cut.line)} by {how}"
-    is_cut = any(h in (".detach()", ".data") for h in cut.hows)
-    if not is_cut and any(h.endswith("no gradient") and "cast" not in h for h in cut.hows):
-        fix = f"a loss of {_jumping(text, cut)}: what jumps from number to number has no slope to follow"
-        return Answer(reason + ".", fix, _smooth(at, text, cut, threads))
-    if "no_grad()" in cut.hows:
+    kinds = {how.kind for how in cut.hows}
+    reason = f"{at.code(cut.line)} cuts {name} off from {to}"
+    if Kind.UNRECORDED in kinds:
         return _unrecorded(text, name, reason)
-    changes = threads.kept()
-    if len(cut.hows) == 1 and (how in (".detach()", ".data") or how.startswith("torch.")):
-        return Answer(
-            reason + ".", f"compute {name} without {how}" + "; NumPy records no graph" * threads.lacks, changes
-        )
-    fix = f"compute {name} of tensors, with PyTorch's operations alone"
-    return Answer(f"{reason}: numbers have no history.", fix, changes)
+    hows = [_as_written(text, how) for how in cut.hows]
+    reason += f": {in_words(list(map(str, hows)))}."
+    jumps = [how for how in cut.hows if how.kind in (Kind.DISCRETE, Kind.INDICES) and not how.is_cast]
+    if jumps and Kind.DETACHED not in kinds:
+        fix = f"a loss of {_jumping(text, jumps[0])}: what jumps from number to number has no slope to follow"
+        return Answer(reason, fix, _smooth(at, text, cut, history))
+    changes = history.kept()
+    if len(hows) == 1 and kinds <= {Kind.DETACHED, Kind.COPIED}:
+        fix = f"compute {name} without {hows[0].code}" + "; NumPy records no graph" * history.lacks
+        return Answer(reason, fix, changes)
+    return Answer(reason, f"compute {name} of tensors, with PyTorch's operations alone", changes)
+
+
+def _as_written(text: Text, how: How) -> How:
+    """Return how a line copies numbers with the name of the function that the script calls: torch.as_tensor(…)."""
+    for call in text.calls(*_BACK) if how.kind is Kind.COPIED else ():
+        return replace(how, code=f"torch.{called(call)}({how.code.partition('(')[2]}")
+    return how
 
 
 def number(at: Failure) -> Answer | None:
     """Return what is said of a number in the place of a tensor to go back from."""
-    threads = Threads(at.text)
-    for cut in threads.cuts():
-        reason = f"{at.code(cut.line)} makes numbers of a tensor by {cut.how}, and they have no history."
+    history = History(at.text)
+    for cut in history.cuts():
+        reason = f"{at.code(cut.line)} cuts numbers off from the graph: {cut.how}."
         return Answer(
-            reason, "call backward of the tensor, and use numbers only to print them or to add them up", threads.kept()
+            reason, "call backward of the tensor, and use numbers only to print them or to add them up", history.kept()
         )
     return None
 
@@ -192,25 +199,24 @@ def _unrecorded(text: Text, name: str, reason: str) -> Answer:
     if changes := updates.kept_leaves(text):
         return Answer(f"{reason}: a new tensor has the name since.", "change the tensor in place", changes)
     fix = f"compute {name} without no_grad(); such a block is for what needs no gradient"
-    return Answer(reason + ".", fix, fixes.recorded(text))
+    return Answer(reason + ": no_grad() records nothing.", fix, fixes.recorded(text))
 
 
-def _jumping(text: Text, cut: Cut) -> str:
+def _jumping(text: Text, how: How) -> str:
     """Return what jumps at a line: out, where the script has out.argmax(1), or (out > 0)."""
-    name = cut.hows[0].partition(",")[0].rpartition(" ")[2]
-    for call in text.calls(name):
+    for call in text.calls(how.code):
         return f"{text.of(text.operand(call) or call)} itself, not of {text.of(call)}"
     for node in parts(text.statement, ast.Compare):
         return f"{text.of(node.left)} itself, not of {text.of(node)}"
-    return f"what {name} is given"
+    return f"what {how.code} is given"
 
 
-def _smooth(at: Failure, text: Text, cut: Cut, threads: Threads) -> list[Change]:
+def _smooth(at: Failure, text: Text, cut: Cut, history: History) -> list[Change]:
     """Return a loss of what jumps at a line: of the numbers that were compared; of class scores, the cross-entropy."""
     compared = parts(text.statement, ast.Compare)
-    if compared and cut.hows[0].partition(",")[0] in ("gt", "lt", "ge", "le"):
+    if compared and cut.hows[0].code in ("gt", "lt", "ge", "le"):
         return text.edited(edits.instead(compared[0], text.of(compared[0].left)))
-    loss = text.on(at.line).assigned(threads.root)
+    loss = text.on(at.line).assigned(history.root)
     if loss is None:
         return []
     for call in text.calls("argmax", "max"):

@@ -1,4 +1,4 @@
-"""Scripts with one fault each: those in which the thread back to the leaves is lost, and other slips."""
+"""Scripts with one fault each: those that cut a tensor off from the graph, and other slips."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def _parts(name: str) -> dict[str, str]:
 
 
 # Each with the gradient that its fixed form has in the end.
-LOST = {title.split("; ")[0]: (text, title.split("; ")[1]) for title, text in _parts("lost_threads.txt").items()}
+DETACHED = {title.split("; ")[0]: (text, title.split("; ")[1]) for title, text in _parts("detached.txt").items()}
 SLIPS = _parts("slips.txt") | _parts("mistakes.txt")
