@@ -206,3 +206,13 @@ def test_every_command_and_option_is_mentioned(name):
     for option in command.params:
         if option.param_type_name == "option":
             assert option.opts[-1] in text, option.opts
+
+
+def test_the_functions_that_the_guide_names_are_there():
+    text = (INDEX.parent / "development.md").read_text("utf-8")
+    named = re.findall(r"`(gradcli/[\w/]+\.py):(\w+)`", text)
+    assert len(named) >= 10
+    for path, name in named:
+        tree = ast.parse((ROOT / path).read_text("utf-8"))
+        defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        assert name in defined, path
