@@ -7,7 +7,18 @@ from typing import Any
 
 import click
 
-from gradcli.cli.options import Asked, Pages, SystemCommand, file_option, page_options, points_option, style_option
+from gradcli.cli.options import (
+    Asked,
+    Files,
+    Pages,
+    SystemCommand,
+    file_option,
+    gathered,
+    page_options,
+    points_option,
+    reading_options,
+    style_option,
+)
 from gradcli.cli.sections import CHECK
 from gradcli.cli.status import DONE, NO
 
@@ -32,11 +43,14 @@ class Tolerance(click.FloatRange):
         return found
 
 
+_POINTS = points_option("Check at the points of a .csv, .npz or .parquet file; - is CSV on standard input.")
+
+
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @click.argument("statement", nargs=-1)
 @file_option
 @click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="A point to check at; repeat it for more.")
-@points_option("Check at the points of a .csv, .npz or .parquet file; - is CSV on standard input.")
+@gathered("many", Files, (_POINTS, *reading_options))
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
 @click.option(
     "--tolerance", type=Tolerance(0, 1, min_open=True), metavar="E", default=1e-6, show_default=True,
@@ -62,7 +76,6 @@ def check(
     statement: tuple[str, ...],
     files: tuple[str, ...],
     at: tuple[str, ...],
-    points: str | None,
     shapes: tuple[str, ...],
     tolerance: float,
     trials: int,
@@ -70,6 +83,7 @@ def check(
     require_proof: bool,
     style: str,
     pages: Pages,
+    many: Files,
 ) -> int:
     """Check claims about the derivatives of a system.
 
@@ -87,7 +101,8 @@ def check(
 
     look = pages.look(style)
     asked = Asked(statement, files, at, shapes, None, None, style)
-    sources = read_sources(asked, points=points)
-    result = checked(sources, asked, points, Settings((), trials, seed, tolerance, require_proof=require_proof))
+    sources = read_sources(asked, points=many.points)
+    settings = Settings((), trials, seed, tolerance, require_proof=require_proof)
+    result = checked(sources, asked, settings, many if many.wanted else None)
     show_result(result, lambda: [check_page(result)], look, Notes())
     return DONE if result.right else NO

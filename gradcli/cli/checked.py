@@ -28,8 +28,8 @@ _BLOCK = 2**12  # points that are tried at a time
 _NUMBERS = 4_000_000  # that are worked out for them
 
 
-def checked(sources: Sequence[Source], asked: Asked, path: str | None, settings: Settings) -> CheckResult:
-    """Return the verdicts on the claims in some texts, at the points of the file at `path` if there is one.
+def checked(sources: Sequence[Source], asked: Asked, settings: Settings, files: Files | None = None) -> CheckResult:
+    """Return the verdicts on the claims in some texts, at the points of a file if there is one.
 
     Errors: `InputError`, with its place in the texts, for what cannot be read and claims that do not fit.
     """
@@ -43,8 +43,8 @@ def checked(sources: Sequence[Source], asked: Asked, path: str | None, settings:
     try:
         system = read_system(rest)
         asked = asked._replace(style=None, outputs=",".join(system.assigned))
-        if path is not None:
-            return _at_file(system, claims, asked, path, settings)
+        if files is not None:
+            return _at_file(system, claims, asked, files, settings)
         situation = read_situation(system, asked, Notes())
         found = [replace(case, kinds=system.kinds) for case in cases(claims, situation.graph, system.outputs)]
         points = situation.points if asked.at else ()
@@ -66,17 +66,19 @@ def checked_text(
         raise InputError("the tolerance is above 0 and at most 1, trials are at least 1, the seed is at least 0")
     given = tuple(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items() if len(shape))
     asked = Asked((text,), (), (), given, None, None, None)
-    return checked([Source(text)], asked, None, Settings((), trials, seed, tolerance))
+    return checked([Source(text)], asked, Settings((), trials, seed, tolerance))
 
 
-def _at_file(system: System, claims: Sequence[Claim], asked: Asked, path: str, settings: Settings) -> CheckResult:
+def _at_file(system: System, claims: Sequence[Claim], asked: Asked, files: Files, settings: Settings) -> CheckResult:
     """Return the verdicts at the points of a file; `y.v` in it is the cotangent at each, one that it lacks is drawn."""
     from gradcli.cli.many_points import open_many
 
-    with open_many(system, asked, Files(path)) as run:
+    with open_many(system, asked, files) as run:
         found = [replace(case, kinds=system.kinds) for case in cases(claims, run.graph, system.outputs)]
         seeds = _cotangents(run, found, system.outputs)
-        return check_blocks(run.graph, found, _blocks(run, found, seeds), settings, run.label)
+        result = check_blocks(run.graph, found, _blocks(run, found, seeds), settings, run.label)
+        run.note_skipped(run.points.skipped)
+        return result
 
 
 def _cotangents(run: ManyPoints, claims: Sequence[Case], outputs: Sequence[str]) -> dict[str, str]:

@@ -46,9 +46,7 @@ def answer(run: ManyPoints, question: Question) -> None:
     Errors: `InputError` for points that cannot be read and results that cannot be written.
     """
     tally = _print(run, question) if run.prints_json else _write(run, question.columns())
-    if tally.skipped:
-        points = "1 point was" if tally.skipped == 1 else f"{tally.skipped:,} points were"
-        run.notes.add("note", f"{points} skipped: a cell is missing")
+    run.note_skipped(tally.skipped)
     if not tally.points:
         run.notes.add("note", f"{run.label} holds no points, so the result has no rows")
     if (checked := tally.checked) is not None and checked.not_finite:

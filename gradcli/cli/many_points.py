@@ -58,6 +58,12 @@ class ManyPoints:
         """The headers of the columns that are copied."""
         return _headers(self.files.keep)
 
+    def note_skipped(self, count: int) -> None:
+        """Add a note of points that were left out because a cell is missing."""
+        if count:
+            points = "1 point was" if count == 1 else f"{count:,} points were"
+            self.notes.add("note", f"{points} skipped: a cell is missing")
+
     def seeded(self, suffix: str, nodes: Mapping[str, Node], given: Sequence[str]) -> ManyPoints | None:
         """Return the run with the seeds that the file has, `y.v` or `x.u` of the nodes; None where it has none.
 

@@ -54,7 +54,8 @@ def element(column: str) -> tuple[str, Key] | None:
 class Picked:
     """The columns of some variables: their places in the file and their names, and how they make up arrays.
 
-    `copied` has the place of each column that is copied.
+    The name of a column is that of its element, and its header where `--columns` says what it holds. `copied` has the
+    place of each column that is copied.
     """
 
     shapes: dict[str, Shape]
@@ -86,6 +87,7 @@ class Header:
     columns: Sequence[str]
     elements: dict[str, dict[Key, list[int]]]
     shapes: dict[str, Shape]
+    renamed: dict[int, str]  # headers of the columns, by their places, that `--columns` names
 
     @classmethod
     def of(cls, columns: Sequence[str], label: str, reading: Reading = PLAIN) -> Header:
@@ -99,7 +101,9 @@ class Header:
             found = element(column)
             if found:
                 elements.setdefault(found[0], {}).setdefault(found[1], []).append(place)
-        return cls(label, columns, elements, {name: _shape(keys) for name, keys in elements.items()})
+        headers = (column.strip() for column in columns) if reading.headers else ()
+        renamed = {place: header for place, header in enumerate(headers) if header in reading.headers}
+        return cls(label, columns, elements, {name: _shape(keys) for name, keys in elements.items()}, renamed)
 
     def pick(self, names: Sequence[str]) -> Picked:
         """Return the columns of those variables.
@@ -124,8 +128,9 @@ class Header:
                 raise missing(name, self.shapes, self.label)
             keys, shape = self.elements[name], self.shapes[name]
             self._check(name, keys, shape)
-            columns += column_names(name, shape)
-            places += [keys[key][0] for key in product(*map(range, shape))]
+            own = [keys[key][0] for key in product(*map(range, shape))]
+            columns += map(self.renamed.get, own, column_names(name, shape))
+            places += own
         shapes = {name: self.shapes[name] for name in names if name not in copied}
         return Picked(shapes, places, columns, copied)
 

@@ -37,7 +37,7 @@ def test_columns_by_their_headers(cli, table, arrow, monkeypatch):
     if not arrow:
         monkeypatch.setattr("gradcli.data.csv.parsers._ARROW_WIDTH", 0)
     command = ("backward", "y=x*p", *table, *NAMES)
-    assert "line 3, column `p`: the cell is blank" in (err := cli.refused(*command))
+    assert "line 3, column `p.in`: the cell is blank" in (err := cli.refused(*command))
     assert "--missing skip leaves such points out" in err
     outcome = cli.done(*command, "--missing", "skip", "--keep", "z,id")
     assert outcome.out == "z,id,p.grad,x.grad\n3,a1,1.0,2.0\n7,d,5.0,6.0\n"
@@ -171,3 +171,16 @@ def test_points_are_computed_together_for_json_too(cli, command, monkeypatch):
     assert len(found) == 1000
     assert found[7][command] == ([[4.0, 14.0], [14.0, 0.0]] if command == "hessian" else [[28.0, 49.0]])
     assert len(calls) < 20
+
+
+def test_check_reads_columns_by_their_headers(cli, table):
+    command = ("check", "y=x*p**2", "dy/dp=2*x*p", *table, *NAMES)
+    err = cli.refused(*command)
+    assert "line 3, column `p.in`: the cell is blank" in err
+    outcome = cli.done(*command, "--missing", "skip", "-f", "json")
+    assert outcome.objects[0]["verdict"] == "right"
+    assert "note: 2 points were skipped: a cell is missing" in outcome.err
+    wrong = cli("check", "y=x*p**2", "dy/dp=p*x", *table, *NAMES, "--missing", "skip", "-f", "json")
+    told = wrong.objects[0]
+    assert (wrong.status, told["points"], told["at"]) == (1, 2, {"p": 2.0, "x": 1.0})
+    assert "--columns is for many points" in cli.refused("check", "y=x", "dy/dx=1", "--columns", "x=flow rate")
