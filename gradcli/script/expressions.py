@@ -92,8 +92,11 @@ class Expressions:
                 return [func.value, *args] if is_method and isinstance(func, ast.Attribute) else args
         return ()
 
-    def operand_name(self, step: Step, i: int) -> str:
-        """Return what a script calls the operand of a step at a position; "" where that is no variable, or not sure."""
+    def operand_name(self, step: Step, i: int, or_function: bool = False) -> str:
+        """Return what a script calls the operand of a step at a position; "" where that is no variable, or not sure.
+
+        With `or_function` the operand may be a call of an imported function, whose name is returned.
+        """
         found = self.of(step.line)
         operands = self.operands(step.line)
         if found is not None and isinstance(found.node, ast.Call):
@@ -103,7 +106,20 @@ class Expressions:
             else:
                 order = _ORDER.get((called, "" if step.is_own else step.recipe.op), range(len(operands)))
             i = order[i] if i < len(order) else len(operands)
-        return variable(operands[i]) if 0 <= i < len(operands) else ""
+        if not 0 <= i < len(operands):
+            return ""
+        return variable(operands[i]) or (self.function(step.line, operands[i]) if or_function else "")
+
+    def function(self, line: Line, node: ast.expr) -> str:
+        """Return the name of an imported module's function that makes an operand: randn_like."""
+        is_imported = isinstance(node, ast.Call) and _root(node.func) in self.file(line.file).imported
+        return _last(node.func) if isinstance(node, ast.Call) and is_imported else ""
+
+    def is_call_of(self, line: Line, module: str) -> bool:
+        """Tell whether the instruction of a line calls a module itself, and not one that contains it."""
+        found = self.of(line)
+        called = variable(found.node.func) if found is not None and isinstance(found.node, ast.Call) else ""
+        return bool(line.inside and called) and f".{module}".endswith(f".{called}")
 
     def call_name(self, line: Line, module: str) -> str:
         """Return what the output of a module is called in one of its calls: D(fake).0 of D.0, D(fake) of D itself."""

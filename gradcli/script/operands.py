@@ -20,6 +20,7 @@ from gradcli.script.naming import Names, fresh
 from gradcli.script.written import decimal, gives, node_of, shortest
 
 Array = np.ndarray[Any, Any]
+Local = Callable[..., str]  # what an operand was called where it was read; with True, or the function that made it
 
 _SMALL = 16  # elements of an array without a name that is written out
 _BRIEF = 24  # digits of all of them
@@ -41,6 +42,11 @@ def literal(x: Tensor) -> Node:
     return const(
         values[0] if len(values) == 1 else values, x._a.shape[:-1], "bool" if x._a.dtype == bool else "float64"
     )
+
+
+def unnamed(_or_function: bool = False) -> str:
+    """Return the name of an operand that has none."""
+    return ""
 
 
 class Operands:
@@ -72,12 +78,15 @@ class Operands:
         self.at[name] = decimal(array[..., 0])
         return node
 
-    def local(self, step: Step, i: int) -> str:
-        """Return what the script calls an operand where a step reads it; no other has that name."""
-        name = self.expressions.operand_name(step, i)
+    def local(self, step: Step, i: int, or_function: bool = False) -> str:
+        """Return what the script calls an operand where a step reads it; no other has that name.
+
+        Of a call that is read at once, `or_function` takes the function's name: randn_like.
+        """
+        name = self.expressions.operand_name(step, i, or_function)
         return name and fresh(name, {*self.names.values(), *self.inputs, *self.computed})
 
-    def fixed(self, x: Any, line: Line, local: Callable[[], str] = str) -> Any:
+    def fixed(self, x: Any, line: Line, local: Local = unnamed) -> Any:
         """Return the node of an operand that nothing is recorded of: a number, a tensor, or something else.
 
         `local` returns what it was called where it was read, of one that is gone.
@@ -92,14 +101,14 @@ class Operands:
             self.nodes[id(x)] = found or self.constant(x, name, local)
         return self.nodes[id(x)]
 
-    def constant(self, x: Tensor, name: str | None, local: Callable[[], str] = str) -> Node:
+    def constant(self, x: Tensor, name: str | None, local: Local = unnamed) -> Node:
         """Return the node of a tensor to which nothing flows: few numbers without a name stand where they are read."""
         labels = x._a.dtype.kind == "i" and x._a.ndim > 1  # nothing flows to whole numbers: they are constants
         stands = labels or (name is None and _is_one_number(x._a))  # such as the ones of a sum
         name = name or (None if stands else local() or None)
         node = literal(x) if x._a.size and (stands or (name is None and x._a.size <= _SMALL)) else None
         if node is None or not (stands or sum(len(str(v)) for v in node.values) <= _BRIEF):
-            return self.input(name or self.unused("data", "constant"), x._a)
+            return self.input(name or local(True) or self.unused("data", "constant"), x._a)
         if name is not None:
             self.computed[self.fresh(name)] = node
         return node

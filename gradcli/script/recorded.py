@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -14,12 +14,12 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node
 from gradcli.pytorch.autograd.function import FunctionStep, OutputStep
-from gradcli.pytorch.record import Edge, Leaf, Step, edge_of
+from gradcli.pytorch.record import Edge, Leaf, Line, Step, edge_of
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.assembled import Assembly
 from gradcli.script.instances import given_already, instance
 from gradcli.script.naming import Names
-from gradcli.script.operands import Operands
+from gradcli.script.operands import Local, Operands, unnamed
 from gradcli.script.system import Array, Recorded, Use, reachable
 from gradcli.script.written import CallOf, decimal, spans_of_calls
 
@@ -55,7 +55,7 @@ class _Maker(Operands, Recorded):
         self.nodes[edge] = self.input(name, array)
         return name
 
-    def leaf(self, edge: Leaf, local: Callable[[], str] = str) -> Node:
+    def leaf(self, edge: Leaf, local: Local = unnamed) -> Node:
         """Return the node of a leaf; `local` returns what it was called where it was read, of one that is gone."""
         if edge not in self.nodes:
             x = edge.variable
@@ -129,8 +129,12 @@ class _Maker(Operands, Recorded):
         return self.module_output(step) if id(step.module) in self.names else None
 
     def module_output(self, step: Step) -> str:
-        """Return a name for a module's output: of one that is called several times, D(fake).0 of D.0."""
+        """Return a name for a module's output: the variable's, or the module's; of several calls, D(fake).0 of D.0."""
         module = self.names[id(step.module)]
+        made = self.assigned.get(step)
+        is_assigned = made is not None and made.whole and self.expressions.is_call_of(step.line, module)
+        if made is not None and is_assigned and self.is_only_target(made.target, step.line):
+            return self.fresh(made.target)
         if self.passes[id(step.module)] == 1:
             return self.fresh(module)
         return self.fresh(self.expressions.call_name(step.line, module))
@@ -223,10 +227,18 @@ class _Maker(Operands, Recorded):
         """Return a name for a part: the variable that alone held it, or else a number behind the statement's target."""
         wanted = self.target(node) or "t"
         made = self.assigned.get(self.made_by[node]) if node in self.made_by else None
-        times = sum(e.whole and e.target == wanted for e in self.assigned.values())
-        if made is not None and made.whole and times == 1 and wanted not in {*taken, *self.names.values()}:
+        if made is not None and made.whole and self.is_only_target(wanted) and wanted not in taken:
             return wanted
         return next(fresh_names(taken, _stem(wanted)))
+
+    def is_only_target(self, name: str, call: Line | None = None) -> bool:
+        """Tell whether one step gave a value to a variable, which is gone, and no other value has its name.
+
+        A module takes several steps: of those in its `call` only the one of its output counts.
+        """
+        steps = [s for s, e in self.assigned.items() if e.whole and e.target == name]
+        times = sum(call is None or s.module is not None or s.line.call != call.call for s in steps)
+        return bool(name) and times == 1 and name not in self.names.values()
 
     def needs_name(self, node: Node, size: int, readers: int) -> bool:
         """Tell whether what is read so often, and has so many operations, is to stand in a line of its own."""

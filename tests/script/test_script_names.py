@@ -52,6 +52,17 @@ def loss_of(a):
     h = torch.exp(a*3 + 1) / torch.sum(torch.exp(a*3 + 1) + a.sin()*a.cos()*a.tanh())
     return (h*h).sum() + h.prod()
 """
+OUTPUTS = """
+class VAE(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mu, self.logvar, self.dec = nn.Linear(3, 2), nn.Linear(3, 2), nn.Linear(2, 3)
+    def forward(self, x):
+        mu = self.mu(x)
+        lv = self.logvar(x)
+        return self.dec(mu + torch.randn_like(mu)*torch.exp(lv))
+vae = VAE()
+"""
 LAYERS = "layers = [nn.Linear(2, 2) for _ in range(22)]\nh = torch.ones(1, 2)\nfor l in layers:\n    h = l(h)\n"
 BLOCKS = """
 blocks = [{"w": x, "b": x*2} for x in [torch.ones(2, requires_grad=True)]]
@@ -87,12 +98,24 @@ def run(cli, tmp_path, monkeypatch):
             ["D(real).0 = real @ D.0.weight.T", "D(fake).2 = D(fake).1 @", "loss = mean(D(real).2) - mean(D(fake).2)"],
             ["D.0_2", "D.0 ="],
         ),
+        (
+            OUTPUTS + "vae(torch.randn(9, 3)).sum().backward()",
+            ["mu = x @ vae.mu.weight.T", "lv = x @ vae.logvar", "vae.dec = (mu + randn_like*exp(lv)) @"],
+            ["data", "vae.mu =", "vae.logvar ="],
+        ),
+        (
+            D + "loss = D(fake).mean() - D(real).mean() + D(fake + real).mean()**2\nloss.backward()",
+            ["loss = mean(D(fake).2) - mean(D(real).2) + mean(D.2)**2", "D(fake).0 = fake @", "D.0 = (fake + real) @"],
+            ["D.0_2", "D.0_3"],
+        ),
         (D + "loss = D(real).mean()\nloss.backward()", ["D.0 = real @ D.0.weight.T"], ["D(real)"]),
         (LAYERS + "h.sum().backward()", ["layers[3].weight.grad", "layers[21].bias"], ["leaf", "l.weight"]),
         (BLOCKS + "(blocks[0]['b']*ws[0][0]).sum().backward()", ["ws[0][0].grad", "blocks[0].w"], ["leaf"]),
         (BY_HAND + X + "loss_of(x).backward()", ["h = "], ["h1"]),
     ],
-    ids=["part", "function", "eps", "frozen", "passes", "pass", "layers", "containers", "local"],
+    ids=[
+        "part", "function", "eps", "frozen", "passes", "outputs", "three passes", "pass", "layers", "lists", "local",
+    ],
 )  # fmt: skip
 def test_a_value_is_called_as_where_it_was_made(run, text, shown, not_shown):
     out = run(HEAD + text + "\n")
