@@ -85,12 +85,8 @@ class Call:
         if Recorder.before is not None:
             Recorder.before(self)
         Recorder.swept = self.line = script_line()
-        before, Mode.grad = Mode.grad, self.create
-        try:
-            with np.errstate(all="ignore"):
-                self.sweep(seeds)
-        finally:
-            Mode.grad = before
+        with np.errstate(all="ignore"), _Switch(grad=self.create, chosen=self.inputs is not None):
+            self.sweep(seeds)
 
     def sweep(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
         """Visit each edge once all of its gradient is there."""

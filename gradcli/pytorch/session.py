@@ -29,7 +29,8 @@ from gradcli.pytorch.nn.table import rows
 _MODULES = (
     *("autograd", "autograd.function", "autograd.functional", "autograd.gradcheck", "autograd.graph", "cuda"),
     *("distributions", "func"),
-    *("linalg", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "optim", "optim.lr_scheduler", "special"),
+    *("linalg", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "optim", "optim.lbfgs"),
+    *("optim.lr_scheduler", "special", "utils.checkpoint"),
     *("testing", "torch", "utils", "utils.data", "version"),
 )
 # What is in a module of another name.

@@ -257,6 +257,7 @@ class Adadelta(Optimizer):
         p._a -= float(group["lr"]) * step
 
 
+ELSEWHERE = {"LBFGS": "optim.lbfgs"}
 __all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop"]
 for _name in __all__:
     globals()[_name].__module__ = f"torch.optim.{_name.lower()}"

@@ -202,6 +202,96 @@ class ReduceLROnPlateau(LRScheduler):
         return sign * a > sign * edge
 
 
+# From which rate and momentum to which each phase of a cycle goes, by the names that they have in a group.
+_RISING = ("initial_lr", "max_lr", "max_momentum", "base_momentum")
+_PHASES = (_RISING, ("max_lr", "min_lr", "base_momentum", "max_momentum"))
+_THREE_PHASES = (
+    _RISING,
+    ("max_lr", "initial_lr", "base_momentum", "max_momentum"),
+    ("initial_lr", "min_lr", "max_momentum", "max_momentum"),
+)
+
+
+class OneCycleLR(LRScheduler):
+    """Raises the rate to a maximum and lowers it far below where it began; the momentum goes the other way."""
+
+    def __init__(
+        self, optimizer: Any, max_lr: Any, total_steps: int | None = None, epochs: int | None = None,
+        steps_per_epoch: int | None = None, pct_start: float = 0.3, anneal_strategy: str = "cos",
+        cycle_momentum: bool = True, base_momentum: Any = 0.85, max_momentum: Any = 0.95, div_factor: float = 25.0,
+        final_div_factor: float = 1e4, three_phase: bool = False, last_epoch: int = -1,
+    ) -> None:  # fmt: skip
+        self._of(optimizer)
+        self.total_steps = _total(total_steps, epochs, steps_per_epoch)
+        fits = isinstance(pct_start, float) and 0 <= pct_start <= 1
+        refuse_if(not fits, "share of a cycle", pct_start)
+        refuse_if(anneal_strategy not in ("cos", "linear"), "shape of a cycle", anneal_strategy)
+        self._anneal_func_type = anneal_strategy
+        ends = [float(k * pct_start * self.total_steps) - k for k in ((1, 2) if three_phase else (1,))]
+        names = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
+        phases = zip([*ends, self.total_steps - 1], _THREE_PHASES if three_phase else _PHASES, strict=True)
+        self._schedule_phases: list[dict[str, Any]] = [
+            dict(zip(names, (end, *phase), strict=True)) for end, phase in phases
+        ]
+        rates = _of_groups(optimizer, "max_lr", max_lr)
+        for group, lr in zip(optimizer.param_groups, rates, strict=True) if last_epoch == -1 else ():
+            group["initial_lr"], group["max_lr"] = lr / div_factor, lr
+            group["min_lr"] = group["initial_lr"] / final_div_factor
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            refuse_if(not {"momentum", "betas"} & optimizer.defaults.keys(), "cycle without momentum")
+            self.use_beta1 = "betas" in optimizer.defaults
+            bounds = (("max_momentum", max_momentum), ("base_momentum", base_momentum))
+            momenta = [_of_groups(optimizer, name, value) for name, value in bounds]
+            for group, most, least in zip(optimizer.param_groups, *momenta, strict=True) if last_epoch == -1 else ():
+                self._set_momentum(group, most)
+                group["max_momentum"], group["base_momentum"] = most, least
+        super().__init__(optimizer, last_epoch)
+
+    def _set_momentum(self, group: dict[str, Any], momentum: float) -> None:
+        name = "betas" if self.use_beta1 else "momentum"
+        group[name] = (momentum, *group["betas"][1:]) if self.use_beta1 else momentum
+
+    def _annealed(self, start: float, end: float, share: float) -> float:
+        """Return a number on the way from the start to the end."""
+        if self._anneal_func_type == "linear":
+            return (end - start) * share + start
+        return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
+
+    def _rates(self) -> list[float]:
+        step, begin = self.last_epoch, 0.0
+        refuse_if(step > self.total_steps, "steps of a cycle", step, self.total_steps)
+        for phase in self._schedule_phases:
+            if step <= phase["end_step"] or phase is self._schedule_phases[-1]:
+                break
+            begin = phase["end_step"]
+        share, rates = (step - begin) / (phase["end_step"] - begin), []
+        for group in self.optimizer.param_groups:
+            rates.append(self._annealed(group[phase["start_lr"]], group[phase["end_lr"]], share))
+            if self.cycle_momentum:
+                start, end = group[phase["start_momentum"]], group[phase["end_momentum"]]
+                self._set_momentum(group, self._annealed(start, end, share))
+        return rates
+
+
+def _total(total: Any, epochs: Any, steps: Any) -> int:
+    """Return how many steps a cycle has."""
+    refuse_if(total is None and (epochs is None or steps is None), "no steps of a cycle")
+    given = {"total_steps": total} if total is not None else {"epochs": epochs, "steps_per_epoch": steps}
+    for name, count in given.items():
+        refuse_if(not isinstance(count, int) or count <= 0, "count of a cycle", name, count)
+    return math.prod(given.values())
+
+
+def _of_groups(optimizer: Any, name: str, value: Any) -> list[Any]:
+    """Return a setting of a scheduler for each group."""
+    count = len(optimizer.param_groups)
+    if not isinstance(value, list | tuple):
+        return [value] * count
+    refuse_if(len(value) != count, "setting for each group", name, len(value), count)
+    return list(value)
+
+
 class _LRScheduler(LRScheduler):
     """The name of old, which scripts import."""
 

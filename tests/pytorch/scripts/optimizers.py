@@ -1,0 +1,68 @@
+# --- steps of L-BFGS
+for settings in ({}, {"line_search_fn": "strong_wolfe"}, {"lr": 0.1, "max_iter": 4, "history_size": 2}, {"lr": 0.5, "max_iter": 10, "line_search_fn": "strong_wolfe"}):
+    x = torch.tensor([-1.2, 1.0], dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.LBFGS([x], **settings)
+    calls = []
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+        loss.backward()
+        calls.append(loss.item())
+        return loss
+
+    for _ in range(3):
+        print(optimizer.step(closure), x, len(calls))
+    print(optimizer, optimizer.state[x]["n_iter"], optimizer.state[x]["func_evals"])
+# --- a line by L-BFGS, and what it refuses
+model = nn.Linear(1, 1)
+nn.init.zeros_(model.weight), nn.init.zeros_(model.bias)
+x = torch.tensor([[0.0], [1.0], [2.0]])
+optimizer = torch.optim.LBFGS(model.parameters(), line_search_fn="strong_wolfe")
+
+def closure():
+    optimizer.zero_grad()
+    loss = F.mse_loss(model(x), 3 * x - 1)
+    loss.backward()
+    return loss
+
+print(f"{optimizer.step(closure).item():.4f} {closure().item():.4f} {model.weight.item():.3f} {model.bias.item():.3f}")
+nn.init.zeros_(model.weight)
+for wrong in (
+    lambda: torch.optim.LBFGS([{"params": [x]}, {"params": [x + 1]}]), lambda: torch.optim.LBFGS([x], lr=-1),
+    lambda: torch.optim.LBFGS(model.parameters(), line_search_fn="other").step(closure),
+):
+    try:
+        print(wrong())
+    except Exception as error:
+        print(type(error).__name__, error)
+# --- rates in one cycle
+SGD, Adam, OneCycleLR = torch.optim.SGD, torch.optim.Adam, torch.optim.lr_scheduler.OneCycleLR
+for settings in (
+    {"total_steps": 10}, {"epochs": 2, "steps_per_epoch": 4, "anneal_strategy": "linear", "three_phase": True},
+    {"total_steps": 5, "cycle_momentum": False, "pct_start": 0.5, "div_factor": 10.0, "final_div_factor": 100.0},
+):
+    for optimizer in (SGD([torch.zeros(1)], lr=0.1, momentum=0.9), Adam([torch.zeros(1)])):
+        scheduler = OneCycleLR(optimizer, max_lr=0.1, **settings)
+        for _ in range(scheduler.total_steps - 1):
+            optimizer.step()
+            scheduler.step()
+            group = optimizer.param_groups[0]
+            print(scheduler.get_last_lr(), group.get("momentum"), group.get("betas"))
+        print(optimizer, sorted(scheduler.state_dict()))
+        try:
+            scheduler.step()
+            scheduler.step()
+        except ValueError as error:
+            print(error)
+plain = SGD([torch.zeros(1)], lr=0.1)
+for wrong in (
+    lambda: OneCycleLR(plain, 0.1), lambda: OneCycleLR(plain, 0.1, total_steps=0), lambda: OneCycleLR(plain, 0.1, total_steps=5, pct_start=2),
+    lambda: OneCycleLR(plain, 0.1, epochs=0, steps_per_epoch=1), lambda: OneCycleLR(plain, 0.1, epochs=1, steps_per_epoch=0.5),
+    lambda: OneCycleLR(plain, 0.1, total_steps=5, anneal_strategy="other"), lambda: OneCycleLR(plain, [0.1, 0.2], total_steps=5),
+    lambda: OneCycleLR(torch.optim.Adagrad([torch.zeros(1)]), 0.1, total_steps=5), lambda: OneCycleLR(3, 0.1, total_steps=5),
+):
+    try:
+        print(wrong())
+    except Exception as error:
+        print(type(error).__name__, error)
