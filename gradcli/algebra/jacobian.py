@@ -188,9 +188,17 @@ class _Derivative:
             raise _too_long()
 
     def tried(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written | None:
-        """Return the entries, as `written` does, unless they are too deep."""
-        with suppress(TooDeepError, RecursionError):
-            return self.written(names, cut)
+        """Return the entries, as `written` does, unless they are too deep.
+
+        SymPy turns the sign of a cosine's argument without an end where a minus is not distributed, in
+        cos(x - (z + w)) for one.
+        """
+        for distributed in (False, True):
+            with suppress(RecursionError), distribute(distributed):
+                try:
+                    return self.written(names, cut)
+                except TooDeepError:
+                    return None
         return None
 
     def written(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written:

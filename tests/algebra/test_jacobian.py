@@ -219,6 +219,14 @@ EXPRESSIONS = st.recursive(
 )
 
 
+@pytest.mark.parametrize("argument", ["x - (z + w)", "2*(x - (z + w))", "w - (x + z)", "x - (z - (w + x*z))"])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan", "sec"])
+def test_signs_within_a_cosine(name, argument):
+    graph = parse(f"y = {name}({argument})")
+    point = {name: np.array(value) for name, value in {"x": 0.3, "z": 0.5, "w": -0.2}.items()}
+    assert_allclose(read_back(graph, point), engines(graph, point), rtol=1e-12)
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.lists(EXPRESSIONS, min_size=1, max_size=3))
 def test_random_system_against_sympy(expressions):

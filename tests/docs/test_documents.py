@@ -121,7 +121,7 @@ def test_every_link_leads_to_a_page_and_a_heading(path):
 
 @each("path", PAGES)
 def test_every_file_and_folder_that_is_named_is_there(path):
-    for name in re.findall(r"`((?:samples|tests|gradcli)/[^`\s]*)`", without_blocks(PAGES[path])):
+    for name in re.findall(r"`((?:samples|tests|gradcli)/[^`\s:]*)(?::\w+)?`", without_blocks(PAGES[path])):
         assert (ROOT / name.replace("TOPIC", "shapes")).exists(), name
 
 
