@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import linecache
-import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tokenize import COMMENT, TokenError, generate_tokens
 from typing import Any
 
 from gradcli.errors import Notes
@@ -21,6 +22,19 @@ def line_of(file: str, number: int) -> Line:
     """Return a line that knows its file."""
     line = Line(number)
     line.file = file
+    return line
+
+
+def _without_comment(line: str) -> str:
+    """Return a line without the comment behind it.
+
+    >>> _without_comment("y = '#' + f(x,  # the input")
+    "y = '#' + f(x,"
+    """
+    with suppress(TokenError, SyntaxError):  # the line may be a part of a statement
+        for token in generate_tokens(iter([line]).__next__):
+            if token.type == COMMENT:
+                return line[: token.start[1]].rstrip()
     return line
 
 
@@ -46,8 +60,7 @@ class Scene:
         file = self.file(line)
         own = file == self.script.name
         found = source_line(self.script, line) if own else linecache.getline(file, line).strip()
-        code = re.match(r"""(?:[^#'"]|"[^"]*"|'[^']*')*""", found)[0]  # type: ignore[index]
-        return code.rstrip() if found.startswith("#", len(code)) else found
+        return _without_comment(found)
 
     def where(self, line: int) -> str:
         """Return a line in words: line 5, or line 5 of helper.py."""

@@ -105,6 +105,43 @@ def test_a_slip_is_mended(name):
     assert error_of(changed(SLIPS[name], changes)) == ""
 
 
+X = "import torch\nx = torch.ones(2, requires_grad=True)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "fixed"),
+    [
+        (
+            "'''\n    with torch.inference_mode(): keeps nothing\n'''\n"
+            "with torch.inference_mode():\n    w = torch.ones(2)\ny = x * w\n",
+            {"with torch.no_grad():"},
+        ),
+        (
+            "print('@inference_mode')\n@torch.inference_mode()\ndef weights():\n    return torch.ones(2)\n"
+            "y = x * weights()\n",
+            {"@torch.no_grad()"},
+        ),
+        (
+            "print('p.requires_grad_(False)')\nx.requires_grad = False\n(x * 2).sum().backward()\n",
+            {"x.requires_grad = True"},
+        ),
+        (
+            "kinds = ('inplace=True', torch.nn.ReLU(inplace = True))\ny = x.exp()\nkinds[1](y)\ny.sum().backward()\n",
+            {"kinds = ('inplace=True', torch.nn.ReLU(inplace = False))"},
+        ),
+        (
+            "y = torch.ones(2)\ntorch.add(x, 1,  # , out=y\n    out = y)\n",
+            {"y = torch.add(x, 1)"},
+        ),
+    ],
+)
+def test_strings_and_comments_are_not_edited(text, fixed):
+    text = X + text
+    changes = answer(ending(text).error, Script(text, "script.py", None)).changes
+    assert {line.strip() for change in changes for line in change.lines} == fixed
+    assert error_of(changed(text, changes)) == ""
+
+
 @pytest.mark.parametrize(
     ("name", "lines"),
     [

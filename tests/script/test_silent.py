@@ -125,6 +125,12 @@ def test_a_number_that_leaves_for_good_is_not_told_of(run):
     assert "cuts the loss off" not in run(text).out
 
 
+def test_a_gradient_that_only_a_comment_and_a_string_name_is_not_asked_for(run):
+    text = "import torch\nx = torch.tensor(2., requires_grad=True)\nh = x * 3\n(h ** 2).backward()  # not h.grad\n"
+    assert "h.grad stays None" not in run(f"{text}print('h.grad is None')\n").out
+    assert "h.grad stays None" in run(f"{text}print(f'{{h.grad}}')\n").out
+
+
 def test_code_in_a_document_is_left_as_it_is(cli, tmp_path):
     path = tmp_path / "script.py"
     path.write_text(SILENT["a detour through NumPy"][0], "utf-8")

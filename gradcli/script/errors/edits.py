@@ -34,6 +34,12 @@ def dot(node: ast.Attribute) -> Place:
     return line, column - len(f".{node.attr}".encode())
 
 
+def renamed(node: ast.AST, name: str) -> list[Edit]:
+    """Put another name in the place of the last one of what is called: torch.no_grad() for torch.inference_mode()."""
+    own: ast.AST = node.func if isinstance(node, ast.Call) else node
+    return [(dot(own), end(own), f".{name}")] if isinstance(own, ast.Attribute) else instead(own, name)
+
+
 def method(call: ast.Call, words: str) -> list[Edit]:
     """Put words in the place of the call of a method: .tolist() for .item()."""
     return [(dot(call.func), end(call), words)] if isinstance(call.func, ast.Attribute) else []

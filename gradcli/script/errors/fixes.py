@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,9 +10,20 @@ from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, Edit, Text
-from gradcli.script.errors.syntax import called, calls, elements, end, keyword, owner_of, parts, start
+from gradcli.script.errors.syntax import (
+    called,
+    calls,
+    decorators,
+    elements,
+    end,
+    keyword,
+    last_name,
+    owner_of,
+    parts,
+    start,
+)
 
-_OFF = re.compile("no_grad|inference_mode")  # where nothing is recorded
+_OFF = ("no_grad", "inference_mode")  # where nothing is recorded
 _LIKE = ("zeros", "ones", "rand", "randn")  # makers that have a form for another tensor's shape
 
 
@@ -122,9 +132,12 @@ def solved(at: Failure) -> list[Change]:
 def without_out(at: Failure) -> list[Change]:
     """Give a result its name by an assignment, in the place of out=."""
     call = getattr(at.text.statement, "value", at.text.statement)
-    code = at.text.of(call)
-    found = re.search(r",\s*out=([\w.\[\]]+)", code) if isinstance(call, ast.Call) else None
-    return at.text.edited(edits.instead(call, f"{found[1]} = {code.replace(found[0], '')}")) if found else []
+    out = keyword(call, "out") if isinstance(call, ast.Call) else None
+    if not isinstance(call, ast.Call) or out is None:
+        return []
+    before = [a for a in (*call.args, *(k.value for k in call.keywords)) if start(a) < start(out)]
+    named = (start(call), start(call), f"{at.text.of(out.value)} = ")
+    return at.text.edited([named, (end(max(before, key=start)), end(out), "")]) if before else []
 
 
 def kept_away(text: Text) -> list[Change]:
@@ -142,11 +155,11 @@ def kept_away(text: Text) -> list[Change]:
 def recorded(text: Text) -> list[Change]:
     """Take a `with torch.no_grad()` away from around a line, or such a decorator."""
     for block in text.around(ast.With):
-        if any(_OFF.fullmatch(called(item.context_expr)) for item in block.items):
+        if any(last_name(item.context_expr) in _OFF for item in block.items):
             return _dedented(text, block) if len(block.items) == 1 else []
-    decorators = [d for f in text.around(ast.FunctionDef) for d in f.decorator_list if _OFF.search(text.of(d))]
-    if decorators:
-        return [text.instead_of(decorators[0])]
+    for function in text.around(ast.FunctionDef):
+        if off := [d for d in function.decorator_list if last_name(d) in _OFF]:
+            return [text.instead_of(off[0])]
     told = [c for s in parts(text.tree, ast.Expr) for c in calls(s, "set_grad_enabled")]
     above = [c for c in told if c.args and c.lineno < text.line]
     return text.edited(edits.instead(max(above, key=start).args[0], "True")) if above else []
@@ -163,12 +176,14 @@ def _dedented(text: Text, block: ast.With) -> list[Change]:
 
 def not_inference(at: Failure) -> list[Change]:
     """Compute without recording, in the place of inference_mode, whose tensors autograd never uses."""
-    return at.text.swapped(r"(\bwith\b.*|@.*)\binference_mode\b", r"\1no_grad")[:1]
+    blocks = [item.context_expr for block in parts(at.text.tree, ast.With) for item in block.items]
+    found = [e for e in blocks if last_name(e) == "inference_mode"] + decorators(at.text.tree, "inference_mode")
+    return at.text.edited(edits.renamed(min(found, key=start), "no_grad")) if found else []
 
 
 def twice_differentiable(text: Text) -> list[Change]:
     """Take @once_differentiable away."""
-    return text.swapped(r"\s*@.*\bonce_differentiable\b.*", "")[:1]
+    return [text.instead_of(d) for d in decorators(text.tree, "once_differentiable")[:1]]
 
 
 def detached(at: Failure) -> list[Change]:

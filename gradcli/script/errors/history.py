@@ -13,7 +13,7 @@ from gradcli.script.errors import edits, fixes, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, Edit, Text, changed
-from gradcli.script.errors.syntax import called, calls, end, keyword, owner_of, parts, start
+from gradcli.script.errors.syntax import called, calls, end, keyword, last_name, owner_of, parts, start
 from gradcli.wrapping import in_words
 
 # Methods that give numbers away, or change them on NumPy's side, and what stands for them in a graph.
@@ -188,8 +188,8 @@ def number(at: Failure) -> Answer | None:
 
 def _unrecorded(text: Text, name: str, reason: str) -> Answer:
     """Return what is said of what was computed where nothing is recorded."""
-    decorators = [text.of(d) for f in text.around(ast.FunctionDef) for d in f.decorator_list]
-    is_once = any("once_differentiable" in d for d in decorators)
+    around = [d for f in text.around(ast.FunctionDef) for d in f.decorator_list]
+    is_once = any(last_name(d) == "once_differentiable" for d in around)
     if is_once and (once := fixes.twice_differentiable(text)):
         return Answer(
             f"{reason}: once_differentiable has it.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from gradcli.pytorch.origins import HOOKED, Maker
@@ -11,7 +12,7 @@ from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.freed import repeated
 from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.none import none
-from gradcli.script.errors.syntax import calls
+from gradcli.script.errors.syntax import calls, parts
 
 
 def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
@@ -24,7 +25,8 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
         f"{at.code(line)} changed them in place after that (version {memory.version}, where {version} was expected)."
     )
     text = at.text_at(line)
-    if how != "step" and not updates.is_unrecorded(text) and ".data" not in text.of(text.statement):
+    of_data = any(n.attr == "data" for n in parts(text.statement, ast.Attribute))
+    if how != "step" and not updates.is_unrecorded(text) and not of_data:
         return Answer(reason, "compute a new tensor instead, so that the old values stay", updates.out_of_place(text))
     if told := repeated(at, step, reason, ", with the weights of before"):
         return told

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import Any
 
 from gradcli.script.errors import edits, fixes
@@ -34,8 +33,8 @@ def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
 
     `x` is the tensor of that name: its numbers may be whole ones, which cannot.
     """
-    if of_a_part := text.swapped(rf"^(\s*{re.escape(name)})\[.*\](?=\.requires_grad)", r"\1"):
-        return of_a_part[:1]
+    if of_the_whole := _of_the_whole(text, name):
+        return of_the_whole
     whole = x is not None and not x.is_floating_point()
     real = ".float()" * whole
     for call in _made(text, name):
@@ -47,6 +46,17 @@ def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
         if said := keyword(call, "requires_grad"):
             return text.edited(edits.instead(said.value, ", ".join(["True", *dtype])))
         return text.edited(edits.appended(call, ", ".join([*dtype, "requires_grad=True"]), text))
+    return []
+
+
+def _of_the_whole(text: Text, name: str) -> list[Change]:
+    """Let a whole tensor require a gradient where a script lets a part of it: x for x[0] in x[0].requires_grad_()."""
+    for statement in text.statements():
+        part = whole = _told_to_require(statement)
+        while isinstance(whole, ast.Subscript):
+            whole = whole.value
+        if part is not None and whole is not part and text.of(whole) == name:
+            return text.edited(edits.instead(part, name))
     return []
 
 
@@ -69,13 +79,20 @@ def _is_of_self(text: Text, call: ast.Call) -> bool:
 
 def thawed(text: Text) -> list[Change]:
     """Let parameters require gradients again, where a script says that they do not."""
-    return text.swapped(r"(\.requires_grad\s*=\s*|\brequires_grad_\()False\b", r"\1True")[:1]
+    wishes: list[ast.expr] = []
+    for statement in text.statements():
+        if isinstance(statement, ast.Assign) and _told_to_require(statement) is not None:
+            wishes.append(statement.value)
+    for call in calls(text.tree, "requires_grad_"):
+        wishes += [*call.args[:1], *(k.value for k in call.keywords)]
+    off = [w for w in wishes if isinstance(w, ast.Constant) and w.value is False]
+    return text.edited(edits.instead(min(off, key=start), "True")) if off else []
 
 
 def real(at: Failure) -> list[Change]:
     """Make a tensor of real numbers, where a script makes one of whole ones."""
     text = at.text
-    if owner := _told_to_require(text):
+    if owner := text.of(_told_to_require(text.statement)):
         return text.replaced(text.statement, f"{owner} = {owner}.float().requires_grad_()")
     for call in text.calls("requires_grad_"):
         return text.edited(edits.before_call(call, ".float()"))
@@ -101,14 +118,18 @@ def _is_whole(call: ast.Call) -> bool:
 
 def cut_off(at: Failure) -> list[Change]:
     """Detach a computed tensor, where a script says that it needs no gradient."""
-    owner = _told_to_require(at.text)
+    owner = at.text.of(_told_to_require(at.text.statement))
     return at.text.replaced(at.text.statement, f"{owner} = {owner}.detach()") if owner else []
 
 
-def _told_to_require(text: Text) -> str:
-    """Return what a statement tells to require a gradient, or not to: x.requires_grad = True, x.requires_grad_()."""
-    found = re.match(r"([\w.\[\]]+)\.requires_grad(_\(|\s*=)", text.of(text.statement))
-    return found[1] if found else ""
+def _told_to_require(statement: ast.stmt) -> ast.expr | None:
+    """Return what a statement lets require a gradient, or not: x of x.requires_grad = True, and x.requires_grad_()."""
+    match statement:
+        case ast.Assign([ast.Attribute(owner, "requires_grad")]):
+            return owner
+        case ast.Expr(ast.Call(ast.Attribute(owner, "requires_grad_"))):
+            return owner
+    return None
 
 
 def of_its_own(text: Text, name: str) -> list[Change]:
@@ -136,8 +157,9 @@ def made_a_leaf(text: Text, name: str) -> list[Change]:
 
 def last(at: Failure) -> list[Change]:
     """Let what an optimizer is given require a gradient last, behind what makes it."""
-    names = [n for n, x in at.frame.f_locals.items() if getattr(x, "_fn", None) is not None]
-    found = (made_a_leaf(at.text, n) for n in names if n in at.source(at.line))
+    read = {n.id for n in parts(at.text.statement, ast.Name)}
+    names = [n for n, x in at.frame.f_locals.items() if n in read and getattr(x, "_fn", None) is not None]
+    found = (made_a_leaf(at.text, n) for n in names)
     return next(filter(None, found), [])
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 from gradcli.pytorch.record import Line
-from gradcli.script.errors.syntax import Place, calls, end, owner_of, pairs, parts, start
+from gradcli.script.errors.syntax import Place, calls, decorators, end, owner_of, pairs, parts, start
 from gradcli.script.scene import line_of
 
 Edit = tuple[Place, Place, str]  # from, to, and what stands there
@@ -131,18 +130,27 @@ class Text:
     # Changes
 
     def edited(self, edits: Sequence[Edit]) -> list[Change]:
-        """Return the statement in which edits stand with these parts replaced; of one with others in it, its head."""
-        if not edits:
-            return []
-        statement: Any = self.on(edits[0][0][0]).statement
-        first, last = statement.lineno, statement.end_lineno
-        if hasattr(statement, "body"):
-            last = max(first, statement.body[0].lineno - 1)
+        """Return the statements that edits change, each with its edits made."""
+        places: dict[tuple[int, int], list[Edit]] = {}
+        for edit in sorted({*edits}):
+            places.setdefault(self._around(edit[0][0]), []).append(edit)
+        return [self._edited(first, last, own) for (first, last), own in places.items()]
+
+    def _around(self, line: int) -> tuple[int, int]:
+        """Return the first and the last line of the statement at a line: of its head, or of a decorator above it."""
+        for d in decorators(self.tree):
+            if d.lineno <= line <= (d.end_lineno or 0):
+                return d.lineno, d.end_lineno or d.lineno
+        statement: Any = self.on(line).statement
+        first = statement.lineno
+        return first, max(first, statement.body[0].lineno - 1) if hasattr(statement, "body") else statement.end_lineno
+
+    def _edited(self, first: int, last: int, edits: Sequence[Edit]) -> Change:
         lines = [line.encode() for line in self.lines[first - 1 : last]]
         for begin, until, text in sorted(edits, reverse=True):
             (i, a), (j, b) = (begin[0] - first, begin[1]), (until[0] - first, until[1])
             lines[i : j + 1] = [lines[i][:a] + text.encode() + lines[j][b:]]
-        return [Change(self.file, first, last, tuple(b"\n".join(lines).decode().split("\n")))]
+        return Change(self.file, first, last, tuple(b"\n".join(lines).decode().split("\n")))
 
     def lines_of(self, node: ast.stmt | ast.expr) -> list[str]:
         """Return the lines of a node."""
@@ -185,12 +193,6 @@ class Text:
                 change = replace(found.pop(), last=change.last)
             found.append(change)
         return found
-
-    def swapped(self, pattern: str, new: str) -> list[Change]:
-        """Return the lines that have a pattern, with that replaced."""
-        code = [(k, line) for k, line in enumerate(self.lines, 1) if not line.lstrip().startswith("#")]
-        found = [(k, re.sub(pattern, new, line)) for k, line in code if re.search(pattern, line)]
-        return [Change(self.file, k, k, (line,) if line else ()) for k, line in found]
 
     def replaced(self, statement: ast.stmt, *lines: str) -> list[Change]:
         """Return a statement with other lines in its place, indented as it is; what stands around it stays."""

@@ -55,6 +55,18 @@ def called(call: ast.AST) -> str:
     return str(getattr(function, "attr", getattr(function, "id", "")))
 
 
+def last_name(node: ast.AST) -> str:
+    """Return the last name of what is called, or of an expression itself: no_grad of torch.no_grad()."""
+    own = node.func if isinstance(node, ast.Call) else node
+    return own.attr if isinstance(own, ast.Attribute) else own.id if isinstance(own, ast.Name) else ""
+
+
+def decorators(node: ast.AST, *names: str) -> list[ast.expr]:
+    """Return the decorators in a node, in their order; only those of some names, where names are given."""
+    found = [d for n in ast.walk(node) for d in getattr(n, "decorator_list", ()) if last_name(d) in names or not names]
+    return sorted(found, key=start)
+
+
 def owner_of(call: ast.Call) -> ast.expr | None:
     """Return what a method belongs to: x in x.log(), torch in torch.log(x)."""
     return call.func.value if isinstance(call.func, ast.Attribute) else None

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure
 from gradcli.script.errors.source import Change, Text
-from gradcli.script.errors.syntax import called, calls, end, owner_of, parts, start
+from gradcli.script.errors.syntax import called, calls, end, last_name, owner_of, parts, start
 from gradcli.wrapping import in_words
 
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -31,7 +31,14 @@ def out_of_place(text: Text) -> list[Change]:
             for call in calls(statement):
                 if owner_of(call) is not None and called(call).endswith("_") and not called(call).endswith("__"):
                     return _without_underscore(text, call)
-    return text.swapped(r"\binplace\s*=\s*True\b", "inplace=False")
+    return _without_inplace(text)
+
+
+def _without_inplace(text: Text) -> list[Change]:
+    """Return the script with inplace=False for inplace=True."""
+    settings = [k.value for k in parts(text.tree, ast.keyword) if k.arg == "inplace"]
+    on = [v for v in settings if isinstance(v, ast.Constant) and v.value is True]
+    return text.edited([e for value in on for e in edits.instead(value, "False")])
 
 
 def _of_a_copy(text: Text, statement: ast.AugAssign | ast.Assign, element: ast.Subscript) -> list[Change]:
@@ -62,8 +69,8 @@ def without_grad(at: Failure) -> list[Change]:
     """Change a leaf where nothing is recorded: with torch.no_grad(): w -= …; or a copy, or nothing, in a function."""
     statement = at.text.statement
     if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-        if out := at.text.swapped(r"\binplace\s*=\s*True\b", "inplace=False"):
-            return out
+        if changes := _without_inplace(at.text):
+            return changes
         leaves = [a for a in statement.value.args if getattr(x := at.value(a), "requires_grad", False) and x.is_leaf]
         if leaves:
             return at.text.edited([e for leaf in leaves for e in edits.behind(leaf, ".clone()")])
@@ -74,7 +81,7 @@ def without_grad(at: Failure) -> list[Change]:
 
 def is_unrecorded(text: Text) -> bool:
     """Tell whether a line stands in a block of torch.no_grad()."""
-    return any("no_grad" in text.of(item.context_expr) for block in text.around(ast.With) for item in block.items)
+    return any(last_name(item.context_expr) == "no_grad" for block in text.around(ast.With) for item in block.items)
 
 
 def kept_leaves(text: Text) -> list[Change]:

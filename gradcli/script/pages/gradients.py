@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import ast
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +15,7 @@ from gradcli.pytorch.record import Line, Step, edge_of, finite
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors.history import History
 from gradcli.script.errors.source import Text
+from gradcli.script.errors.syntax import parts
 from gradcli.script.scene import Told, line_of
 from gradcli.script.system import reachable
 from gradcli.wrapping import in_words
@@ -173,7 +174,8 @@ def without_noise(shown: Array, own: Array) -> Array:
 
 def _not_kept(call: Call, told: Told) -> Iterator[str]:
     """Yield which intermediates keep no gradient that the script asks for elsewhere."""
-    asked = set(re.findall(r"([A-Za-z_][\w.]*)\.grad\b(?!_)", told.script.source))
+    tree = Text(told.script.name, told.script.source).tree
+    asked = {ast.unparse(n.value) for n in parts(tree, ast.Attribute) if n.attr == "grad"}
     for edge, name in told.recorded.steps.items() if not call.returns else ():
         if name in asked and isinstance(edge, Step) and edge.retained is None:
             yield f"{name}.grad stays None: {name} is computed, not a leaf; {name}.retain_grad() before this keeps it."
