@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cache, partial
 from typing import Any
@@ -19,16 +19,14 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.facts import TABLES, grad_name
-from gradcli.pytorch.messages import builtin_name, missing_if, refusal, refuse_if, warn_once
+from gradcli.pytorch.messages import builtin_name, refusal, refuse_if, warn_once
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.tensor import Array, Tensor, axis_of, different_axes, listed
+from gradcli.pytorch.signatures import REQUIRED, find, signature
+from gradcli.pytorch.tensor import Array, Number, Tensor, axis_of, different_axes
 from gradcli.vocabulary import FUNCTIONS
 
 _CONDITIONS = frozenset(op for op, row in OPERATIONS.items() if row.kind == "condition")
-
-
-Number = (int, float, bool, np.number)
 
 
 class Arguments(tuple[tuple[str, Any], ...]):
@@ -105,13 +103,13 @@ def is_boolean(x: Any) -> bool:
     return isinstance(x, Tensor) and x._a.dtype == bool
 
 
-def _computed_in(op: str, given: Sequence[Any]) -> dtypes.dtype:
+def _computed_in(given: Sequence[Any], keeps_integers: bool) -> dtypes.dtype:
     """Return the dtype in which PyTorch computes an operation on the elements of tensors, and on numbers."""
     own = next((x._a.dtype for x in given if isinstance(x, Tensor)), np.dtype(int))
     dtype = dtypes.OF_NUMPY[own]
     if len(given) > 1 and not all(isinstance(x, Tensor) and x._a.dtype == own for x in given):
         dtype = result_dtype(given)
-    return dtype if dtype.is_floating_point or op in _WHOLE else default_dtype()
+    return dtype if dtype.is_floating_point or keeps_integers else default_dtype()
 
 
 def pointwise(op: str, *given: Any, name: str | None = None, recorded: str = "") -> Tensor:
@@ -119,7 +117,7 @@ def pointwise(op: str, *given: Any, name: str | None = None, recorded: str = "")
 
     It may be `recorded` under another name.
     """
-    dtype = _computed_in(op, given)
+    dtype = _computed_in(given, op in _OF_INTEGERS)
     return apply(recorded or op, _elementwise(op, dtype.name), operands(dtype, *given, op=op), dtype.name, name)
 
 
@@ -147,17 +145,13 @@ def of_scalar(build: Callable[..., Node]) -> Callable[..., Node]:
     return made
 
 
-# What PyTorch once took in front of the tensors, and how many tensors there are.
-_FACTORS = {"add": ("alpha", 1), "sub": ("alpha", 1), "addcmul": ("value", 2), "addcdiv": ("value", 2)}
-
-
 def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Return what a call is given behind its first operand in today's order: a factor behind the tensors, by name."""
-    factor, count = _FACTORS.get(name.removesuffix("_"), ("", 0))
-    if not factor or len(args) != count + 1 or not isinstance(args[0], Number):
+    """Return what is behind the first operand of a call in today's order: an older call has a factor in front."""
+    own = find(name.removesuffix("_"))
+    if own is None or "front" not in own.facts or len(args) != len(own.ordered) or not isinstance(args[0], Number):
         return args, kwargs
-    tensors = ", ".join(f"Tensor {t}" for t in (["tensor1", "tensor2"] if count > 1 else ["other"]))
-    warn_once("factor in front", name, factor, tensors)
+    factor = own.facts["front"]
+    warn_once("factor in front", name, factor, ", ".join(f"Tensor {a.name}" for a in own.ordered[1:]))
     return args[1:], {**kwargs, factor: args[0]}
 
 
@@ -166,137 +160,112 @@ def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
 
 def named(name: str, *args: Any, **kwargs: Any) -> Tensor:
     """Return what the definition, or the function of the vocabulary, with a name gives."""
-    return vocabulary_call(name, ELEMENTWISE.get(name) or FUNCTIONS[name], args, kwargs)
+    row = vocabulary_row(name)
+    assert row is not None, name
+    return row.call(args, kwargs)
 
 
-class Parameters:
-    """How the arguments of a builder are read: as nodes, as lists of them, or as plain settings.
+@cache
+def vocabulary_row(name: str) -> VocabularyRow | None:
+    """Return a definition or a function of the vocabulary as PyTorch calls it, if it has a signature."""
+    build = ELEMENTWISE.get(name) or FUNCTIONS.get(name)
+    return None if build is None or find(name) is None else VocabularyRow(name, build)
 
-    A definition, whose parameters are not annotated, takes nodes alone.
+
+# What makes integers of integers.
+_OF_INTEGERS = WHOLE | _CONDITIONS
+
+
+class VocabularyRow:
+    """A function of the vocabulary, or a definition, with the signature that PyTorch's has.
+
+    Their parameters are in the same order; a definition takes nodes alone.
     """
 
-    def __init__(self, build: Callable[..., Node]) -> None:
-        self.build = build
-        found = list(inspect.signature(build).parameters.values())
-        self.is_definition = all(p.annotation is p.empty for p in found)
-        self.kinds = {p.name: "Node" if self.is_definition else str(p.annotation) for p in found}
-        self.places = [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
-        self.rest = next((p.name for p in found if p.kind is p.VAR_POSITIONAL), "")
-        self.required = [p.name for p in found if p.default is p.empty and p.name != "times"]
-        # What PyTorch calls them.
-        self.said = {n: {"y": "other", "b": "other", "axes": "dims", "times": "dims"}.get(n, n) for n in self.kinds}
-        self.said[found[0].name] = "input"
-        self.names = {k: own for k, own in _KEYWORDS.items() if own in self.kinds}
-        self.names |= {said: own for own, said in self.said.items()} | {n: n for n in self.kinds}
+    def __init__(self, name: str, build: Callable[..., Node]) -> None:
+        self.name, self.build, self.signature = name, build, signature(name)
+        own = list(inspect.signature(build).parameters.values())
+        known = self.signature.known.values()
+        self._parameters = {a.name: (p.name, a.kind) for a, p in zip(known, own, strict=False)}
+        self._apart = frozenset(a.name for a in known if a.kind == "float")  # which do not count in promotion
+        self._places = [p.name for p in own if p.kind is p.POSITIONAL_OR_KEYWORD]
+        self._rest = next((p.name for p in own if p.kind is p.VAR_POSITIONAL), "")
+        self._is_unary = sum(a.default is REQUIRED for a in known) - bool(self.signature.rest) == 1
+        facts = self.signature.facts
+        row = OPERATIONS.get(build.args[0] if isinstance(build, partial) else name)
+        self._is_elementwise = name in ELEMENTWISE or (row is not None and row.broadcasts)
+        self._keeps_integers = name in _OF_INTEGERS or "integers" in facts
+        self._is_along_axis, self._of_vectors = "dtype" in self.signature.known, "vector" in facts
+        self._steps, self._has_front = facts.get("steps", ""), "front" in facts
 
-    def read(
-        self, name: str, args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> tuple[list[Any], Any, Callable[..., Node]]:
-        """Return the operands among arguments, what else they say, and what makes the node of the operands' nodes."""
-        if len(args) == 1 == len(self.required) and not kwargs and isinstance(args[0], Tensor):
-            return [args[0]], (), self.build
-        given = self.bound(name, args, kwargs)
+    def call(self, args: Sequence[Any], kwargs: dict[str, Any], skipped: int = 0) -> Tensor:
+        """Return what the function gives for a script's arguments; a method's own tensor is skipped in positions.
+
+        Errors: `RuntimeError` with the vocabulary's own message where the arguments do not fit; `NotImplementedError`
+        for a dtype in which PyTorch does not compute it.
+        """
+        if self._has_front:
+            more, kwargs = in_order(self.name, args[1:], kwargs)
+            args = (*args[:1], *more)
+        if self._is_along_axis:
+            return self._along_axis(args, kwargs, skipped)
+        operands, numbers, settings, make = self._read(args, kwargs, skipped)
+        is_number = not operands[0].dim()
+        refuse_if(self.name == "roll" and is_number and len(settings) > 2, "axes of a number to roll")
+        _refuse(self.name, operands)
+        if self._of_vectors and is_number:
+            make = of_scalar(make)
+        if self._is_elementwise:
+            make = typed(make, _computed_in(numbers, self._keeps_integers).name)
+        return apply(self.name, make, operands, settings, self._step(args, len(operands), settings))
+
+    def _along_axis(self, args: Sequence[Any], kwargs: dict[str, Any], skipped: int) -> Tensor:
+        """Return what goes along one axis, in a dtype that may be an argument."""
+        if "dtype" in kwargs:
+            dtype, others = kwargs["dtype"], {k: v for k, v in kwargs.items() if k != "dtype"}
+            return self._along_axis((args[0].to(dtype), *args[1:]), others, skipped).to(dtype)
+        operands, _, settings, make = self._read(args, kwargs, skipped)
+        x = operands[0]
+        if not x.numel() and (x.is_floating_point() or "soft" in self.name):
+            return apply(self.name, partial(call, "identity"), operands, settings)
+        _refuse(self.name, operands)
+        return apply(self.name, make if x.dim() else of_scalar(make), operands, settings)
+
+    def _read(
+        self, args: Sequence[Any], kwargs: dict[str, Any], skipped: int
+    ) -> tuple[list[Any], Sequence[Any], Any, Callable[..., Node]]:
+        """Return the operands of a call, with the numbers that count in promotion, the settings, and a constructor."""
+        if self._is_unary and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
+            return [args[0]], args, (), self.build
+        values = self.signature.bound(self.name, args, kwargs)
+        self.signature.check_tensors(self.name, args, skipped)
         operands: list[Any] = []
         rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
-        own = {k: _axes(v, rank) if k in ("axis", "axes") else v for k, v in given.items()}
-        settings = Arguments((k, _encoded(v, self.kinds[k], operands)) for k, v in own.items())
-        is_list = args and isinstance(args[0], list) and self.kinds[self.places[0]] == "Node"
-        if is_list or (args and not operands):
-            raise refusal("no tensor", name, "input", 1, builtin_name(args[0]))
-        self.check(name, len(args), given)
+        settings = Arguments(self._setting(k, v, rank, operands) for k, v in values.items())
+        if args and not operands:
+            raise refusal("no tensor", self.name, "input", 1, builtin_name(args[0]))
+        self.signature.check_count(self.name, len(args), values)
+        numbers = [v for k, v in values.items() if k not in self._apart and isinstance(v, _NUMBERS)]
 
         def make(*nodes: Node) -> Node:
             own = {k: _decoded(e, nodes) for k, e in settings}
-            rest = own.pop(self.rest, ())
-            return self.build(*(own.pop(p) for p in self.places if rest), *rest, **own)
+            rest = own.pop(self._rest, ())
+            return self.build(*(own.pop(p) for p in self._places if rest), *rest, **own)
 
-        return operands, settings, make
+        return operands, numbers, settings, make
 
-    def bound(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Return arguments by the names of the builder's parameters."""
-        found = dict(zip(self.places, args, strict=False))
-        if self.rest and len(args) > len(self.places):
-            found[self.rest] = listed(args[len(self.places) :])
-        for keyword, value in kwargs.items():
-            is_missing = keyword not in self.names and keyword in ("inplace", "dtype", "_stacklevel")
-            missing_if(is_missing, f"{name}({keyword}=…)")
-            own = self.names.get(keyword, "")
-            if not own or own in found:
-                wrong = "multiple values for argument" if own else "an unexpected keyword argument"
-                raise TypeError(f"{name}() got {wrong} '{keyword}'")
-            found[own] = listed((value,)) if own == self.rest else value
-        return found
+    def _setting(self, name: str, value: Any, rank: int, operands: list[Any]) -> tuple[str, Any]:
+        """Return an argument of the vocabulary's function, by its name there."""
+        own, kind = self._parameters[name]
+        return own, _encoded(_axes(value, rank) if kind == "axis" else value, kind, operands)
 
-    def check(self, name: str, count: int, given: Collection[str]) -> None:
-        """Refuse arguments of which there are too few or too many."""
-        if missing := [f'"{self.said[p]}"' for p in self.required if p not in given]:
-            words = "positional arguments" if len(missing) == 1 else "positional argument"
-            raise TypeError(f"{name}() missing {len(missing)} required {words}: {', '.join(missing)}")
-        least, most = len(self.required), len(self.places)
-        if count > most and not self.rest:
-            several = "s" if most > 1 else ""
-            takes = most if least == most else f"from {least} to {most}"
-            raise TypeError(f"{name}() takes {takes} positional argument{several} but {count} were given")
-
-
-_KEYWORDS = {"dim": "axis", "dims": "axis", "keepdim": "keepdims"}
-_parameters = cache(Parameters)
-
-
-def vocabulary_call(name: str, build: Callable[..., Node], args: Sequence[Any], kwargs: dict[str, Any]) -> Tensor:
-    """Return what a function of the vocabulary, or a definition, gives for a script's arguments.
-
-    Errors: `RuntimeError` with the vocabulary's own words where the arguments do not fit; `NotImplementedError` for
-    whole numbers where PyTorch computes of real ones alone.
-    """
-    if name in _FACTORS:
-        more, kwargs = in_order(name, args[1:], kwargs)
-        args = (*args[:1], *more)
-    if name in _ALONG:
-        return _along(name, build, args, kwargs)
-    known = _parameters(build)
-    operands, settings, make = known.read(name, args, kwargs)
-    is_number = not operands[0].dim()
-    refuse_if(name == "roll" and is_number and len(settings) > 2, "axes of a number to roll")
-    _refuse(name, operands)
-    if name == "flip" and is_number:
-        make = of_scalar(make)
-    row = OPERATIONS.get({"arctan2": "atan2"}.get(name, name))
-    if known.is_definition or (row is not None and row.broadcasts):
-        own = args[:1] if name in _OF_FIRST else (*args, *kwargs.values())
-        given = [x for x in own if isinstance(x, (Tensor, *Number))]
-        make = typed(make, _computed_in(name, given).name)
-    return apply(name, make, operands, settings, _grad(name, args, len(operands), settings))
-
-
-def _along(name: str, build: Callable[..., Node], args: Sequence[Any], kwargs: dict[str, Any]) -> Tensor:
-    """Return what goes along one axis, in a dtype that may be given; a number is a vector of one element."""
-    if "dtype" in kwargs:
-        dtype, others = kwargs["dtype"], {k: v for k, v in kwargs.items() if k != "dtype"}
-        return _along(name, build, (args[0].to(dtype), *args[1:]), others).to(dtype)
-    operands, settings, make = _parameters(build).read(name, args, kwargs)
-    x = operands[0]
-    refuse_if("axis" not in dict(settings), "no axis", name)
-    if not x.numel() and (x.is_floating_point() or "soft" in name):
-        return apply(name, partial(call, "identity"), operands, settings)
-    _refuse(name, operands)
-    return apply(name, make if x.dim() else of_scalar(make), operands, settings)
-
-
-def _grad(name: str, args: Sequence[Any], tensors: int, settings: Any) -> str:
-    """Return what PyTorch calls the step, which may tell how many operands are tensors, and what else is given."""
-    found = grad_name(name)
-    if name not in TABLES["numbered"]:
-        return "RoundBackward1" if name == "round" and settings else found
-    is_left = tensors == 1 and not isinstance(args[0], Tensor)  # what stands in front is a number
-    return f"{found.rpartition('Backward')[0]}Backward{1 if is_left else TABLES['numbered'][name][tensors - 1]}"
-
-
-# What makes whole numbers of whole numbers.
-_WHOLE = WHOLE.union(_CONDITIONS, TABLES["whole"])
-_OF_FIRST = frozenset(("nan_to_num", "hardtanh"))  # whose bounds have no say in the dtype
-# What goes along one axis, also of a number.
-_ALONG = frozenset(("softmax", "log_softmax", "cumsum", "cumprod"))
+    def _step(self, args: Sequence[Any], tensors: int, settings: Any) -> str:
+        """Return what PyTorch calls the step, which may tell how many operands are tensors, and which settings are."""
+        name = grad_name(self.name)
+        if not self._steps:
+            return "RoundBackward1" if self.name == "round" and settings else name
+        is_left = tensors == 1 and not isinstance(args[0], Tensor)  # what is in front is a number
+        return f"{name.rpartition('Backward')[0]}Backward{1 if is_left else self._steps[tensors - 1]}"
 
 
 def _refuse(name: str, operands: Sequence[Tensor]) -> None:
@@ -320,15 +289,19 @@ def _axes(value: Any, rank: int) -> Any:
 def _encoded(value: Any, kind: str, operands: list[Any]) -> Any:
     """Return an argument in a form that can be a key: tensors are numbered, numbers are exact."""
     if isinstance(value, Tensor):
-        if "Node" not in kind:
+        if kind not in _NODES:
             return _encoded(value.tolist(), kind, operands)
         operands.append(value)
         return ("operand", len(operands) - 1)
     if isinstance(value, list | tuple):
         return ("list", tuple(_encoded(v, kind, operands) for v in value))
-    if "Node" in kind and isinstance(value, Number):
+    if kind in _NODES and isinstance(value, Number):
         return ("number", type(value).__name__, repr(value), value)
     return ("setting", value)
+
+
+_NUMBERS = (Tensor, *Number)
+_NODES = frozenset(("Tensor", "Tensor?", "Scalar", "float"))  # what is an operand, or a constant
 
 
 def _decoded(encoded: Any, nodes: Sequence[Node]) -> Any:

@@ -8,18 +8,16 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
-from inspect import CO_VARARGS
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from gradcli.pytorch.calls import vocabulary_call
+from gradcli.pytorch.calls import vocabulary_row
 from gradcli.pytorch.cuts import Kind, note_lost
 from gradcli.pytorch.facts import paragraphs
 from gradcli.pytorch.messages import missing, refusal
-from gradcli.pytorch.operations.definitions import ELEMENTWISE
-from gradcli.pytorch.refusals import check_pair, check_tensors
+from gradcli.pytorch.signatures import Signature, find
 from gradcli.pytorch.tensor import Tensor, TensorBase, of_array
 from gradcli.vocabulary import FUNCTIONS
 
@@ -34,51 +32,40 @@ class InPlace:
     into: ClassVar[Callable[..., Any]]
 
 
-def telling(made: F, name: str, of: int = 0) -> F:
-    """Let a function that fails for want of a tensor say which argument is none, counted after the first `of`."""
+_NONE = Signature((), "", {}, {})
+
+
+def calling(made: F, name: str, skipped: int = 0, *, out: bool = False) -> F:
+    """Return a function that is called as its signature in the table says.
+
+    Arguments have PyTorch's names, and one that must be a tensor and is none is an error that names it, at its position
+    behind the first that are skipped.  With `out`, the function can write its result into a tensor of that name.
+    """
+    own = find(name) or _NONE
+    made = getattr(made, "as_function", made)
 
     @wraps(made)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            if out and (target := kwargs.pop("out", None)) is not None:
+                return InPlace.into(target, name, lambda: call(*args, **kwargs), args)
+            args, kwargs = own.in_order(args, kwargs)
         try:
             return made(*args, **kwargs)
-        except AttributeError as error:
-            check_tensors(made, name, args, str(error), of)
+        except AttributeError:
+            own.check_tensors(name, args, skipped)
             raise
 
+    call.as_function = made  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
-
-
-def with_out(made: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Return a function that can write its result into a tensor that is given as `out`."""
-    made = telling(getattr(made, "as_function", made), name)
-
-    @wraps(made)
-    def call(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
-        if out is None:
-            return made(*args, **kwargs)
-        return InPlace.into(out, name, lambda: made(*args, **kwargs), args)
-
-    return call
-
-
-# What PyTorch calls the tensors that are operands of methods.
-_TENSORS = frozenset(("other", "mat", "mat1", "mat2", "vec", "vec2", "tensor", "index", "mask", "src", "weights"))
-_TENSORS |= {"batch1", "batch2"}
 
 
 def method(*names: str) -> Callable[[F], F]:
     """Register a method of tensors, which is a function of `torch`, too, where PyTorch has one of that name."""
 
     def register(made: F) -> F:
-        own = _called(made, names[0])
-        code = getattr(made, "__code__", None)
-        takes = not _TENSORS.isdisjoint(code.co_varnames[1 : code.co_argcount] if code else ())
         for name in names:
-            found = own
-            if takes:
-                found = telling(own, name, 1)
-                found.as_function = own  # type: ignore[attr-defined]
-            setattr(Tensor, name, found)
+            setattr(Tensor, name, _called(made, name, 1))
         return made
 
     return register
@@ -101,35 +88,21 @@ def function(*names: str) -> Callable[[F], F]:
     """Register a function of `torch`."""
 
     def register(made: F) -> F:
-        TORCH.update(dict.fromkeys(names, _called(made, names[0])))
+        TORCH.update({name: _called(made, name, 0) for name in names})
         return made
 
     return register
 
 
-def _called(made: F, name: str) -> F:
-    """Let a function that has no name say the one that it is found by, where an argument does not fit."""
+def _called(made: F, name: str, skipped: int) -> F:
+    """Return a function under its name in errors, called as its signature says where that is not what Python does."""
     if getattr(made, "__name__", "").rpartition(".")[2] in ("<lambda>", "made"):
         made.__name__ = made.__qualname__ = name
-    code = getattr(made, "__code__", None)
-    rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] if code and code.co_flags & CO_VARARGS else ""
-    return _with_keywords(made, rest) if rest or "dim" in getattr(code, "co_varnames", ()) else made
-
-
-_NUMPYS = {"axis": "dim", "keepdims": "keepdim"}
-
-
-def _with_keywords(made: F, rest: str) -> F:
-    """Let a function take by name, as PyTorch does, an axis as NumPy calls it, and what else stands one by one."""
-
-    @wraps(made)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            kwargs = {_NUMPYS.get(k, k): v for k, v in kwargs.items()}
-            args = (*args, *(kwargs.pop(k) for k in ("input", rest) if k in kwargs)) if rest in kwargs else args
-        return made(*args, **kwargs)
-
-    return call  # type: ignore[return-value]
+    own = find(name)
+    if own is None or hasattr(made, "as_function"):
+        return made
+    others = any(a.kind.startswith(("Tensor", "Scalar")) for a in own.ordered[skipped:])
+    return calling(made, name, skipped) if others or own.rest or "dim" in own.known else made
 
 
 # What is found by its name
@@ -137,22 +110,19 @@ def _with_keywords(made: F, rest: str) -> F:
 
 def row_named(name: str, module: str) -> Callable[..., Any] | None:
     """Return a function that is a row of the vocabulary, or is defined in one line, where PyTorch has the name."""
-    build = ELEMENTWISE.get(name) or FUNCTIONS.get(name)
-    if build is None or name not in pytorch_names()[module]:
+    if name not in pytorch_names()[module] or (row := vocabulary_row(name)) is None:
         return None
 
     def function(*args: Any, **kwargs: Any) -> Tensor:
-        if name in _PAIRS:
-            check_pair(name, args)
-        return vocabulary_call(name, build, (kwargs.pop("input"), *args) if "input" in kwargs else args, kwargs)
+        return row.call(args, kwargs)
 
-    function.__name__ = function.__qualname__ = name
-    return function
+    def method(*args: Any, **kwargs: Any) -> Tensor:
+        return row.call(args, kwargs, 1)
 
-
-# What PyTorch computes of two tensors alone.
-_PAIRS = frozenset(("maximum", "minimum", "fmax", "fmin", "atan2", "arctan2", "hypot", "logaddexp", "logaddexp2"))
-_PAIRS |= {"ldexp", "kron"}
+    method.as_function = function  # type: ignore[attr-defined]
+    found = method if module == "Tensor" else function
+    found.__name__ = found.__qualname__ = function.__name__ = function.__qualname__ = name
+    return found
 
 
 def function_named(name: str) -> Callable[..., Any] | None:
@@ -161,7 +131,7 @@ def function_named(name: str) -> Callable[..., Any] | None:
         return None
     found = vars(Tensor).get(name) or method_named(name)
     found = found if callable(found) else row_named(name, "torch")
-    return found and with_out(found, name)
+    return found and calling(found, name, out=True)
 
 
 def method_named(name: str) -> Callable[..., Any] | None:

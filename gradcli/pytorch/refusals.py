@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from inspect import signature
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gradcli.graph.windows import Window
-from gradcli.pytorch.calls import Number
-from gradcli.pytorch.messages import builtin_name, refusal, refuse_if, typename
-from gradcli.pytorch.tensor import Tensor
-
-
-def check_tensors(made: Callable[..., Any], name: str, args: Sequence[Any], error: str = "", of: int = 0) -> None:
-    """Refuse what is no tensor in the place of the first operand; of another, a list or what an error is about.
-
-    Places are counted from the one behind the first `of`: a method's own tensor has none.
-    """
-    for i, (given, parameter) in enumerate(zip(args, signature(made).parameters, strict=False)):
-        if not isinstance(given, Tensor) and (
-            not i or isinstance(given, list | np.ndarray) or f"'{type(given).__name__}' object" in error
-        ):
-            raise refusal("no tensor", name, parameter, i + 1 - of, builtin_name(given))
-
-
-def check_pair(name: str, args: Sequence[Any]) -> None:
-    """Refuse what is no tensor in the place of the first or the second operand."""
-    for i, (given, parameter) in enumerate(zip(args, ("input", "other"), strict=False)):
-        refuse_if(not isinstance(given, Tensor), "no tensor", name, parameter, i + 1, builtin_name(given))
+from gradcli.pytorch.messages import refusal, refuse_if, typename
+from gradcli.pytorch.tensor import Number, Tensor
 
 
 def check_overload(name: str, given: Sequence[Any], overloads: Sequence[str]) -> None:

@@ -322,6 +322,9 @@ def axis_of(dim: int, rank: int) -> int:
     return dim % most
 
 
+Number = (int, float, bool, np.number)  # types of what is a number beside tensors
+
+
 def listed(given: Any) -> Any:
     """Return what is given one by one or as one sequence."""
     return given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given

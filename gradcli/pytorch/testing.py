@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.calls import Number
 from gradcli.pytorch.messages import refuse_if
-from gradcli.pytorch.tensor import Tensor, of_array
+from gradcli.pytorch.tensor import Number, Tensor, of_array
 
 __all__ = ["assert_close"]
 _TOLERANCES = {"float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}

@@ -9,7 +9,7 @@ from typing import Any
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.messages import refuse_if, warn
-from gradcli.pytorch.names import TORCH, telling
+from gradcli.pytorch.names import TORCH, calling
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.layers import Linear, _Layer
@@ -25,7 +25,7 @@ def _added(mask: Any, dtype: Any) -> Any:
     return mask if mask.is_floating_point() else zeros_like(mask, dtype=dtype).masked_fill(mask, _MINUS_INFINITY)
 
 
-@partial(telling, name="scaled_dot_product_attention")
+@partial(calling, name="scaled_dot_product_attention")
 def scaled_dot_product_attention(
     query: Tensor, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, *,
     scale: float | None = None, enable_gqa: bool = False,

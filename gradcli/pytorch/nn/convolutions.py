@@ -12,7 +12,7 @@ from gradcli.graph.substitute import substituted
 from gradcli.graph.vjp import sweep
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if
-from gradcli.pytorch.names import telling
+from gradcli.pytorch.names import calling
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn.layers import _Linear
 from gradcli.pytorch.record import apply
@@ -57,7 +57,7 @@ def _check_output_padding(axes: int, settings: dict[str, Any]) -> None:
         raise refusal("output padding", *ends[0], *ends[1], *ends[2])
 
 
-conv_transpose1d, conv_transpose2d = (telling(_transposed(n), f"conv_transpose{n}d") for n in (1, 2))
+conv_transpose1d, conv_transpose2d = (calling(_transposed(n), f"conv_transpose{n}d") for n in (1, 2))
 
 
 # Layers

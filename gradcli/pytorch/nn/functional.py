@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
@@ -17,19 +17,18 @@ from gradcli.graph.places import Places, take
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
-from gradcli.pytorch.names import row_named, telling
+from gradcli.pytorch.names import calling, row_named
 from gradcli.pytorch.nn import losses
 from gradcli.pytorch.operations.conversion import to
-from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.operations.inplace import change, numbered
 from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.products import addmm, matmul
 from gradcli.pytorch.operations.random import dropped
 from gradcli.pytorch.operations.views import t
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_convolution, check_pair, check_pooling, several
+from gradcli.pytorch.refusals import check_convolution, check_pooling, several
+from gradcli.pytorch.signatures import signature
 from gradcli.pytorch.tensor import Tensor, axis_of
-from gradcli.vocabulary import FUNCTIONS
 
 # Functions of the vocabulary
 
@@ -61,38 +60,39 @@ def _convolved(
     return found if input.dim() == axes + 2 else called(found, "SqueezeBackward1")
 
 
-# How each is called with the settings of its row, and what PyTorch has behind them.
-_ROWS: dict[str, tuple[Callable[..., Tensor], str]] = {
-    **dict.fromkeys(("celu", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu"), (_activated, "inplace")),
-    **dict.fromkeys(("mish", "relu", "relu6", "selu", "silu", "threshold"), (_activated, "inplace")),
-    **dict.fromkeys(("hardshrink", "softplus", "softshrink"), (_activated, "")),
-    **dict.fromkeys(("avg_pool1d", "avg_pool2d"), (_pooled, "")),
-    **dict.fromkeys(("max_pool1d", "max_pool2d"), (_pooled, "return_indices")),
-    **dict.fromkeys(("conv1d", "conv2d"), (_convolved, "")),
+# How each is called with its settings.
+_ROWS: dict[str, Callable[..., Tensor]] = {
+    **dict.fromkeys(("celu", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu"), _activated),
+    **dict.fromkeys(("mish", "relu", "relu6", "selu", "silu", "threshold"), _activated),
+    **dict.fromkeys(("hardshrink", "softplus", "softshrink"), _activated),
+    **dict.fromkeys(("avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"), _pooled),
+    **dict.fromkeys(("conv1d", "conv2d"), _convolved),
 }
 
 
 def _of_row(name: str) -> Callable[..., Tensor]:
-    """Return a function with the settings of a row of the vocabulary, and the signature that PyTorch's has."""
-    run, more = _ROWS[name]
-    made = row_named(name, "torch.nn.functional")
-    first, *own = signature(ELEMENTWISE.get(name) or FUNCTIONS[name]).parameters.values()
-    own += [Parameter(more, Parameter.POSITIONAL_OR_KEYWORD, default=False)] if more else []
-    names = [p.name for p in own]
+    """Return a function of the vocabulary with the settings, and the signature, that PyTorch's has."""
+    run, made = _ROWS[name], row_named(name, _HERE)
+    own = signature(name, _HERE)
+    names = [a.name for a in own.ordered[1:]]
 
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        check_pair(name, [input])
+        own.check_tensors(name, [input])
         return run(name, made, input, *args[len(names) :], **dict(zip(names, args, strict=False)), **kwargs)
 
     function.__name__ = function.__qualname__ = name
-    function.__signature__ = Signature([first.replace(name="input"), *own])  # type: ignore[attr-defined]
+    function.__signature__ = Signature(  # type: ignore[attr-defined]
+        [Parameter(a.name, Parameter.POSITIONAL_OR_KEYWORD, default=a.default) for a in own.ordered]
+    )
     return function
 
+
+_HERE = "torch.nn.functional"
 
 # Activations
 
 
-@partial(telling, name="gelu")
+@partial(calling, name="gelu")
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     if approximate == "none":
         return named("gelu", input)
@@ -117,7 +117,7 @@ def glu(input: Any, dim: int = -1) -> Tensor:
     return apply("glu", build, (input,), axis)
 
 
-@partial(telling, name="prelu")
+@partial(calling, name="prelu")
 def prelu(input: Tensor, weight: Any) -> Tensor:
     refuse_if(weight.numel() > 1 and not input.dim(), "slopes of a number")
     own = weight.view(()) if weight.numel() == 1 else weight.view(-1, *(1,) * (input.dim() - 2))
@@ -152,7 +152,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 # Layers
 
 
-@partial(telling, name="linear")
+@partial(calling, name="linear")
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     ranks = (input.dim(), weight.dim())
     refuse_if(0 in ranks, "product with a number", "linear", *ranks)
@@ -169,7 +169,7 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return called(found.view(*shape), "UnsafeViewBackward0") + bias
 
 
-@partial(telling, name="dropout")
+@partial(calling, name="dropout")
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     return _dropped(input, p, training, inplace, input.shape)
 
@@ -189,7 +189,7 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequ
     return change(input, lambda x: dropped(x, p, tuple(shape)), "dropout_")
 
 
-@partial(telling, name="embedding")
+@partial(calling, name="embedding")
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False,
@@ -214,7 +214,7 @@ def embedding(
     return apply("embedding", build, (weight, *mask), places)
 
 
-@partial(telling, name="layer_norm")
+@partial(calling, name="layer_norm")
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     wanted = list(normalized_shape)
     if list(input.shape[-len(wanted) :]) != wanted:
@@ -222,7 +222,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
     return named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
 
 
-@partial(telling, name="batch_norm")
+@partial(calling, name="batch_norm")
 def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
     bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
@@ -292,7 +292,7 @@ adaptive_max_pool1d, adaptive_max_pool2d = _adaptive("max", 1), _adaptive("max",
 _PADDED = {"reflect": ("reflect", "Reflection"), "replicate": ("edge", "Replication"), "circular": ("wrap", "")}
 
 
-@partial(telling, name="pad")
+@partial(calling, name="pad")
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     if mode == "constant":
         own = (value or 0) if input.is_floating_point() else int(value or 0)
@@ -341,16 +341,16 @@ _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 def __getattr__(name: str) -> Any:
     if name in _ROWS:
         found: Any = _of_row(name)
-    elif _ROWS.get(name.removesuffix("_"), ("", ""))[1] == "inplace":
+    elif _ROWS.get(name.removesuffix("_")) and "inplace" in signature(name[:-1], _HERE).known:
         found = partial(__getattr__(name[:-1]), inplace=True)
     elif name in ELSEWHERE:
         found = getattr(import_module(f"gradcli.pytorch.{ELSEWHERE[name]}"), name)
     else:
-        found = getattr(losses, name, None) if name.endswith(_LOSSES) else row_named(name, "torch.nn.functional")
+        found = getattr(losses, name, None) if name.endswith(_LOSSES) else row_named(name, _HERE)
     if found is None:
         raise AttributeError(name)
     is_row = name not in ELSEWHERE and not hasattr(losses, name)  # the others tell by themselves
-    globals()[name] = found = telling(found, name) if is_row else found
+    globals()[name] = found = calling(found, name) if is_row else found
     return found
 
 

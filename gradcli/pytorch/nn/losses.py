@@ -19,7 +19,7 @@ from gradcli.pytorch.nn.table import taken
 from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.operators import where
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_tensors
+from gradcli.pytorch.signatures import signature
 from gradcli.pytorch.tensor import Tensor, of_array
 from gradcli.vocabulary import FUNCTIONS
 from gradcli.vocabulary.losses import IGNORED, at_classes, reduced
@@ -63,9 +63,9 @@ def _reducing(also: str = "", inner: str = "") -> Callable[[Callable[..., Any]],
             how = reduction if reduction == also else reduction_of(*old, reduction)
             try:
                 return loss(**given, how=how) if "how" in own else _one(loss(**given), how)
-            except AttributeError as error:
+            except AttributeError:
                 if inner:
-                    check_tensors(loss, inner, [given[x] for x in operands], str(error))
+                    signature(inner).check_tensors(inner, [given[x] for x in operands])
                 raise
 
         return call

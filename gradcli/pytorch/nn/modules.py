@@ -5,7 +5,6 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any
 
-from gradcli.graph.node import Node
 from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.nn import convolutions, layers
 from gradcli.pytorch.nn import functional as F
@@ -69,7 +68,7 @@ def _settings(function: str) -> dict[str, Any]:
     found = {p.name: p.default for p in rest if p.kind is p.POSITIONAL_OR_KEYWORD}
     if "return_indices" in found:
         found["ceil_mode"] = found.pop("ceil_mode")  # which a module has last
-    return {k: float(str(v.value)) if isinstance(v, Node) else v for k, v in found.items()}
+    return found
 
 
 def __getattr__(name: str) -> type:

@@ -7,12 +7,10 @@ from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from dataclasses import field, make_dataclass
 from functools import cache
-from inspect import Parameter
 from typing import Any, NamedTuple
 
 from gradcli.pytorch.facts import paragraphs
-
-REQUIRED = Parameter.empty  # in the place of a default
+from gradcli.pytorch.signatures import REQUIRED
 
 
 class Row(NamedTuple):

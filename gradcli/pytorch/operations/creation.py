@@ -11,14 +11,14 @@ import numpy as np
 
 from gradcli.graph.dtypes import promoted
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.calls import Number, held
+from gradcli.pytorch.calls import held
 from gradcli.pytorch.cuts import Kind, cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
 from gradcli.pytorch.messages import MissingError, missing_if, refuse_if, typename, warn, warn_once
-from gradcli.pytorch.names import TORCH, function, method, telling, with_out
+from gradcli.pytorch.names import TORCH, calling, function, method
 from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
-from gradcli.pytorch.tensor import Array, Tensor, new, of_array
+from gradcli.pytorch.tensor import Array, Number, Tensor, new, of_array
 
 
 def _values(data: Any, wanted: Any = None) -> Array:
@@ -157,8 +157,8 @@ def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callab
         found._a = in_memory(found._a.reshape(-1), input._a)
         return found
 
-    function(name)(with_out(call or partial(make, what=name), name))
-    return function(f"{name}_like")(telling(like, f"{name}_like"))
+    function(name)(calling(call or partial(make, what=name), name, out=True))
+    return function(f"{name}_like")(calling(like, f"{name}_like"))
 
 
 def _full(size: Any, fill_value: Any, **options: Any) -> Tensor:

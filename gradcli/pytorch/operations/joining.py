@@ -14,7 +14,7 @@ from gradcli.pytorch.calls import called, moved, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.modes import Mode
-from gradcli.pytorch.names import function, method, with_out
+from gradcli.pytorch.names import calling, function, method
 from gradcli.pytorch.operations.indexing import part
 from gradcli.pytorch.operations.views import expand, reshape, shape_of, view
 from gradcli.pytorch.origins import Maker, Origin
@@ -177,8 +177,8 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     return _joined("stack", parts, at, construct.stack, parts)
 
 
-function("cat", "concat", "concatenate")(with_out(cat, "cat"))
-function("stack")(with_out(stack, "stack"))
+function("cat", "concat", "concatenate")(calling(cat, "cat", out=True))
+function("stack")(calling(stack, "stack", out=True))
 
 
 def _raised(x: Tensor, rank: int) -> Tensor:

@@ -27,7 +27,8 @@ from gradcli.pytorch.names import function, method
 from gradcli.pytorch.operations.creation import as_tensor
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_overload, check_pair, check_tensors
+from gradcli.pytorch.refusals import check_overload
+from gradcli.pytorch.signatures import signature
 from gradcli.pytorch.tensor import Tensor, new
 
 # Arithmetic
@@ -140,7 +141,7 @@ _ROWS = {op: method(op, word)(_of_two(op)) for op, word in {"mul": "multiply", *
 
 
 def _logical(op: str, *given: Any) -> Tensor:
-    check_pair(f"logical_{op}", given)
+    signature(f"logical_{op}").check_tensors(f"logical_{op}", given)
     return pointwise({"xor": "ne"}.get(op, op), *(x if is_boolean(x) else x != 0 for x in given))
 
 
@@ -223,7 +224,7 @@ method("__invert__")(bitwise_not)
 @function("where")
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
-        check_tensors(where, "where", [condition])
+        signature("where").check_tensors("where", [condition])
         return condition.nonzero(as_tuple=True)
     given = (condition, input) if other is None else (condition, input, other)
     check_overload("where", given, told("calls of where").split("\n"))

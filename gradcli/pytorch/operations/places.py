@@ -15,7 +15,7 @@ from gradcli.graph.places import Places, put
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.facts import capitals
 from gradcli.pytorch.messages import missing_if, refuse_if
-from gradcli.pytorch.names import found, method, return_type, telling
+from gradcli.pytorch.names import calling, found, method, return_type
 from gradcli.pytorch.operations.indexing import assigned, checked_places, flat, numbers_of, taken
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
@@ -152,7 +152,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     return input.index_select(dim, of_array(np.repeat(np.arange(size), own)))
 
 
-@partial(telling, name="one_hot")
+@partial(calling, name="one_hot")
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     own = input._a[..., 0]
     refuse_if(own.dtype != np.int64, "dtype of classes")

@@ -1,0 +1,159 @@
+"""Signatures of PyTorch's functions, as `signatures.txt` has them: arguments, what each is, and facts."""
+
+from __future__ import annotations
+
+import re
+from ast import literal_eval
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from inspect import Parameter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gradcli.pytorch.messages import builtin_name, missing_if, refusal
+from gradcli.pytorch.tensor import Number, Tensor, listed
+
+REQUIRED = Parameter.empty  # in the place of a default
+_OF_NUMPY = {"axis": "dim", "keepdims": "keepdim"}  # names that PyTorch takes as well
+_LATER = ("inplace", "dtype", "_stacklevel")  # arguments that are missing here
+
+
+class Argument(NamedTuple):
+    """An argument of a function: its name, the word for what it is, and its default."""
+
+    name: str
+    kind: str
+    default: Any
+
+    def takes(self, value: Any) -> bool:
+        """Tell whether a value is of the argument's kind, as far as tensors go."""
+        if self.kind == "Scalar":
+            return isinstance(value, (Tensor, *Number)) or (value is None and self.default is None)
+        return isinstance(value, Tensor) or (self.kind != "Tensor" and (self.kind != "Tensor?" or value is None))
+
+
+class Signature(NamedTuple):
+    """A function's arguments: those that are taken in order, the name of any further ones, and those by name alone.
+
+    `known` are all of them by name.
+    """
+
+    ordered: Sequence[Argument]
+    rest: str
+    known: Mapping[str, Argument]
+    facts: Mapping[str, str]
+
+    def by_name(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
+        """Return keyword arguments under PyTorch's names.
+
+        >>> signature("sum").by_name({"axis": 1})
+        {'dim': 1}
+        """
+        return {k if k in self.known else _OF_NUMPY.get(k, k): v for k, v in keywords.items()}
+
+    def in_order(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments of a call with PyTorch's names, the further ones at their place.
+
+        >>> signature("reshape").in_order(("x",), {"shape": (2, 3)})
+        (('x', (2, 3)), {})
+        """
+        own = self.by_name(keywords)
+        names = [k for k in (self.ordered[0].name if self.ordered else "", self.rest) if k in own]
+        return ((*args, *map(own.pop, names)), own) if self.rest in own else (args, own)
+
+    def bound(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of arguments by their names.
+
+        Errors: `TypeError` for an argument that is unknown, or is there twice.
+
+        >>> signature("roll").bound("roll", ["x", 1], {"dims": 0})
+        {'input': 'x', 'shifts': 1, 'dims': 0}
+        """
+        values = {a.name: v for a, v in zip(self.ordered, args, strict=False)}
+        if self.rest and len(args) > len(self.ordered):
+            values[self.rest] = listed(args[len(self.ordered) :])
+        for keyword, value in self.by_name(keywords).items() if keywords else ():
+            missing_if(keyword not in self.known and keyword in _LATER, f"{name}({keyword}=…)")
+            if keyword not in self.known or keyword in values:
+                wrong = "multiple values for argument" if keyword in values else "an unexpected keyword argument"
+                raise TypeError(f"{name}() got {wrong} '{keyword}'")
+            values[keyword] = listed((value,)) if keyword == self.rest else value
+        return values
+
+    def check_count(self, name: str, count: int, values: Collection[str]) -> None:
+        """Raise PyTorch's `TypeError` where there are too few or too many arguments."""
+        required = [a.name for a in self.ordered if a.default is REQUIRED]
+        if missing := [f'"{n}"' for n in required if n not in values]:
+            words = "positional arguments" if len(missing) == 1 else "positional argument"
+            raise TypeError(f"{name}() missing {len(missing)} required {words}: {', '.join(missing)}")
+        least, most = len(required), len(self.ordered)
+        if count > most and not self.rest:
+            several = "s" if most > 1 else ""
+            takes = most if least == most else f"from {least} to {most}"
+            raise TypeError(f"{name}() takes {takes} positional argument{several} but {count} were given")
+
+    def check_tensors(self, name: str, args: Sequence[Any], skipped: int = 0) -> None:
+        """Raise PyTorch's `TypeError` for an argument in order that must be a tensor and is none.
+
+        Positions are counted from the one behind those that are skipped: a method's own tensor has none.
+        """
+        for i, (argument, value) in enumerate(zip(self.ordered, args, strict=False)):
+            if not isinstance(value, Tensor) and not argument.takes(value):
+                raise refusal("no tensor", name, argument.name, i + 1 - skipped, builtin_name(value))
+
+
+@cache
+def _lines() -> dict[str, dict[str, str]]:
+    """Return for each module what the lines of its functions have behind the names."""
+    lines: dict[str, dict[str, str]] = {}
+    own: dict[str, str] = {}
+    for line in re.split(r"\n+(?! )", (Path(__file__).parent / "signatures.txt").read_text("utf-8").strip()):
+        names, bracket, text = line.partition("(")
+        if bracket and line[0] != "#":
+            own.update(dict.fromkeys(names.split(), text))
+        elif line[0] != "#":
+            own = lines.setdefault(line, {})
+    return lines
+
+
+_default = cache(literal_eval)
+
+
+@cache
+def _read(text: str) -> Signature:
+    """Return what is behind the opening bracket of a line.
+
+    >>> _read("Tensor input, *, Scalar value=1) front=value").known["value"]
+    Argument(name='value', kind='Scalar', default=1)
+    """
+    inside, _, behind = text.rpartition(")")
+    ordered, rest, known, is_ordered = [], "", {}, True
+    for part in inside.split(","):
+        word, _, default = part.partition("=")
+        kind, _, name = word.strip().rpartition(" ")
+        own = Argument(name.lstrip("*"), kind, _default(default) if default else REQUIRED)
+        if name.startswith("*"):
+            rest, is_ordered = own.name, False
+        elif is_ordered:
+            ordered.append(own)
+        if own.name:
+            known[own.name] = own
+    return Signature(ordered, rest, known, dict(fact.partition("=")[::2] for fact in behind.split()))
+
+
+@cache
+def find(name: str, module: str = "torch") -> Signature | None:
+    """Return the signature of a function, in a module where it has another one there; None where it is not listed.
+
+    >>> [a.name for a in find("elu").ordered]
+    ['input', 'alpha', 'inplace']
+    """
+    text = next((t[name] for t in (_lines()[module], *_lines().values()) if name in t), None)
+    return None if text is None else _read(text)
+
+
+def signature(name: str, module: str = "torch") -> Signature:
+    """Return the signature of a function that is in the table."""
+    found = find(name, module)
+    assert found is not None, name
+    return found
