@@ -19,6 +19,7 @@ from gradcli.plain import print_utf8
 from gradcli.platform import is_closed_pipe
 
 if TYPE_CHECKING:
+    from gradcli.cli.retyped import ClaimError
     from gradcli.errors import Fix, InputError, Notes
     from gradcli.explain.sections import Page
     from gradcli.report.data_lines import Data
@@ -152,15 +153,31 @@ def _choice(error: click.ClickException, context: click.Context | None, message:
 
 def in_command_line(error: Exception, given: Sequence[str]) -> Exception:
     """Return a mistake of the user's as an `InputError`, with its place in the command line; others as they are."""
-    from gradcli.cli.retyped import separated
+    from gradcli.cli.retyped import ClaimError, separated
     from gradcli.cli.typed import typed
     from gradcli.errors import InputError
 
     if isinstance(error, click.ClickException):
         error = _refused(error, given)
+    if isinstance(error, ClaimError):
+        return _to_check(error, given)
     if not isinstance(error, InputError):
         return error
     return separated(error, given).at(typed(error.message, given))
+
+
+def _to_check(error: ClaimError, given: Sequence[str]) -> InputError:
+    """Return the error of a claim, with the command line that checks it."""
+    from importlib import import_module
+
+    from gradcli.cli.check import check
+    from gradcli.cli.retyped import as_check
+    from gradcli.errors import InputError
+
+    command = getattr(import_module(f"gradcli.cli.{given[0]}"), given[0])
+    options = {name: not getattr(p, "is_flag", False) for p in command.params for name in p.opts}
+    fix = as_check(given, options, {*_options(check)} - {"-f", "--format"})  # a format of data may not be one of check
+    return InputError(error.message, error.span, f"check it: {fix.text}", fix=fix)
 
 
 def _mistake(error: Exception, given: Sequence[str]) -> int:

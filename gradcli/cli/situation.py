@@ -33,8 +33,7 @@ def read_asked(asked: Asked, cotangents: Sequence[str] = (), points: str | None 
 
     Errors: `InputError` for statements that cannot be read, and where there are none.
     """
-    # A file may hold claims, which are for `gradcli check`.
-    sources = [_without_claims(s) if s.label else s for s in read_sources(asked, cotangents, points)]
+    sources = [_without_claims(s) for s in read_sources(asked, cotangents, points)]
     if sum(len(source.text) for source in sources) < _LONG:
         return read_system(sources)
     # Millions of objects are made, the text bounds how many, and nearly all are kept to the end: Python is not to look
@@ -61,12 +60,20 @@ def read_sources(asked: Asked, cotangents: Sequence[str] = (), points: str | Non
 
 
 def _without_claims(source: Source) -> Source:
-    """Return a text without its claims, which are not looked for where there can be none."""
+    """Return a text without its claims, which are for `gradcli check`, and are not looked for where there can be none.
+
+    Errors: `ClaimError` for one that is typed, and not in a file.
+    """
     if not _CLAIM.search(source.text):
         return source
-    from gradcli.lang.claims import without_claims
+    from gradcli.lang.claims import read_claims
 
-    return without_claims(source)
+    (rest,), claims = read_claims([source])
+    if claims and source.label is None:
+        from gradcli.cli.retyped import ClaimError
+
+        raise ClaimError("a claim about a derivative is for `gradcli check`", claims[0].span, "leave it out")
+    return rest
 
 
 def _read_file(name: str) -> Source:

@@ -58,6 +58,7 @@ LANGUAGE = NumberLanguage(
     name="c",
     rules=RULES,
     array="double {name}[{size}];",
+    large="static double {name}[{size}];",
     table="static const double {name}[{size}] = {{|}};",
     places="static const int {name}[{size}] = {{|}};",
     scalar="const double {name} = {value};",
@@ -70,7 +71,8 @@ LANGUAGE = NumberLanguage(
     helper=str,
     structural={**OF_LOOPS, **OF_LINES},
     zeroed=False,
-    room=100_000,  # they are on the stack
+    room=10_000_000,
+    stack=100_000,
     indent="    ",
 )
 
@@ -91,6 +93,8 @@ def _function(function: Function) -> list[str]:
     written = writer.write()
     unused = [f"    (void){name};" for name, n in function.arguments.items() if n not in function.nodes]
     about = about_lines(function)
+    if any("static double" in line for line in written):
+        about += ["", "Its large arrays are static: only one thread may call it at a time."]
     lines = [f"/* {about[0]} */"] if len(about) == 1 else ["/*", *(f" * {line}".rstrip() for line in about), " */"]
     arguments = [f"const double *{x}" if n.shape else f"double {x}" for x, n in function.arguments.items()]
     arguments += [f"double *{name}" for name in function.results]

@@ -60,6 +60,7 @@ LANGUAGE = NumberLanguage(
     name="javascript",
     rules=RULES,
     array="const {name} = new Float64Array({size});",
+    large="const {name} = new Float64Array({size});",
     table="const {name} = [|];",
     places="const {name} = [|];",
     scalar="const {name} = {value};",
@@ -73,6 +74,7 @@ LANGUAGE = NumberLanguage(
     structural={**OF_LOOPS, **OF_LINES},
     zeroed=True,
     room=10_000_000,
+    stack=10_000_000,
     indent="  ",
 )
 

@@ -71,6 +71,7 @@ class NumberLanguage:
     name: str
     rules: Mapping[str, str]
     array: str  # of a name and a size
+    large: str  # such an array where the stack has no room for it
     table: str  # of a name and a size, before and behind a `|`
     places: str
     scalar: str  # of a name and a value
@@ -85,6 +86,7 @@ class NumberLanguage:
     indent: str
     zeroed: bool  # whether the arrays of results are zeros at first
     room: int  # numbers that all arrays of a function may have together
+    stack: int  # numbers that the stack has room for
 
     def numbers(self, values: Array) -> list[str]:
         """Return the elements of an array as text, row after row."""
@@ -246,7 +248,8 @@ class LoopWriter:
                 hint=f"smaller shapes, or --to numpy, fit better than {self.language.name}",
             )
         name = self.function.names.get(node) or next(self.fresh)
-        self.line(self.language.array.format(name=name, size=node.size))
+        declared = self.language.array if self.numbers <= self.language.stack else self.language.large
+        self.line(declared.format(name=name, size=node.size))
         return Place.array(name, node.shape)
 
     def kept(self, node: Node, text: str, level: int) -> Place:

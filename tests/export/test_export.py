@@ -226,6 +226,21 @@ def test_files_test_themselves(own, tmp_path):
     assert "where gradcli has" in done.stdout
 
 
+def test_large_arrays_in_c_are_not_on_the_stack(tmp_path):
+    """The stack has 8 MB, and no thread but the first has more; the test of the file calls each function once more."""
+    if not is_there("c"):
+        pytest.skip("there is no C compiler here")
+    n = 120_000
+    text = f"y[i] = x[i]*(x[i-1] if i > 0 else 1) + (x[i+1]**2 if i < {n - 1} else 0) for i in 0..{n - 1}"
+    file = made("c", f"{text}; z = sum(sin(y)*y)", {"x": (n,)}, ("vjp",)).text
+    assert "static double t" in file
+    assert "Its large arrays are static: only one thread may call it at a time." in file
+    assert max(map(int, re.findall(r"^    double \w+\[(\d+)\]", file, re.MULTILINE)), default=0) <= 100_000
+    done = self_tested("c", file, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "as gradcli has it\n"), done.stderr
+    assert "static double" not in made("c", "y = x**2", {"x": (3,)}, ("jacobian",)).text
+
+
 @pytest.mark.parametrize("own", ["c", "javascript"])
 @pytest.mark.parametrize("other", ["2", "-infinity", "nan"])
 def test_where_infinity_is_expected_no_other_number_is_right(own, other, tmp_path):
