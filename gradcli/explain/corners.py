@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import active_nodes
 from gradcli.notation.numbers import number_text
-
-if TYPE_CHECKING:
-    from gradcli.notation.nodes import Notation
 
 _NODES = 5_000  # of a system that is looked into
 _SHOWN = 60  # characters of an expression
@@ -90,9 +87,6 @@ def note_corners(graph: Graph, at: Named, notes: Notes, page: bool = True) -> tu
 
 
 def _corners(graph: Graph, values: Mapping[Node, Array]) -> Iterator[str]:
-    from gradcli.notation.nodes import Notation, readable_names
-
-    notation = Notation(readable_names(graph))
     active = active_nodes(graph, graph.inputs.values())
     for node in graph.nodes:
         if node.op not in CORNERS or not values[node.args[0]].size:
@@ -106,11 +100,14 @@ def _corners(graph: Graph, values: Mapping[Node, Array]) -> Iterator[str]:
         if mask.any():
             if node.op in ("max", "min") and node.settings[1] == "first":
                 taken = "the first of the " + ("largest" if node.op == "max" else "smallest")
-            yield f"{_where(notation, node, mask, values)} has no derivative: PyTorch takes {taken}"
+            yield f"{_where(graph, node, mask, values)} has no derivative: PyTorch takes {taken}"
 
 
-def _where(notation: Notation, node: Node, mask: Array, values: Mapping[Node, Array]) -> str:
-    """Return the operation and the first place of its corner, in words: at x = 0, abs(x)."""
+def _where(graph: Graph, node: Node, mask: Array, values: Mapping[Node, Array]) -> str:
+    """Return the operation and the first index of its corner, in words: at x = 0, abs(x)."""
+    from gradcli.notation.nodes import Notation, readable_names
+
+    notation = Notation(readable_names(graph))
     argument, expression = node.args[0], notation.expression(node)
     if len(expression) > _SHOWN and node in notation.names:
         return f"at this point, {notation.names[node]}"
