@@ -152,7 +152,7 @@ def test_a_page_fits(at_widths, line, limit):
 
 SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.grad"))
 CLAIMS = ["logistic_regression"]  # which is for `check`
-LONG = ["bundle_adjustment", "gaussian_mixture"]  # of 50 operations and more, which are a line each
+LONG = ["bundle_adjustment", "gaussian_mixture", "broyden"]  # of 50 operations and more, which are a line each
 
 
 @pytest.fixture
