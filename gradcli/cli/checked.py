@@ -16,8 +16,10 @@ from gradcli.errors import InputError, Notes, Source
 from gradcli.explain.check import CheckResult, Settings, check, check_blocks
 from gradcli.explain.claim import Case
 from gradcli.explain.magnitudes import usual_powers
+from gradcli.explain.trials import MAX_WORK
 from gradcli.explain.witness import cost
 from gradcli.graph.array import Named
+from gradcli.graph.graph import Graph
 from gradcli.lang.claims import Claim, read_claims, restored
 from gradcli.lang.system import System, read_system
 
@@ -46,13 +48,28 @@ def checked(sources: Sequence[Source], asked: Asked, settings: Settings, files: 
         if files is not None:
             return _at_file(system, claims, asked, files, settings)
         situation = read_situation(system, asked, Notes())
-        found = [replace(case, kinds=system.kinds) for case in cases(claims, situation.graph, system.outputs)]
+        found = _cases(claims, situation.graph, system)
         points = situation.points if asked.at else ()
         return check(
             situation.graph, found, replace(settings, points=points, usual=usual_powers(default_point(system)))
         )
     except InputError as error:
         raise restored(error, sources, rest) from None
+
+
+def _cases(claims: Sequence[Claim], graph: Graph, system: System) -> list[Case]:
+    """Return the claims as nodes.
+
+    Errors: `InputError` for a claim that does not fit, and for one that takes too long at a single point.
+    """
+    found = [replace(case, kinds=system.kinds) for case in cases(claims, graph, system.outputs)]
+    for case in found:
+        if case.work > MAX_WORK:
+            raise InputError(
+                f"{case.text} takes about {case.work:,} multiplications at each point, which are too many",
+                hint="check the claim for smaller arrays, with --shape or --at",
+            )
+    return found
 
 
 def checked_text(
@@ -74,7 +91,7 @@ def _at_file(system: System, claims: Sequence[Claim], asked: Asked, files: Files
     from gradcli.cli.many_points import open_many
 
     with open_many(system, asked, files) as run:
-        found = [replace(case, kinds=system.kinds) for case in cases(claims, run.graph, system.outputs)]
+        found = _cases(claims, run.graph, system)
         seeds = _cotangents(run, found, system.outputs)
         result = check_blocks(run.graph, found, _blocks(run, found, seeds), settings, run.label)
         run.note_skipped(run.points.skipped)

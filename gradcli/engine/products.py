@@ -51,7 +51,12 @@ def _flat(axes: Axes, x: Array) -> Array:
 
 
 def _is_tame(factors: Array) -> bool:
-    """Tell whether no product of some of the factors can leave the normal numbers."""
+    """Tell whether no product of some of the factors can leave the normal numbers, or they are complex.
+
+    `frexp` takes no complex numbers; a complex step that overflows is not used.
+    """
+    if np.iscomplexobj(factors):
+        return True
     sizes, most = np.abs(factors), 2.0 ** (_SAFE / max(1, len(factors)))
     return bool(sizes.size and sizes.max() <= most and sizes.min() * most >= 1)
 
@@ -73,15 +78,17 @@ def _others(mantissas: Array, exponents: Array) -> tuple[Array, Array]:
     """Return the products of the others over the first axis."""
     if len(mantissas) <= _SAFE:
         return _beside(mantissas), exponents.sum(axis=0) - exponents
-    half = len(mantissas) // 2
-    halves = [(mantissas[part], exponents[part]) for part in (slice(half), slice(half, None))]
-    found = []
-    for own, other in (halves, halves[::-1]):
-        (a, i), (b, j) = _others(*own), _product(*other)
-        b, more = np.frexp(b)
-        a, less = np.frexp(a * b)
-        found.append((a, i + j + more + less))
-    return np.concatenate([m for m, _ in found]), np.concatenate([e for _, e in found])
+    parts = [slice(i, i + _SAFE) for i in range(0, len(mantissas), _SAFE)]
+    products = [_product(mantissas[p], exponents[p]) for p in parts]
+    whole, more = np.frexp(np.stack([m for m, _ in products]))
+    around, far = _others(whole, np.stack([e for _, e in products]) + more)
+    around, more = np.frexp(around)  # each is multiplied by a number that may be as small
+    found, added = np.empty_like(mantissas), np.empty_like(exponents)
+    for k, p in enumerate(parts):
+        found[p] = _beside(mantissas[p]) * around[k]
+        added[p] = exponents[p].sum(axis=0) - exponents[p] + far[k] + more[k]
+    found, more = np.frexp(found)
+    return found, added + more
 
 
 def _beside(factors: Array) -> Array:

@@ -12,9 +12,11 @@ import numpy as np
 from gradcli.engine.evaluate import values_of
 from gradcli.engine.rounding import term_sizes
 from gradcli.explain.results import Array, Named
-from gradcli.graph.graph import Graph
+from gradcli.graph.einsum import products
+from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.jacobian import jacobian
 from gradcli.graph.node import Node, const, leaf
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.substitute import substituted
 
 
@@ -56,10 +58,28 @@ class Case:
         whole = np.arange(self.by.size).reshape(self.by.shape)
         return np.asarray(whole[self.key[len(self.base.shape) :]]).reshape(-1)
 
+    @cached_property
+    def work(self) -> int:
+        """About how many numbers are worked out at a point, terms of sums included."""
+        return multiplications([self.truth, self.yours, self.base])
+
     @property
     def width(self) -> int:
         """How many variables the claim has entries for: entry k is that of element k // width by variable k % width."""
         return len(self.columns)
+
+
+def multiplications(nodes: Sequence[Node]) -> int:
+    """Return about how many numbers are worked out for nodes at a point, those that are added up included.
+
+    >>> multiplications([leaf((3, 4)) @ leaf((4, 5))])
+    92
+    """
+    return sum(products(n) if _is_contraction(n) else n.size for n in scheduled(nodes))
+
+
+def _is_contraction(node: Node) -> bool:
+    return node.op in OPERATIONS and OPERATIONS[node.op].kind == "contraction"
 
 
 _NODES = ("base", "by", "truth", "yours")

@@ -21,6 +21,7 @@ from gradcli.graph.kinds import holds, of_kinds
 
 _CANDIDATES = 400  # points that are drawn at a time
 _NUMBERS = 4_000_000  # that are worked out at a time
+MAX_WORK = 100_000_000  # numbers that are worked out at all random points: of large arrays, fewer points are tried
 _SCALES = (1.0, 0.5, 2.0, 1.0, 0.3, 5.0)
 _FAR = 5  # powers of 10 up to which numbers are drawn where nothing near is in the domain
 _ROUNDS = 10
@@ -130,6 +131,7 @@ def drawn(case: Case, count: int, seed: int, usual: Mapping[str, float] = Mappin
     Where the system's constants, or the powers of ten of inputs that are known to be `usual`, tell that its inputs are
     far from 1, half of the points are of these magnitudes.
     """
+    count = int(np.clip(MAX_WORK // (_ROUNDS * case.work), 1, count))
     powers = magnitudes(case.graph.inputs, [case.base], usual)
     random = np.random.default_rng(seed)
     units = [powers, {}] if powers else [{}]
@@ -172,7 +174,7 @@ def _sample(case: Case, count: int, random: np.random.Generator, powers: Mapping
     kept: list[Named] = []
     others: list[Named] = []
     narrow = False
-    for tries in range(_ROUNDS):
+    for tries in range(int(np.clip(MAX_WORK // (many * case.work), 1, _ROUNDS))):
         points = of_kinds(case.kinds, _draw(random, inputs, many, tries > 1, powers))
         truth, yours, base = numbers(case.graph, points, [case.truth, case.yours, case.base])
         fine, said = _moderate(np.concatenate([truth, base])), _moderate(yours)

@@ -378,3 +378,19 @@ def test_fewer_explanations_are_tried_of_a_large_system(cli, monkeypatch):
     worked.clear()
     assert cli("check", *claim, "--trials", "2").status == 1
     assert len(worked) < tried / 4
+
+
+@pytest.mark.parametrize(
+    ("claim", "shape"),
+    [(("y=prod(x)", "dy/dx=prod(x)/x"), "x=100000"), (("y=sum((A@B)**2)", "dy/dA=2*A@B@B.T"), "A=100x100,B=100x100")],
+)
+def test_a_claim_about_large_arrays_is_tried_at_fewer_points(cli, claim, shape):
+    outcome = cli("check", *claim, "--shape", shape, seconds=30)
+    assert outcome.status == 0
+    assert "right: at " in outcome.out
+
+
+def test_a_claim_that_takes_too_long_at_one_point_is_refused(cli):
+    refused = cli.refused("check", "y=sum(A@B)", "dy/dA=ones(1000,1000)@B.T", "--shape", "A=1000x1000,B=1000x1000")
+    assert "multiplications at each point" in refused
+    assert "smaller arrays" in refused
