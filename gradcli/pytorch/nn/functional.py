@@ -19,6 +19,7 @@ from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
 from gradcli.pytorch.names import calling, row_named
 from gradcli.pytorch.nn import losses
+from gradcli.pytorch.nn.pooling import indices_of
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.inplace import change, numbered
 from gradcli.pytorch.operations.joining import broadcast_tensors
@@ -43,12 +44,15 @@ def _activated(name: str, made: Any, input: Tensor, *, inplace: bool = False, **
     return change(input, lambda x: numbered(made(x, **more)), f"{name}_") if inplace else made(input, **more)
 
 
-def _pooled(name: str, made: Any, input: Tensor, *, kernel_size: Any, stride: Any = None, **more: Any) -> Tensor:
-    missing_if(more.pop("return_indices", False), f"{name}(return_indices=True)")
+def _pooled(name: str, made: Any, input: Tensor, *, kernel_size: Any, stride: Any = None, **more: Any) -> Any:
+    with_indices = more.pop("return_indices", False)
     steps = kernel_size if stride is None or stride == [] else stride
     settings = {"kernel_size": kernel_size, "stride": steps, "padding": more.get("padding", 0)}
     check_pooling(name, input, {**settings, "dilation": more.get("dilation", 1)}, more.get("ceil_mode", False))
-    return made(input, kernel_size, None if steps == kernel_size else steps, **more)
+    found = made(input, kernel_size, None if steps == kernel_size else steps, **more)
+    if not with_indices:
+        return found
+    return found, indices_of(name, input, found, int(name[-2]), {"dilation": 1} | settings | more)
 
 
 def _convolved(
@@ -271,18 +275,22 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
 
 
 def _adaptive(kind: str, axes: int) -> Callable[..., Tensor]:
-    def made(input: Any, output_size: Any, **more: Any) -> Tensor:
+    def made(input: Any, output_size: Any, return_indices: bool = False) -> Any:
         own = input.shape[-axes:]
         wanted = [n if k is None else k for n, k in zip(own, several(output_size, axes), strict=True)]
         if kind == "avg" and wanted == [1, 1]:
             return input.mean((-2, -1), keepdim=True)
         name, rows = f"adaptive_{kind}_pool{axes}d", [divmod(n, k) for n, k in zip(own, wanted, strict=True)]
-        missing_if(more, f"{name}({', '.join(more)}=…)")
         missing_if(any(rest for _, rest in rows), f"{name}(output_size={output_size}) of {list(input.shape)}")
         found = named(f"{kind}_pool{axes}d", input, tuple(n for n, _ in rows))
-        return called(found, f"Adaptive{kind.capitalize()}Pool2DBackward0" if axes == 2 else "SqueezeBackward1")
+        called(found, f"Adaptive{kind.capitalize()}Pool2DBackward0" if axes == 2 else "SqueezeBackward1")
+        if not return_indices:
+            return found
+        sizes = tuple(n for n, _ in rows)
+        settings = {"kernel_size": sizes, "stride": sizes, "padding": 0, "dilation": 1}
+        return found, indices_of(name, input, found, axes, settings)
 
-    return made
+    return made if kind == "max" else lambda input, output_size: made(input, output_size)
 
 
 adaptive_avg_pool1d, adaptive_avg_pool2d = _adaptive("avg", 1), _adaptive("avg", 2)
@@ -335,6 +343,7 @@ ELSEWHERE = {
     "one_hot": "operations.places",
 }
 ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolutions")
+ELSEWHERE |= dict.fromkeys(("max_unpool1d", "max_unpool2d"), "nn.pooling")
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 

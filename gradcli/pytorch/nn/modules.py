@@ -20,9 +20,9 @@ class _Pool(_Layer):
     def _build(self) -> None:
         if self.stride is None:
             self.stride = self.kernel_size
-        if self.calls[0] == "avg_pool1d":
+        if self.calls[0] == "avg_pool1d" or self.calls[0].startswith("max_unpool"):
             for name in ("kernel_size", "stride", "padding"):
-                setattr(self, name, tuple(several(getattr(self, name), 1)))
+                setattr(self, name, tuple(several(getattr(self, name), self.axes)))
 
 
 class _Pad(_Layer):
@@ -66,7 +66,7 @@ def _settings(function: str) -> dict[str, Any]:
     """Return the settings of a module with their defaults: what its function is given behind the operand."""
     _, *rest = signature(getattr(F, function)).parameters.values()
     found = {p.name: p.default for p in rest if p.kind is p.POSITIONAL_OR_KEYWORD}
-    if "return_indices" in found:
+    if {"return_indices", "ceil_mode"} <= found.keys():
         found["ceil_mode"] = found.pop("ceil_mode")  # which a module has last
     return found
 

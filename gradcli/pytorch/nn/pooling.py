@@ -1,0 +1,81 @@
+"""Where the largest numbers of windows are, and `max_unpool1d` and `max_unpool2d`, which put them back there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gradcli.pytorch.calls import called
+from gradcli.pytorch.cuts import note_lost
+from gradcli.pytorch.messages import refusal, refuse_if
+from gradcli.pytorch.names import calling
+from gradcli.pytorch.operations.creation import zeros
+from gradcli.pytorch.refusals import several
+from gradcli.pytorch.tensor import Tensor, of_array
+
+
+def indices_of(name: str, x: Tensor, pooled: Tensor, axes: int, settings: Mapping[str, Any]) -> Tensor:
+    """Return for each largest number its index in its plane: the first of equal ones, the last `nan`.
+
+    `settings` are `kernel_size`, `stride`, `padding` and `dilation`, for each axis or for all.
+    """
+    sizes = (several(settings[k], axes) for k in ("kernel_size", "stride", "padding", "dilation"))
+    shape = x.shape[-axes:]
+    planes = x._a[..., 0].reshape(-1, math.prod(shape))
+    flat, inside = np.zeros((1, 1), np.int64), np.ones((1, 1), bool)
+    for size, count, (kernel, step, ends, apart) in zip(
+        shape, pooled.shape[-axes:], zip(*sizes, strict=True), strict=True
+    ):
+        own = np.arange(count)[:, None] * step - ends + np.arange(kernel) * apart
+        is_own = (own >= 0) & (own < size)
+        rows, columns = len(flat) * count, flat.shape[1] * kernel
+        flat = (flat[:, None, :, None] * size + np.clip(own, 0, size - 1)[:, None]).reshape(rows, columns)
+        inside = (inside[:, None, :, None] & is_own[:, None]).reshape(rows, columns)
+    values = np.where(inside, planes[:, flat], -np.inf)
+    largest = np.argmax(np.where(np.isnan(values), -np.inf, values), axis=-1)
+    is_nan = np.isnan(values)
+    last_nan = values.shape[-1] - 1 - np.argmax(is_nan[..., ::-1], axis=-1)
+    largest = np.where(is_nan.any(-1), last_nan, largest)
+    found = of_array(flat[np.arange(len(flat)), largest].reshape(pooled.shape))
+    note_lost(found, (x,), f"taking the indices of {name}")
+    return found
+
+
+def _unpooled(axes: int) -> Callable[..., Any]:
+    def unpool(
+        input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    ) -> Any:  # fmt: skip
+        kernel = several(kernel_size, axes)
+        steps, ends = several(kernel_size if stride is None else stride, axes), several(padding, axes)
+        rows = zip(input.shape[-axes:], kernel, steps, ends, strict=True)
+        usual = [(n - 1) * step + k - 2 * end for n, k, step, end in rows]
+        size = usual if output_size is None else _chosen(output_size, usual, steps)
+        refuse_if(indices._a.dtype != np.int64, "dtype of unpooled indices", indices.dtype.word)
+        shapes = list(input.shape), list(indices.shape)
+        refuse_if(shapes[0] != shapes[1], "shape of unpooled indices", *shapes)
+        flat = indices.flatten(-axes)
+        bad = flat._a[(flat._a < 0) | (flat._a >= math.prod(size))]
+        refuse_if(bad.size, "index to unpool", *bad[-1:], *([1, *size][-2:]))
+        empty = zeros(*input.shape[:-axes], math.prod(size), dtype=input.dtype)
+        result = empty.scatter(-1, flat, input.flatten(-axes)).unflatten(-1, size)
+        return called(result, "SqueezeBackward1" if axes == 1 else "MaxUnpool2DBackward0")
+
+    return unpool
+
+
+def _chosen(given: Sequence[int], usual: Sequence[int], steps: Sequence[int]) -> list[int]:
+    """Return the size that a script chooses among those that pooling makes as small."""
+    size = list(given)[-len(usual) :] if len(given) == len(usual) + 2 else list(given)
+    if len(size) != len(usual):
+        raise refusal("count of unpooled sizes", len(usual), len(usual) + 2, len(size))
+    for axis, (n, middle, step) in enumerate(zip(size, usual, steps, strict=True)):
+        wrong = not middle - step < n < middle + step
+        refuse_if(wrong, "unpooled size", given, axis, middle - step, middle + step)
+    return size
+
+
+max_unpool1d, max_unpool2d = (partial(calling, name=f"max_unpool{n}d")(_unpooled(n)) for n in (1, 2))
