@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gradcli.activity import doing
 from gradcli.cli.claims import cases
 from gradcli.cli.options import Asked, Files
 from gradcli.cli.points import default_point
@@ -50,6 +51,7 @@ def checked(sources: Sequence[Source], asked: Asked, settings: Settings, files: 
         situation = read_situation(system, asked, Notes())
         found = _cases(claims, situation.graph, system)
         points = situation.points if asked.at else ()
+        doing("comparing derivatives at points")
         return check(
             situation.graph, found, replace(settings, points=points, usual=usual_powers(default_point(system)))
         )

@@ -56,6 +56,7 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
     With a cotangent, which is 1 for a single scalar output, it shows its adjoint too, x̄ = ∂L/∂x.  Each arrow shows its
     local derivative.  Long chains, and parts that are alike, are drawn once.
     """
+    from gradcli.activity import doing
     from gradcli.cli.outcome import deliver
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import InputError, Notes
@@ -68,6 +69,7 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
     if len(situation.points) > 1:
         raise InputError(f"a picture is of one point, and these are {len(situation.points)}", hint="give one --at")
     at = situation.points[0] if situation.points else None
+    doing("drawing")
     view = View(shown_leaves(situation, asked), at, _call(situation, cotangents, notes), not every)
     if style in ("svg", "tikz"):
         _check_size(situation.graph, view.fold)

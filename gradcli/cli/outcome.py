@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gradcli.activity import before_output, doing, lasting
 from gradcli.cli.memory import lacking, shortage
 from gradcli.cli.options import PAGES
 from gradcli.cli.status import DONE, INTERRUPTED, MISTAKE
@@ -46,7 +47,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     output = sys.stdout
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        result = command.main(args=given, prog_name="gradcli", standalone_mode=False)
+        with lasting("reading the system"):
+            result = command.main(args=given, prog_name="gradcli", standalone_mode=False)
         flush()
         return result if isinstance(result, int) else DONE
     except click.exceptions.NoArgsIsHelpError as error:
@@ -213,6 +215,7 @@ def show(text: str | Iterable[str], notes: Notes) -> None:
     """Print a result to standard output, and the notes to standard error."""
     try:
         for line in [text.rstrip("\n")] if isinstance(text, str) else text:
+            before_output()
             click.echo(line)
         flush()
     except OSError as error:
@@ -232,6 +235,7 @@ def show_result(result: Data, pages: Callable[[], Iterable[Page]], look: Look, n
     if look.style not in PAGES:
         show(data_lines(result, look.style), notes)
         return
+    doing("writing formulas")
     found = list(pages())
     if look.style != "table" and found:  # a document holds what a terminal has on standard error
         found[-1] = found[-1].with_notes(notes.lines)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from gradcli.activity import doing
 from gradcli.cli.options import Asked
 from gradcli.cli.points import default_point, read_points, read_shape_options
 from gradcli.errors import InputError, Notes, Source, nearest
@@ -95,11 +96,14 @@ def read_situation(system: System, asked: Asked, notes: Notes) -> Situation:
 
     Inputs without values that may be calls of functions are noted.
     """
+    doing("reading points")
     known = read_shape_options(system, asked.shapes)
     found = read_points(system, asked.at, known)
     known = known | {n: v.shape for n, v in (found[0] if found else default_point(system)).items()}
     note_joined(system, known, notes)
-    return Situation(*read_graph(system, known, asked), found)
+    situation = Situation(*read_graph(system, known, asked), found)
+    doing("computing derivatives")
+    return situation
 
 
 def shown_leaves(situation: Situation, asked: Asked) -> list[str]:

@@ -11,6 +11,7 @@ import sys
 
 import click
 
+from gradcli.activity import before_output
 from gradcli.plain import print_plainly, print_utf8
 
 
@@ -46,6 +47,7 @@ def _is_file(stream: object) -> bool:
 
 def tell(text: str) -> None:
     """Print a note or an error to standard error; where that is full or closed, there is nobody to tell."""
+    before_output()
     with contextlib.suppress(OSError):
         click.echo(text, err=True)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.activity import doing
 from gradcli.explain.claim import Case
 from gradcli.explain.diagnosis import diagnose
 from gradcli.explain.proof import Proof, entry_name, prover
@@ -164,6 +165,7 @@ def _result(
     found = []
     with prover(shown, cases) as prove:
         for place, (case, tally) in enumerate(zip(cases, tallies, strict=True)):
+            doing("proving")
             if tally.wrong:
                 found.append(_wrong(case, tally, partial(prove, place), bool(source)))
             else:

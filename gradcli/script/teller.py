@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gradcli.activity import lasting
 from gradcli.errors import InputError
 from gradcli.pytorch.record import Recorder, finite
 from gradcli.script.naming import names_of, script_frames
@@ -114,7 +115,7 @@ class Teller:
             self._warn(call)
             return
         try:
-            with _room():
+            with _room(), lasting(f"explaining line {told.line}"):
                 text = self._page(call, told)
         except Exception as error:
             told.recorded, told.trouble = Recorded(), _fault(error)
