@@ -222,3 +222,23 @@ def test_version(cli):
 def test_every_line_of_json_stands_alone(cli):
     out = cli.done("jacobian", "y=x", "--at", "x=1", "--at", "x=2", "-f", "json").out
     assert [json.loads(line)["at"] for line in out.splitlines()] == [{"x": 1}, {"x": 2}]
+
+
+@pytest.mark.parametrize("output", ["r.csv", "r.npz"])
+def test_two_numbers_of_threads_are_no_mistake(process, tmp_path, output):
+    """OpenMP takes one for each level of nested loops."""
+    (tmp_path / "p.csv").write_text("x\n3\n")
+    at = ("--points", str(tmp_path / "p.csv"), "--output", str(tmp_path / output))
+    outcome = process("backward", "y=x**2", *at, env={"OMP_NUM_THREADS": "4,2"})
+    assert outcome.status == 0, outcome.err
+    assert (tmp_path / output).exists()
+
+
+def test_a_script_that_is_not_utf8_is_an_error_of_python(process, tmp_path):
+    script = tmp_path / "s.py"
+    script.write_bytes(b'print("caf\xe9")\n')
+    outcome = process("run", str(script))
+    assert outcome.status == 1
+    assert "SyntaxError" in outcome.err
+    assert "utf-8" in outcome.err
+    assert "gradcli failed" not in outcome.err
