@@ -16,6 +16,7 @@ class _Mode(threading.local):
     inference = False
     anomaly = False
     check_nan = True
+    dual: Any = None  # the level at which tensors have tangents: see `autograd.forward_ad`
     chosen = False  # whether the backward that runs is asked for the gradients of some tensors alone
     mapped = False  # in a `vmap` that has more elements to come, which go through the same graph
     transforms = 0  # how many functions of `torch.func` call what runs

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.dtypes import default_dtype
+from gradcli.pytorch.modes import Mode
 
 Array = np.ndarray[Any, Any]
 Tensor = Any  # the class is defined above
@@ -75,6 +76,8 @@ def tensor_text(x: Tensor) -> str:
         suffixes.append(f"grad_fn=<{called}>")
     elif x.requires_grad:
         suffixes.append("requires_grad=True")
+    if x._tangent is not None and x._tangent[0] is Mode.dual:
+        suffixes.append(f"tangent={x._tangent[1]}")
     indent = len("tensor(")
     text = _with_suffixes(f"tensor({numbers_text(numbers, indent) if numbers.size else '[]'}", suffixes, indent)
     return f"Parameter containing:\n{text}" if type(x).__name__ == "Parameter" else text

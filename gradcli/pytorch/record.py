@@ -49,6 +49,7 @@ class Recorder:
     # What is defined above the record, and set there: `backward`, `cuts` and `autograd.graph`.
     called: ClassVar[Callable[[Any, Any], Any]]  # the gradients of an edge's inputs, for a script that calls it
     lost: ClassVar[Callable[[Any, Sequence[Any], str], None]]  # notes a result that is not recorded
+    pushed: ClassVar[Callable[[Any, Sequence[Any], Any, str], None]]  # gives a result its tangent
     saved: ClassVar[Callable[[Any, str], Any]]  # what a step keeps, by PyTorch's name for it
 
 
@@ -294,7 +295,10 @@ def apply(
         active = tuple([i for i, x in enumerate(operands) if not isinstance(x, np.ndarray) and x.requires_grad])
         if active and out._a.dtype.kind == "f":
             record(out, name or grad_name(op), recipe, operands, active)
-            return out
+    if Mode.dual is not None:
+        Recorder.pushed(out, operands, recipe, name or grad_name(op))
+    if out._fn is not None:
+        return out
     if Recorder.explains:
         Recorder.lost(out, operands, op)
     return out

@@ -27,7 +27,15 @@ from gradcli.pytorch.messages import MissingError, missing
 from gradcli.pytorch.nn.table import rows
 
 _MODULES = (
-    *("autograd", "autograd.function", "autograd.functional", "autograd.gradcheck", "autograd.graph", "cuda"),
+    *(
+        "autograd",
+        "autograd.forward_ad",
+        "autograd.function",
+        "autograd.functional",
+        "autograd.gradcheck",
+        "autograd.graph",
+        "cuda",
+    ),
     *("distributions", "func"),
     *("linalg", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "optim", "optim.lbfgs"),
     *("optim.lr_scheduler", "special", "utils.checkpoint"),

@@ -41,6 +41,7 @@ class Tensor(TensorBase):
     _how: tuple[Any, ...] = ()
     _seen = 0  # the version of its memory at which a view's step was made
     _grad: Tensor | None = None
+    _tangent: tuple[Any, Tensor] | None = None  # with its level: see `autograd.forward_ad`
     _leaf: Callable[[], Leaf | None] | None = None
     _map = math.inf  # the outermost `vmap` of which it is one element, where all are one tensor to PyTorch
     _origin: Origin | None = None  # of a view whose changes in place autograd does not follow
@@ -300,6 +301,12 @@ def alias(x: Tensor, cls: type[Tensor] = Tensor) -> Any:
     found = new(x._a, cls)
     found._memory, found._map = x._memory, x._map
     return found
+
+
+def tangent_of(x: Any) -> Tensor | None:
+    """Return the tangent that a tensor has at this level of forward mode, or None; anything else has none."""
+    own = getattr(x, "_tangent", None) if Mode.dual is not None else None
+    return own[1] if own is not None and own[0] is Mode.dual else None
 
 
 def check_unmapped(why: str, x: Tensor) -> None:

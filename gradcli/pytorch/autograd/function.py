@@ -16,7 +16,7 @@ from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.operations import inplace
 from gradcli.pytorch.origins import Maker, Origin
 from gradcli.pytorch.record import Leaf, Recorder, Step, edge_of, leading, script_line
-from gradcli.pytorch.tensor import Tensor, alias, new
+from gradcli.pytorch.tensor import Tensor, alias, new, tangent_of
 
 
 class Context:
@@ -215,6 +215,7 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Call the function, and record it."""
+        missing_if(any(tangent_of(x) is not None for x in args), "torch.autograd.Function.jvp")
         needed = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
         is_recorded = Mode.grad and any(needed)
         if Recorder.applied is not None and is_recorded:

@@ -58,10 +58,10 @@ def _check(input: Any, weight: Any, offsets: Any, mode: str, factors: Any) -> No
     refuse_if(rank == 1 and offsets.dim() != 1, "axes of offsets")
     refuse_if(mode not in ("sum", "mean", "max"), "mode of bags")
     refuse_if(factors is not None and mode != "sum", "weights of bags that are not summed up", mode)
-    own = input._a[..., 0]
+    own = input._a.reshape(-1)
     refuse_if(own.dtype.kind != "i", "dtype of indices in bags", input.type())
-    bad = own[(own < 0) | (own >= len(weight))]
-    refuse_if(bad.size, "index in a bag", *bad[:1], len(weight))
+    bad = np.flatnonzero((own < 0) | (own >= len(weight)))[:1]
+    refuse_if(bad.size, "index in a bag", *bad, *own[bad], len(weight))
     other = factors is not None and factors.dtype is not weight.dtype
     refuse_if(other, "dtype of weights in bags", weight.type(), other and factors.type())
 

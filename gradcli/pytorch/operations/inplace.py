@@ -23,12 +23,13 @@ from gradcli.pytorch.operations.storage import check_overlap
 from gradcli.pytorch.operations.views import rebase, shape_of, unfollowed
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
-from gradcli.pytorch.tensor import Tensor, new
+from gradcli.pytorch.tensor import Tensor, new, tangent_of
 
 
 def check(x: Tensor, recorded: bool = False) -> None:
     """Refuse a change in place that autograd does not allow; `recorded` tells of one with what requires a gradient."""
     refuse_if(x._inference and not Mode.inference, "inference tensor changed in place")
+    _check_tangent(x)
     base = x._base
     if not Mode.grad or not (x.requires_grad or recorded):
         return
@@ -40,11 +41,16 @@ def check(x: Tensor, recorded: bool = False) -> None:
         refuse_if(base._fn is None and base.requires_grad, "view of a leaf changed in place")
 
 
+def _check_tangent(x: Any) -> None:
+    missing_if(tangent_of(x) is not None, "a change in place in torch.autograd.forward_ad")
+
+
 def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Tensor:
     """Change a tensor to what is computed from it, and let its history, and its base's, be that of the result."""
     check(x)
     history = x.requires_grad
     result = compute(x)
+    _check_tangent(result)
     check(x, result.requires_grad)
     found = _fitting(result, x, name)
     step = found._fn
@@ -132,6 +138,7 @@ def through_base(x: Tensor, found: Tensor) -> None:
 def replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
     """Put other numbers, or one, in the place of all, to which the old ones pass nothing on."""
     check(x)
+    _check_tangent(value)
     other = value if isinstance(value, Tensor) else new(held(value, x.dtype))
     shape, dtype = tuple(x.shape), x.dtype.name
     whole = common_shape((shape, other.shape)) if other.dim() else shape
