@@ -25,7 +25,7 @@ def recorded_vjp(step: Step, given: Sequence[Any]) -> list[Tensor]:
     found: dict[int, Tensor] = {}
     for i in _in_turn(step):
         k = step.pull.active.index(i)
-        own, node = made[k], step.pull.passed[k]
+        own, node = made[k], step.pull.grad_inputs[k]
         if node in step.pull.inputs and not _is_tied(step, i, node):  # as it came
             found[i] = given[step.pull.inputs.index(node)]
             continue
@@ -51,7 +51,7 @@ def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any]:
     pull, key = step.pull, (step.name(), k)
     if key in pull.derivatives:
         return pull.derivatives[key]
-    node, i = pull.passed[k], pull.active[k]
+    node, i = pull.grad_inputs[k], pull.active[k]
     tied = i if _is_tied(step, i, node) else -1
     read = {*scheduled([node])}
     places = [p for p, n in enumerate(pull.inputs) if n in read or p == tied]

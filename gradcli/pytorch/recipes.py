@@ -1,4 +1,4 @@
-"""Recipes: what an operation on arrays of given shapes computes, and what it passes on in a backward.
+"""Recipes: what an operation on arrays of some shapes computes, and the gradients of its inputs.
 
 A recipe is a small graph, made by a constructor of the vocabulary once for each kind of call and kept.  Its numbers
 come from the engine, and its pullback from `vjp`, both worked out once: a step of a loop only runs them.
@@ -49,7 +49,7 @@ def _function(node: Node) -> Callable[..., Array]:
 
 
 class Program:
-    """Nodes ready to be computed from arrays that are laid out as the engine wants them, with one point."""
+    """Nodes ready to be computed from arrays in the engine's layout, with one point."""
 
     def __init__(self, inputs: Sequence[Node], wanted: Sequence[Node]) -> None:
         same = representatives(scheduled(wanted, inputs))
@@ -93,22 +93,22 @@ def _of(dtype: Any, a: Array) -> Array:
 
 
 class Pull:
-    """What a recipe passes on to those of its inputs that require gradients.
+    """The VJP rule of a recipe for those of its inputs that require gradients: `grad_inputs` are its results.
 
-    `reads` are the places of what it needs; the last two inputs of the program are the result and its gradient.
+    `reads` are the indices of what it reads; the last two inputs of the program are the result and its gradient.
     """
 
     def __init__(self, recipe: Recipe, active: tuple[int, ...]) -> None:
         self.active = active
         graph = Graph.of({str(i): n for i, n in enumerate(recipe.inputs)}, {"y": recipe.output})
         swept = sweep(graph, map(str, active))
-        # What a gradient reads of the result, it is given; the result is not computed again.
+        # The result is an input: it is not computed again.
         y = leaf(recipe.output.shape, recipe.output.dtype)
         new = substituted([swept.gradients[str(i)] for i in active], {recipe.output: y})
         self.inputs = [*recipe.inputs, y, swept.cotangents["y"]]
-        self.passed = [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)]
-        self.derivatives: dict[Any, tuple[str, list[int], list[int], Any]] = {}  # as operations: see `twice`
-        self.program = Program(self.inputs, self.passed)
+        self.grad_inputs = [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)]
+        self.derivatives: dict[Any, tuple[str, list[int], list[int], Any]] = {}  # as operations: see `double_backward`
+        self.program = Program(self.inputs, self.grad_inputs)
         self.reads = self.program.reads - {len(recipe.inputs) + 1}  # all but the gradient
         self._op = recipe.op
         self._saved: dict[str, tuple[Collection[int], bool]] = {}
@@ -138,7 +138,7 @@ class Recipe:
         if self.is_view and op not in _VIEWS:  # what PyTorch copies
             self.is_view, output = False, Node("identity", (output,), output.shape)
         self.output = output
-        # What is computed element by element stands in memory as its operands do, all else in order.
+        # An elementwise result has the memory layout of its operands; all others are contiguous.
         self.is_dense = not self.is_view and any(
             n.args and n.op != "cast" and not OPERATIONS[n.op].broadcasts for n in scheduled([output])
         )
@@ -146,7 +146,7 @@ class Recipe:
         self.pulls: dict[tuple[int, ...], Pull] = {}
 
     def pull(self, active: tuple[int, ...]) -> Pull:
-        """Return what is passed on to the inputs at these places."""
+        """Return the VJP rule for the inputs at these indices."""
         if active not in self.pulls:
             self.pulls[active] = Pull(self, active)
         return self.pulls[active]

@@ -17,18 +17,21 @@ from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn.layers import _Linear
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_convolution, several
+from gradcli.pytorch.signatures import signature
 from gradcli.pytorch.tensor import Tensor
 from gradcli.vocabulary import FUNCTIONS
 
-_SETTINGS = {"stride": 1, "padding": 0, "output_padding": 0, "groups": 1, "dilation": 1}
-
 
 def _transposed(axes: int) -> Callable[..., Tensor]:
+    name = f"conv_transpose{axes}d"
+    known = signature(name)
+
     def convolve(input: Any, weight: Any, bias: Tensor | None = None, *args: Any, **kwargs: Any) -> Tensor:
-        missing_if(not input.is_floating_point(), f"conv_transpose{axes}d of whole numbers")
-        settings = _SETTINGS | dict(zip(_SETTINGS, args, strict=False)) | kwargs
+        missing_if(not input.is_floating_point(), f"{name} of integers")
+        values = known.bound(name, (input, weight, bias, *args), kwargs)
+        settings = {a.name: values.get(a.name, a.default) for a in known.ordered[3:]}
         groups = settings.pop("groups")
-        own = {name: v for name, v in settings.items() if name != "output_padding"}
+        own = {k: v for k, v in settings.items() if k != "output_padding"}
         check_convolution(axes, input, weight, bias, own, groups, transposed=True)
         _check_output_padding(axes, settings)
         x = input if input.dim() == axes + 2 else input.unsqueeze(0)
@@ -44,7 +47,7 @@ def _transposed(axes: int) -> Callable[..., Tensor]:
             return found + reshape(bias[0], (*bias[0].shape, *(1,) * axes)) if bias else found
 
         given = [t for t in (x, weight, bias) if t is not None]
-        found = apply(f"conv_transpose{axes}d", build, given, (tuple(rows), groups), "ConvolutionBackward0")
+        found = apply(name, build, given, (tuple(rows), groups), "ConvolutionBackward0")
         return found if x is input else called(found.squeeze(0), "SqueezeBackward1")
 
     return convolve

@@ -23,6 +23,7 @@ from gradcli.pytorch.operations.storage import check_overlap
 from gradcli.pytorch.operations.views import rebase, shape_of, unfollowed
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
+from gradcli.pytorch.signatures import find
 from gradcli.pytorch.tensor import Tensor, new, tangent_of
 
 
@@ -236,15 +237,14 @@ Tensor.__delitem__ = lambda self, key: refuse_if(True, "deleted element")  # typ
 # What a method without the underscore does out of place
 
 
-_OTHER = frozenset(("add_", "sub_", "mul_", "div_"))
-
-
 def in_place(name: str, made: Callable[..., Any]) -> Callable[..., Tensor]:
     """Return the method that does in place what another does out of place."""
+    own = find(name.removesuffix("_"))
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        refuse_if(args[:1] == (None,) and name in _OTHER, "nothing in place", name)
         given, settings = in_order(name, args, kwargs)
+        if own is not None and given and not isinstance(given[0], Tensor):
+            own.check_tensors(name, (self, *given), 1)
 
         def compute(x: Tensor) -> Tensor:
             check_overlap(x, *given, *settings.values())

@@ -141,8 +141,7 @@ _ROWS = {op: method(op, word)(_of_two(op)) for op, word in {"mul": "multiply", *
 
 
 def _logical(op: str, *given: Any) -> Tensor:
-    signature(f"logical_{op}").check_tensors(f"logical_{op}", given)
-    return pointwise({"xor": "ne"}.get(op, op), *(x if is_boolean(x) else x != 0 for x in given))
+    return pointwise({"xor": "ne"}.get(op, op), *(x if is_boolean(x) else x.ne(0) for x in given))
 
 
 def _logical_of_two(op: str) -> Callable[..., Tensor]:
@@ -160,7 +159,7 @@ def logical_not(input: Tensor) -> Tensor:
 def _bitwise(kernel: str, function: Any) -> Callable[..., Tensor]:
     def made(input: Any, other: Any) -> Tensor:
         dtype = result_dtype((input, other))
-        if dtype.name == "bool" and (word := kernel.removeprefix("bitwise_")) in _LOGICAL:
+        if is_boolean(input) and is_boolean(other) and (word := kernel.removeprefix("bitwise_")) in _LOGICAL:
             return _LOGICAL[word](input, other)
         common_shape([x.shape for x in (input, other) if isinstance(x, Tensor)])
         refuse_if(dtype.is_floating_point, "no kernel", f"{kernel}_cpu", dtype.word)

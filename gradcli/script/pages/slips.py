@@ -106,7 +106,7 @@ def _stopped(steps: Sequence[Step], told: Told) -> str | None:
     """Return in words which step passes on nothing but 0."""
     dead = _dead(told.recorded)
     for step in reversed(steps):
-        passed, where = step.pull.passed, told.where(step.line)
+        passed, where = step.pull.grad_inputs, told.where(step.line)
         if passed and all(is_const(n, 0) for n in passed) and not step.recipe.op.endswith("_backward"):
             return f"{step.recipe.op} ({where}) has the derivative 0 everywhere"
         if step in dead:

@@ -504,3 +504,16 @@ for made in (
     except NotImplementedError as error:
         print(error)
 print(torch.pow(a, True), torch.remainder(a, 2), torch.addcmul(a, a.long(), a), torch.hypot(a, torch.ones(2)))
+# --- operands that are no tensors, of methods, in place, and in conditions
+x, mask = torch.ones(2, 2), torch.tensor([True, False])
+for name in ("add_", "sub_", "mul_", "div_", "atan2_", "hypot_", "logical_and_", "logical_or", "maximum", "mm", "kron"):
+    try:
+        print(getattr(x.clone(), name)(None))
+    except TypeError as error:
+        print(error)
+for name in ("logical_and", "logical_xor", "maximum", "mm", "heaviside", "dot", "outer", "masked_select"):
+    try:
+        print(getattr(torch, name)(x, 2.0))
+    except TypeError as error:
+        print(error)
+print(mask & True, mask | False, mask ^ mask, mask.logical_and(mask), torch.logical_xor(mask, mask.long()))
