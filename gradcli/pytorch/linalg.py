@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.calls import named
+from gradcli.pytorch.calls import called, named
 from gradcli.pytorch.messages import missing_if, refuse_if, told
+from gradcli.pytorch.names import return_type
+from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.operations.reductions import norm as _norm
 from gradcli.pytorch.refusals import check_square, first_zero
-from gradcli.pytorch.tensor import Tensor, axis_of
+from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
-__all__ = ["LinAlgError", "cross", "det", "inv", "matrix_norm", "norm", "solve", "vector_norm"]
+__all__ = ["LinAlgError", "cross", "det", "inv", "matrix_norm", "norm", "qr", "solve", "vector_norm"]
+_QR = return_type("linalg_qr", "Q", "R")
 ELSEWHERE = {"matmul": "operations.products"}
 LinAlgError = type("_LinAlgError", (RuntimeError,), {"__doc__": "What cannot be solved.", "__module__": "torch._C"})
 
@@ -42,6 +45,31 @@ def _solved(name: str, A: Tensor, *B: Tensor) -> Tensor:
     if not np.isfinite(found._a).all() and (zero := first_zero(A._a[..., 0])):
         raise LinAlgError(told(f"singular matrix in {name}", f"(Batch element {zero[0]}): " * (A.dim() > 2), zero[1]))
     return found
+
+
+def qr(A: Any, mode: str = "reduced") -> Any:
+    """Return Q with orthonormal columns and an upper triangular R with A = Q @ R, with LAPACK's signs.
+
+    The columns are those of Gram and Schmidt's method, each made orthogonal to the others twice.
+    """
+    refuse_if(A.dim() < 2, "axes of a qr")
+    refuse_if(mode not in ("reduced", "r", "complete"), "mode of a qr", mode)
+    refuse_if(not A.is_floating_point(), "dtype of a qr", A.dtype.word)
+    rows, columns = A.shape[-2:]
+    missing_if(mode == "complete" and rows > columns, "torch.linalg.qr(mode='complete') of a matrix of more rows")
+    diagonal = np.linalg.qr(A._a[..., 0])[1].diagonal(axis1=-2, axis2=-1)
+    sizes = np.abs(diagonal)
+    is_singular = bool((sizes <= np.finfo(A._a.dtype).eps * sizes.max(-1, keepdims=True, initial=0)).any())
+    missing_if(is_singular, "torch.linalg.qr of columns that are linearly dependent")
+    found: list[Any] = []
+    for j, column in enumerate(A.unbind(-1)[: min(rows, columns)]):
+        for q in (*found, *found):
+            column = column - (q * column).sum(-1, keepdim=True) * q
+        signs = of_array(np.sign(diagonal[..., j : j + 1]).astype(A._a.dtype))
+        found.append(column / column.norm(dim=-1, keepdim=True) * signs)
+    Q = called(stack(found, -1), "LinalgQrBackward0")
+    R = called((Q.mT @ A).triu(), "LinalgQrBackward0")
+    return _QR(called(Q.reshape(-1)[:0], "LinalgQrBackward0") if mode == "r" else Q, R)
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
