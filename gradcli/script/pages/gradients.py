@@ -241,5 +241,7 @@ def _arose(call: Call, told: Told) -> str:
 
 def _is_zero_times_inf(call: Call, step: Step) -> bool:
     """Tell whether a gradient of 0 met a derivative that is infinite."""
-    g, *passed = (getattr(a, "_a", a) for a in (call.passing[0], *call.passing[1]) if a is not None)
-    return not step.is_own and bool((g == 0).any()) and any(np.isnan(a).any() for a in passed)
+    g, passed = call.passing
+    if step.is_own or g is None:
+        return False
+    return bool((g._a == 0).any()) and any(np.isnan(p._a).any() for p in passed if p is not None)
