@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.explain import chain
 from gradcli.explain.arithmetic import products
+from gradcli.explain.disagreement import disagreements
 from gradcli.explain.forms import Forms
 from gradcli.explain.indeterminate import indeterminate
 from gradcli.explain.no_gradient import leaves_without
@@ -50,7 +51,8 @@ def gradients_section(result: BackwardResult, point: BackwardPoint, written: For
         lines.append(Line((Grad(name), *sides, *value), (), True))
     lines += [_retained(result, point, name, written) for name in point.retained]
     adjoints = _adjoints(result, point, written)
-    return Section("grad", (*adjoints, Equations(tuple(lines)), *_nan(point, lines), *_kept(result, point)))
+    why = _nan(point, lines) or list(disagreements(result, point, lines))
+    return Section("grad", (*adjoints, Equations(tuple(lines)), *why, *_kept(result, point)))
 
 
 def _adjoints(result: BackwardResult, point: BackwardPoint, written: Forms) -> list[Block]:

@@ -139,3 +139,21 @@ def test_a_page_says_which_gradient_is_none_in_pytorch(cli, system, why):
     for style in ("table", "markdown", "json", "latex"):
         assert (told in " ".join(cli.done(*command, "-f", style).out.split())) == bool(why)
     assert ("x.grad is None" in cli.done("backward", system, "--outputs", "z").out) == bool(why)
+
+
+@pytest.mark.parametrize(
+    ("system", "at", "says"),
+    [
+        ("y=x**p", "x=0,p=2", "x**p*log(x) as written is nan here: the rule takes 0, as PyTorch does."),
+        ("y=x/x", "x=0", "x.grad is nan, because x/x is nan. The formula cancels it."),
+    ],
+)
+def test_a_formula_whose_value_is_another_says_why(cli, system, at, says):
+    assert says in " ".join(cli.done("backward", system, "--at", at).out.split())
+
+
+@pytest.mark.parametrize("system", ["y=abs(x)", "y=x**2", "y=relu(x)*x", "y=sqrt(x)", "y=atan2(x, x)"])
+def test_where_formula_and_number_agree_nothing_is_said(cli, system):
+    out = cli("backward", system, "--at", "x=0").out
+    assert "as written" not in out
+    assert "cancels" not in out

@@ -1,0 +1,71 @@
+"""Why a number is not that of the formula beside it: a corner of the rule, or something that the formula cancels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.explain.results import BackwardPoint, BackwardResult
+from gradcli.explain.sections import Computed, Grad, Line, Math, Product, Sum, Text, Value
+from gradcli.graph.names import element_names
+
+
+def disagreements(result: BackwardResult, point: BackwardPoint, lines: Sequence[Line]) -> Iterator[Text]:
+    """Yield why the gradient of a scalar is finite where its formula as written is not, or the other way round.
+
+    At such a point a value is 0, or not finite.
+    """
+    values = {**point.intermediates, **point.value, **point.at}
+    if len(point.calls) > 1 or all(np.isfinite(a).all() and np.all(a) for a in values.values()):
+        return
+    numbers = {
+        e: float(n) for name, a in values.items() for e, n in zip(element_names(name, a.shape), a.flat, strict=True)
+    }
+    for name, line in zip(result.wrt, lines, strict=False):
+        grad = point.grad[name]
+        if grad.shape or grad.dtype == object:
+            continue
+        written = {formula: _as_written(formula, numbers) for formula in _formulas(line.sides)}
+        known = [value for value in written.values() if value is not None]
+        undefined = next((f for f, value in written.items() if value is not None and not math.isfinite(value)), None)
+        if undefined is not None and np.isfinite(grad):
+            taken = Value(grad)
+            yield Text((Value.of(undefined), " as written is nan here: the rule takes ", taken, ", as PyTorch does."))
+        elif undefined is None and known and not np.isfinite(grad):
+            yield Text((Grad(name), " is ", Value(grad), *_origin(point), " The formula cancels it."))
+
+
+def _formulas(sides: Sequence[Math]) -> Iterator[Any]:
+    """Yield the local derivatives of a sum of formulas, beside which the sum of their numbers is shown."""
+    sums = [side for side in sides if isinstance(side, Sum)]
+    for term in sums[0].terms if len(sums) > 1 else ():
+        for factor in term.factors[1:] if isinstance(term, Product) else ():
+            if isinstance(factor, Value) and not factor.array.shape:
+                yield factor.array.item()
+
+
+def _as_written(formula: Any, numbers: Mapping[str, float]) -> float | None:
+    """Return the value of a formula, nan where it has none; None where it mentions more than the numbers."""
+    import sympy
+
+    if isinstance(formula, float):  # 0, where all terms of the formula cancel
+        return formula
+    if not all(s.name in numbers for s in formula.free_symbols):
+        return None
+    value = formula.subs({s: sympy.nsimplify(numbers[s.name]) for s in formula.free_symbols})
+    if value.has(sympy.nan, sympy.zoo):
+        return math.nan
+    return float(value) if value.is_number and value.is_extended_real else None
+
+
+def _origin(point: BackwardPoint) -> tuple[Math, ...]:
+    """Return the first operation whose value is not finite."""
+    trace = point.trace
+    for node, value in trace.values.items() if trace is not None else ():
+        if trace is not None and node.args and not np.isfinite(value).all():
+            names = {n: label for n, label in trace.graph.labels.items() if n is not node}
+            return ", because ", Computed(node, names, implicit=True), " is ", Value(value), "."
+    return (".",)
