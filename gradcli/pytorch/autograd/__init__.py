@@ -56,6 +56,9 @@ def _backward(
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
+_backward.__qualname__ = "Tensor.backward"  # for what Python says of wrong arguments
+
+
 def grad(
     outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
     only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
