@@ -187,8 +187,6 @@ print(F.mse_loss(torch.ones(3, 1), torch.zeros(3)))
 F.cross_entropy(torch.ones(2, 3), torch.tensor([0.0, 1.0]))
 # --- bce of other shapes
 F.binary_cross_entropy_with_logits(torch.ones(2, 1), torch.ones(2))
-
-
 # --- bounds of activations
 def told(make):
     try:
@@ -307,19 +305,12 @@ for sizes in ((5, 4), (-1, 2, 3), (3,)):
         print(torch.ones(2, 3).expand(*sizes))
     except RuntimeError as error:
         print(error)
-
-
 # --- anomaly detection warns
 class Broken(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x):
-        return x.clone()
-
+    def forward(ctx, x): return x.clone()
     @staticmethod
-    def backward(ctx, g):
-        raise RuntimeError("no way back")
-
-
+    def backward(ctx, g): raise RuntimeError("no way back")
 x = torch.ones(2, requires_grad=True)
 y = x.exp()
 y += 1
@@ -327,10 +318,8 @@ z = Broken.apply(x)
 with torch.autograd.detect_anomaly():
     print(torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled())
     for out in (z, y, Broken.apply(x)):
-        try:
-            out.sum().backward()
-        except RuntimeError as e:
-            print(e)
+        try: out.sum().backward()
+        except RuntimeError as e: print(e)
 # --- numbers of what requires grad
 x = torch.ones(2, requires_grad=True)
 print(torch.tensor([x.sum(), x.mean()]), [t.output_nr for t in x.unbind()], x.output_nr)
@@ -340,14 +329,10 @@ y = x.resize(3, 1)
 (y * y).sum().backward()
 print(y, x.grad)
 for size in ((5,), ((3, 1),)):
-    try:
-        x.resize(*size)
-    except RuntimeError as e:
-        print(e)
-try:
-    torch.save(x, "./nowhere/x.pt")
-except RuntimeError as e:
-    print(e)
+    try: x.resize(*size)
+    except RuntimeError as e: print(e)
+try: torch.save(x, "./nowhere/x.pt")
+except RuntimeError as e: print(e)
 # --- names and settings that were given up
 x = torch.autograd.Variable(torch.ones(2, 2), volatile=True)
 print(nn.init.eye(x), nn.init.constant(x, 3.0), nn.init.uniform(torch.zeros(3)).shape, x.ndimension())
@@ -403,133 +388,63 @@ for size, target in (
                 print(size, target, loss(torch.zeros(size), torch.zeros(target, dtype=dtype)))
             except Exception as error:
                 print(size, target, type(error).__name__, error)
-
-
 # --- what hooks may not return
-def told(g):
-    return torch.ones(5)
-
-
+def told(g): return torch.ones(5)
 for r in (told, lambda g: 3, lambda g: [g], lambda g: (g,), lambda g: g.double(), lambda g: torch.ones(1)):
     for made in (lambda x: x * 2, lambda x: x):
         x = torch.ones(3, requires_grad=True)
         y = made(x)
         y.register_hook(r)
-        try:
-            print(y.sum().backward())
-        except Exception as e:
-            print(type(e).__name__, e)
+        try: print(y.sum().backward())
+        except Exception as e: print(type(e).__name__, e)
 y = x * 2
 y.grad_fn.register_prehook(lambda g: torch.ones(3))
-try:
-    y.sum().backward()
-except TypeError as e:
-    print(e)
+try: y.sum().backward()
+except TypeError as e: print(e)
 a = torch.ones(2)
 print(torch.sin_(a) is a, torch.relu_(torch.tensor([-1.0, 2.0])), torch.fill_(a, 3), torch.zero_(a))
-for wrong in (
-    lambda: torch.sin_(x),
-    lambda: torch.equal(..., a),
-    lambda: torch.equal(a, 3),
-    lambda: torch.allclose(a, 3),
-):
-    try:
-        wrong()
-    except Exception as e:
-        print(type(e).__name__, e)
+for wrong in (lambda: torch.sin_(x), lambda: torch.equal(..., a), lambda: torch.equal(a, 3), lambda: torch.allclose(a, 3)):
+    try: wrong()
+    except Exception as e: print(type(e).__name__, e)
 # --- parts that there are not
 x = torch.ones(2, 3)
-for part in (
-    lambda: x.split([1, 1], 1),
-    lambda: x.split(-1),
-    lambda: x.split(0),
-    lambda: x.chunk(0),
-    lambda: x.sum().split(1),
-):
-    try:
-        part()
-    except RuntimeError as e:
-        print(e)
-for part in (
-    lambda: x.select(1, 3),
-    lambda: x.narrow(1, 2, 2),
-    lambda: x.sum().unbind(),
-    lambda: torch.cat([x, x.t()]),
-    lambda: torch.cat([]),
-):
-    try:
-        part()
-    except (RuntimeError, IndexError, ValueError) as e:
-        print(type(e).__name__, e)
+for part in (lambda: x.split([1, 1], 1), lambda: x.split(-1), lambda: x.split(0), lambda: x.chunk(0), lambda: x.sum().split(1)):
+    try: part()
+    except RuntimeError as e: print(e)
+for part in (lambda: x.select(1, 3), lambda: x.narrow(1, 2, 2), lambda: x.sum().unbind(), lambda: torch.cat([x, x.t()]), lambda: torch.cat([])):
+    try: part()
+    except (RuntimeError, IndexError, ValueError) as e: print(type(e).__name__, e)
 # --- products whose sizes do not meet
-sizes = [
-    ((3,), (2, 2)),
-    ((2, 2), (3,)),
-    ((5, 2, 3), (5, 2, 3)),
-    ((5, 2, 3), (2, 3)),
-    ((6, 5, 2, 3), (2,)),
-    ((3,), (6, 5, 2, 2)),
-    ((4, 2, 3), (5, 3, 2)),
-    ((2, 3), (1, 2, 2)),
-]
+sizes = [((3,), (2, 2)), ((2, 2), (3,)), ((5, 2, 3), (5, 2, 3)), ((5, 2, 3), (2, 3)), ((6, 5, 2, 3), (2,)), ((3,), (6, 5, 2, 2)), ((4, 2, 3), (5, 3, 2)), ((2, 3), (1, 2, 2))]
 for a, b in sizes:
-    try:
-        torch.ones(a) @ torch.ones(b)
-    except RuntimeError as e:
-        print(e)
-try:
-    nn.Linear(2, 2, bias=False)(torch.ones(3))
-except RuntimeError as e:
-    print(e)
+    try: torch.ones(a) @ torch.ones(b)
+    except RuntimeError as e: print(e)
+try: nn.Linear(2, 2, bias=False)(torch.ones(3))
+except RuntimeError as e: print(e)
 # --- gradients of nothing
 x = torch.ones(2, requires_grad=True)
 print(torch.autograd.backward([]))
 for asked in (lambda: torch.autograd.grad(x.sum(), []), lambda: x.sum().backward(inputs=[])):
-    try:
-        asked()
-    except RuntimeError as e:
-        print(e)
+    try: asked()
+    except RuntimeError as e: print(e)
 # --- products of different dtypes
 a = torch.ones(2, 2)
 for dtype in (torch.int64, torch.int32, torch.uint8, torch.bool, torch.float64):
     x = a.to(dtype)
-    for made in (
-        lambda: x @ a,
-        lambda: torch.mv(x, a[0]),
-        lambda: torch.dot(x[0], a[0]),
-        lambda: F.linear(x, a),
-        lambda: F.linear(x, a, a[0]),
-        lambda: x[None] @ a[None],
-    ):
-        try:
-            made()
-        except (RuntimeError, NotImplementedError) as e:
-            print(e)
+    for made in (lambda: x @ a, lambda: torch.mv(x, a[0]), lambda: torch.dot(x[0], a[0]), lambda: F.linear(x, a), lambda: F.linear(x, a, a[0]), lambda: x[None] @ a[None]):
+        try: made()
+        except (RuntimeError, NotImplementedError) as e: print(e)
 # --- linear of other sizes
 layer = nn.Linear(3, 2)
 for size in ((), (2,), (2, 2), (1, 2, 2)):
-    for made in (
-        lambda: layer(torch.zeros(size)),
-        lambda: layer(torch.zeros(size).double()),
-        lambda: F.linear(torch.zeros(size), torch.ones(3)),
-    ):
-        try:
-            made()
-        except RuntimeError as e:
-            print(e)
-try:
-    F.linear(torch.zeros(2, 3), torch.ones(2, 3), torch.ones(3))
-except RuntimeError as e:
-    print(e)
+    for made in (lambda: layer(torch.zeros(size)), lambda: layer(torch.zeros(size).double()), lambda: F.linear(torch.zeros(size), torch.ones(3))):
+        try: made()
+        except RuntimeError as e: print(e)
+try: F.linear(torch.zeros(2, 3), torch.ones(2, 3), torch.ones(3))
+except RuntimeError as e: print(e)
 # --- factors of other dtypes
 a, i = torch.ones(2, 2), torch.ones(2, 2, dtype=torch.int64)
-for made in (
-    lambda: torch.add(a, i, alpha=2),
-    lambda: a.sub(i, alpha=2),
-    lambda: torch.add(i, a, alpha=0.5),
-    lambda: a.add(a.double(), alpha=2),
-    lambda: torch.ones(2).add(torch.tensor(1.0, dtype=torch.float64), alpha=2),
-):
+for made in (lambda: torch.add(a, i, alpha=2), lambda: a.sub(i, alpha=2), lambda: torch.add(i, a, alpha=0.5), lambda: a.add(a.double(), alpha=2), lambda: torch.ones(2).add(torch.tensor(1.0, dtype=torch.float64), alpha=2)):
     print(made().dtype, made().sum())
 # --- what may require a gradient by its attribute, and v of other shapes and counts
 x = torch.ones(2, requires_grad=True)
