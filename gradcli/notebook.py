@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gradcli.explain.check import CheckResult
     from gradcli.graph.graph import Graph
 
-_BOXES = 400  # of a picture in a notebook
+_NODES = 20_000  # of a graph that a notebook draws: a larger one takes seconds
 _ENTRIES = 400  # of a Jacobian
 _DIGITS = 6
 
@@ -54,10 +54,10 @@ def graph_svg(graph: Graph) -> str | None:
     """
     import numpy as np
 
-    from gradcli.explain.picture import View, least_boxes, picture
+    from gradcli.explain.picture import View, picture
     from gradcli.report.pictures.svg import render
 
-    if len(graph.nodes) > _BOXES and least_boxes(graph) > _BOXES:
+    if len(graph.nodes) > _NODES:
         return None
     alone = [name for name, y in graph.outputs.items() if not y.shape and name.isidentifier()]
     v = {alone[0]: np.ones(())} if len(alone) == len(graph.outputs) == 1 else None

@@ -40,7 +40,10 @@ Examples:
     help="The cotangent, as in `gradcli backward`: adjoints are those of the sum of the outputs that it weights.",
 )
 @click.option(
-    "--all", "every", is_flag=True, help="Every operation: long chains and parts that are alike are not folded."
+    "--all",
+    "every",
+    is_flag=True,
+    help="Every operation: long chains, parts that are alike and the middle of a long system are not folded.",
 )
 @digits_option("in the picture, or full: nothing is rounded.")
 @click.option(
@@ -54,7 +57,7 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  With --at, each box shows its value.
     With a cotangent, which is 1 for a single scalar output, it shows its adjoint too, x̄ = ∂L/∂x.  Each arrow shows its
-    local derivative.  Long chains, and parts that are alike, are drawn once.
+    local derivative.  Long chains, and parts that are alike, are drawn once; the middle of a long system is one box.
     """
     from gradcli.activity import doing
     from gradcli.cli.outcome import deliver
@@ -71,9 +74,13 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
     at = situation.points[0] if situation.points else None
     doing("drawing")
     view = View(shown_leaves(situation, asked), at, _call(situation, cotangents, notes), not every)
-    if style in ("svg", "tikz"):
-        _check_size(situation.graph, view.fold)
+    if every and style in ("svg", "tikz"):
+        _check_size(situation.graph)
     found = picture(situation.graph, view)
+    if found.middle:
+        notes.add(
+            "note", f"one box has {found.middle}: --all draws every one, --outputs NAME what NAME is computed from"
+        )
     arrows = sum(len(box.arrows) for box in found.boxes)
     if style == "mermaid" and arrows > MERMAID:
         notes.add(
@@ -85,15 +92,15 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
     deliver(drawn, output, notes)
 
 
-def _check_size(graph: Graph, fold: bool) -> None:
+def _check_size(graph: Graph) -> None:
     """Refuse a picture that nobody could look at before it is computed, which takes long."""
     from gradcli.errors import InputError
     from gradcli.explain.picture import least_boxes
 
-    if len(graph.nodes) > LAID_OUT and (boxes := least_boxes(graph, fold)) > LAID_OUT:
+    if len(graph.nodes) > LAID_OUT and (boxes := least_boxes(graph, fold=False)) > LAID_OUT:
         raise InputError(
             f"the picture would have {boxes:,} boxes, and more than {LAID_OUT:,} are not laid out",
-            hint="choose some with --outputs; -f text has a line for each",
+            hint="leave out --all, or choose some with --outputs; -f text has a line for each",
         )
 
 

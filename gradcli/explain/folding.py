@@ -1,8 +1,8 @@
-"""Which operations stand in one box of a picture: repeated parts, one behind the other or side by side."""
+"""Which operations share a box of a picture: repeated parts, those that are alike, and the middle of a long system."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
@@ -15,14 +15,19 @@ from gradcli.graph.node import Node
 
 _MANY = 40  # arguments of one operation whose leaves stand in one box
 _JOINED = 7  # operations that join eight which stand side by side, as a sum does
+MOST_BOXES = 200  # of a folded picture: more are too many to read
 
 
 class Fold(NamedTuple):
-    """The operations of a box: one, parts of `period` operations that follow each other, or some side by side."""
+    """The operations of a box: one, parts of `period` operations that follow each other, or some side by side.
+
+    The middle of a long system has operations of any kind.
+    """
 
     nodes: tuple[Node, ...]
     period: int = 1
     side_by_side: bool = False
+    middle: bool = False
 
     @property
     def times(self) -> int:
@@ -31,7 +36,9 @@ class Fold(NamedTuple):
 
 
 def folds(graph: Graph, nodes: Sequence[Node], fold: bool = True) -> list[Fold]:
-    """Return which of the computed nodes stand together, each behind what it needs; every one by itself if not `fold`.
+    """Return which of the computed nodes share a box, each behind what it needs; every node has a box if not `fold`.
+
+    Where there would be more than `MOST_BOXES` boxes, those in the middle become one.
 
     >>> from gradcli import parse
     >>> rows = "; ".join(f"h{k} = sin(x{k})" for k in range(10))
@@ -39,8 +46,11 @@ def folds(graph: Graph, nodes: Sequence[Node], fold: bool = True) -> list[Fold]:
     >>> [f"{fold.nodes[0].op}, {fold.times} times" for fold in folds(graph, [n for n in graph.nodes if n.args])]
     ['sin, 10 times', 'add, 9 times']
     """
-    if not fold:
-        return [Fold((n,)) for n in nodes]
+    return _shortened(_repeated(graph, nodes)) if fold else [Fold((n,)) for n in nodes]
+
+
+def _repeated(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:
+    """Return the nodes with those together that are repeated, or alike."""
     chains = _chains(graph, nodes)
     rest = _without(nodes, chains)
     beside = [Fold(tuple(group), 1, True) for group in alike(graph, rest)]
@@ -49,6 +59,35 @@ def folds(graph: Graph, nodes: Sequence[Node], fold: bool = True) -> list[Fold]:
         if sum(len(part.nodes) for part in whole) == len(nodes):  # nothing stands in a circle
             return whole
     return _in_order(nodes, chains)
+
+
+def _shortened(parts: list[Fold]) -> list[Fold]:
+    """Return the parts, with those in the middle as one where there are too many boxes.
+
+    As each part is behind what it needs, so is the one in the middle: no arrow leads from it to a part before it.
+    """
+    if sum(1 + len(leaves) for leaves in _new_leaves(parts)) <= MOST_BOXES:
+        return parts
+    first, last = 0, len(parts)
+    by_turns = (part for pair in zip(parts, reversed(parts), strict=True) for part in pair)
+    boxes = 1
+    for turn, leaves in enumerate(_new_leaves(by_turns)):
+        boxes += 1 + len(leaves)
+        if boxes > MOST_BOXES or last - first <= 2:
+            break
+        first, last = (first, last - 1) if turn % 2 else (first + 1, last)
+    middle = tuple(n for part in parts[first:last] for n in part.nodes)
+    return [*parts[:first], Fold(middle, middle=True), *parts[last:]]
+
+
+def _new_leaves(parts: Iterable[Fold]) -> Iterator[set[Node]]:
+    """Yield for each part the leaves that get a box with it: those that a single operation is the first to read."""
+    seen: set[Node] = set()
+    for part in parts:
+        single = part.times == 1 and len(part.nodes[0].args) < _MANY
+        leaves = {a for a in part.nodes[0].args if a.op == "input"} - seen if single else set()
+        seen |= leaves
+        yield leaves
 
 
 def leaves_alike(graph: Graph, parts: Sequence[Fold]) -> list[list[Node]]:
@@ -63,7 +102,10 @@ def leaves_alike(graph: Graph, parts: Sequence[Fold]) -> list[list[Node]]:
             many = part.times == 1 and len(n.args) >= _MANY
             for k, a in enumerate(n.args):
                 if a.op == "input":
-                    places.setdefault(a, []).append((number, i % part.period, 0 if many else k))
+                    spot = (number, i % part.period, 0 if many or part.middle else k)
+                    mine = places.setdefault(a, [])
+                    if not part.middle or spot not in mine[-1:]:  # how often the middle reads it makes no difference
+                        mine.append(spot)
                     alone |= {a} if part.times == 1 and not many else set()
     groups: dict[tuple[Hashable, ...], list[Node]] = {}
     for leaf, mine in places.items():

@@ -94,13 +94,14 @@ class Picture:
     """Boxes in an order in which arrows lead onwards.
 
     `scalar` is the name of what adjoints are derivatives of, if there are any, and `loss` what that is, unless it is an
-    output.
+    output.  `middle` says what one box has in place of many, in words; nothing where each operation is drawn.
     """
 
     boxes: tuple[Box, ...]
     style: Style
     scalar: str = ""
     loss: Math | None = None
+    middle: str = ""
 
 
 @dataclass(frozen=True)
@@ -150,8 +151,9 @@ def picture(graph: Graph, view: View) -> Picture:
     scalar, whole = "", None
     if view.v is not None or any(p.slope is None for p in swept.passes):  # whose rules are about adjoints
         scalar, whole = _scalar(graph, view.v)
-    boxes = _Drawing(graph, swept, view, scalar or any_loss(graph)).boxes()
-    return Picture(tuple(boxes), style_of(graph, [view.v] if view.v else []), scalar, whole)
+    drawing = _Drawing(graph, swept, view, scalar or any_loss(graph))
+    style = style_of(graph, [view.v] if view.v else [])
+    return Picture(tuple(drawing.boxes()), style, scalar, whole, drawing.middle)
 
 
 def _scalar(graph: Graph, v: Named | None) -> tuple[str, Math | None]:
@@ -196,10 +198,12 @@ class _Drawing:
         self.parts = folds(graph, _computed(graph, self.names), view.fold)
         groups = leaves_alike(graph, self.parts) if view.fold else []
         self.groups = {leaf: group for group in groups for leaf in group}
+        self.together = {*self.groups, *(n for part in self.parts if part.middle for n in part.nodes)}
         self.varying = depending(graph.nodes, graph.inputs.values())
         self.passes: dict[tuple[Node, Node], list[Pass]] = {}
         for p in swept.passes:
             self.passes.setdefault((p.node, p.argument), []).append(p)
+        self.middle = ""
         self.place: dict[Node, int] = {}
         self.found: list[Box] = []
         self.also: dict[Node, list[str]] = {}
@@ -266,13 +270,16 @@ class _Drawing:
         self._add(self._box(node, Computed(node, self.names), arrows), [node])
 
     def _arrows(self, node: Node) -> Iterator[Arrow]:
-        """Yield an arrow for each argument that has a box; x*x has one, with the sum of both local derivatives."""
+        """Yield an arrow for each argument that has a box; x*x has one, with the sum of both local derivatives.
+
+        What stands in a box with others, leaves or the middle, has one arrow without a derivative.
+        """
         seen = set()
         for argument in dict.fromkeys(node.args):
             if argument not in self.names:
                 continue
             self._leaf_or_group(argument)
-            if argument not in self.groups:
+            if argument not in self.together:
                 yield Arrow(self.place[argument], self._local(self.passes.get((node, argument), ())))
             elif self.place[argument] not in seen:
                 seen.add(self.place[argument])
@@ -288,12 +295,15 @@ class _Drawing:
             self._leaf(argument)
 
     def _fold(self, fold: Fold) -> None:
-        """Add one box for all parts that are alike."""
+        """Add one box for all parts that are alike, or for the middle."""
         nodes, inside = fold.nodes, set(fold.nodes)
         outside = [a for n in nodes for a in n.args if a not in inside and a in self.names]
         for argument in sorted(outside, key=lambda argument: argument not in self.groups):
             self._leaf_or_group(argument)
         arrows = [Arrow(source, None) for source in dict.fromkeys(self.place[a] for a in outside)]
+        if fold.middle:
+            self._add(self._middle(nodes, arrows), nodes)
+            return
         if fold.side_by_side:
             formula = Words((Computed(nodes[0], self.names), f", {fold.times:,} alike"))
             self._add(self._group(nodes, formula, arrows), nodes)
@@ -302,6 +312,16 @@ class _Drawing:
             whole = Partial(self.names[nodes[-1]], self.names[outside[0]])
             arrows = [Arrow(arrows[0].source, Equal((whole, slope)))]
         self._add(self._box(nodes[-1], self._part(fold), arrows, fold.times), nodes)
+
+    def _middle(self, nodes: Sequence[Node], arrows: Sequence[Arrow]) -> Box:
+        """Return the box of the operations in the middle, which has no value."""
+        outputs = sum(n in self.outputs for n in nodes)
+        self.middle = f"{len(nodes):,} more operations"
+        if outputs:
+            self.middle += f", of which {outputs:,} {'are outputs' if outputs > 1 else 'is an output'}"
+        ends = (self.names[nodes[0]], self.names[nodes[-1]])
+        name = ", …, ".join(ends)
+        return Box(name, "intermediate", self.middle, (), None, None, tuple(arrows), (), len(nodes), ends, self.scalar)
 
     def _group(self, nodes: Sequence[Node], formula: Math, arrows: Sequence[Arrow]) -> Box:
         """Return the box of several that stand side by side, with all their values and adjoints."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
+
+from gradcli.explain.folding import MOST_BOXES
 
 
 @pytest.mark.parametrize(
@@ -53,8 +57,9 @@ def test_a_picture_that_nobody_could_look_at_is_refused_before_it_is_computed(cl
     lines = "\n".join(f"t{k + 1} = sin(t{k}) + {k + 2}*t{k // 2}" for k in range(100))
     monkeypatch.setattr("gradcli.explain.picture.picture", None)
     monkeypatch.setattr("gradcli.cli.graph.LAID_OUT", 200)
-    said = cli.refused("graph", lines, "-f", "svg")
+    said = cli.refused("graph", lines, "--all", "-f", "svg")
     assert "301 boxes, and more than 200" in said
+    assert "leave out --all" in said
     assert "-f text" in said
 
 
@@ -63,6 +68,38 @@ def test_a_long_chain_that_is_folded_is_not_refused(cli, monkeypatch):
     lines = "\n".join(["t0 = sin(x)", *(f"t{k + 1} = sin(t{k})" for k in range(300))])
     assert "sin, 301 times" in cli.done("graph", lines, "-f", "svg").out
     assert "302 boxes" in cli.refused("graph", lines, "--all", "-f", "svg")
+
+
+def random_statements(count):
+    chance = random.Random(30)
+    names = [f"x{k}" for k in range(10)]
+    lines = []
+    for k in range(count):
+        a, b, c = (chance.choice(names) for _ in range(3))
+        lines.append(f"s{k} = {chance.choice(['sin', 'cos', 'tanh'])}({a}*{b}) + {c}*{chance.randint(2, 9)}/10")
+        names.append(f"s{k}")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("style", ["text", "svg"])
+def test_the_middle_of_a_long_system_is_one_box(style, cli):
+    done = cli("graph", random_statements(3000), "-f", style, seconds=5)
+    assert done.status == 0
+    assert "more operations, of which" in " ".join(done.err.split())
+    assert "--all draws every one" in done.err
+    if style == "text":
+        drawn = done.out.split("\n\n")[0].splitlines()  # without the legend
+        assert len(drawn) < 500
+        assert sum(line.lstrip("│─├╯┴┼ ")[:1] in ("○", "●", "◆") for line in drawn) <= MOST_BOXES
+        assert "s2999" in done.out
+    else:
+        assert MOST_BOXES - 10 < done.out.count("<rect ") < MOST_BOXES + 10
+
+
+def test_a_system_of_few_boxes_is_drawn_in_full_without_a_note(cli):
+    done = cli.done("graph", random_statements(30))
+    assert done.err == ""
+    assert done.out == cli.done("graph", random_statements(30), "--all").out
 
 
 def test_digits(cli):
@@ -78,7 +115,7 @@ def test_several_outputs_need_no_cotangent(cli):
 
 def test_more_arrows_than_mermaid_draws_are_told(cli):
     lines = "\n".join(f"t{k + 1} = sin(t{k}) + {k + 2}*t{k // 2}" for k in range(200))
-    assert "maxEdges" in cli.done("graph", lines, "-f", "mermaid").err
+    assert "maxEdges" in cli.done("graph", lines, "--all", "-f", "mermaid").err
     assert cli.done("graph", "y=x**2", "-f", "mermaid").err == ""
 
 

@@ -96,3 +96,35 @@ def test_what_stands_by_itself_has_the_same_numbers_as_without_folding(seed):
             np.testing.assert_array_equal(box.adjoint, each[box.name].adjoint)
         for end in box.ends:
             assert each[end].kind == box.kind
+
+
+@each("seed", range(5))
+def test_the_middle_of_a_long_system_is_one_box_and_the_others_keep_their_numbers(seed, monkeypatch):
+    """Whatever is repeated or read by many: the picture has no circle, and no more boxes than it may."""
+    monkeypatch.setattr(folding, "MOST_BOXES", 30)
+    chance = random.Random(seed)
+    names = [f"x{k}" for k in range(25)]
+    lines = []
+    for k in range(80):
+        lines.append(f"s{k} = sin({chance.choice(names)})*{chance.choice(names)} + {chance.choice(names)}")
+        names.append(f"s{k}")
+    graph = parse("\n".join(lines))
+    at = {name: np.array(chance.uniform(0.5, 1.5)) for name in graph.inputs}
+    v = {name: np.ones(()) for name in graph.outputs}
+    drawn, whole = (picture(graph, View(list(graph.inputs), at, v, fold)) for fold in (True, False))
+    middle = [box for box in drawn.boxes if box.formula == drawn.middle]
+    count = sum(1 for box in whole.boxes if box.kind != "leaf") - sum(
+        box.times
+        for box in drawn.boxes
+        if box.kind != "leaf" and box not in middle and "leaves" not in str(box.formula)
+    )
+    assert [box.times for box in middle] == [count]
+    assert len(drawn.boxes) <= 32
+    each = {box.name: box for box in whole.boxes}
+    for k, box in enumerate(drawn.boxes):
+        sources = [arrow.source for arrow in box.arrows]
+        assert all(source < k for source in sources)
+        assert sources.count(drawn.boxes.index(middle[0])) <= 1
+        if box.times == 1:
+            np.testing.assert_array_equal(box.value, each[box.name].value)
+            np.testing.assert_array_equal(box.adjoint, each[box.name].adjoint)

@@ -92,8 +92,10 @@ def test_the_bar_of_an_adjoint_is_clear_of_the_line_above(cli):
 
 def test_a_picture_that_tex_cannot_measure_is_refused(cli):
     lines = "\n".join(["t0 = sin(x)", *(f"t{k + 1} = {k + 2}*t{k}" for k in range(300))])
-    assert "points, and TeX measures no more than" in " ".join(cli.refused("graph", lines, "-f", "tikz").split())
-    assert cli.done("graph", lines, "-f", "svg").out.startswith("<svg")
+    assert "points, and TeX measures no more than" in " ".join(
+        cli.refused("graph", lines, "--all", "-f", "tikz").split()
+    )
+    assert cli.done("graph", lines, "--all", "-f", "svg").out.startswith("<svg")
 
 
 def test_a_picture_for_latex_is_mathematics(cli):
