@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -172,8 +172,12 @@ def mirrored(matrix: Array) -> Array:
     >>> mirrored(np.array([[1.0, 5.0], [2.0, 3.0]])).tolist()
     [[1.0, 2.0], [2.0, 3.0]]
     """
-    lower = np.tril(matrix)
-    return lower + np.tril(matrix, -1).T
+    return np.where(_lower(len(matrix)), matrix, matrix.T)
+
+
+@lru_cache(maxsize=1)
+def _lower(n: int) -> Array:
+    return np.tri(n, dtype=bool)
 
 
 def hvp(

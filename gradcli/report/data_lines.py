@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,10 +45,20 @@ def json_lines(result: Data) -> Iterator[str]:
 def _text(value: Any, formula: Callable[[Any], str], before: Texts, texts: Texts) -> str:
     """Return a value in JSON; formulas, and inputs that do not vary, are the same objects as in the line before."""
     if isinstance(value, dict):
-        inner = (f"{json.dumps(name)}: {_text(v, formula, before, texts)}" for name, v in value.items())
+        inner = [f"{_quoted(name)}: {_text(v, formula, before, texts)}" for name, v in value.items()]
         return "{" + ", ".join(inner) + "}"
-    texts[id(value)] = before.get(id(value)) or (value, json.dumps(plain(value, formula)))
+    texts[id(value)] = before.get(id(value)) or (value, _encoded(value, formula))
     return texts[id(value)][1]
+
+
+_quoted = lru_cache(maxsize=1024)(json.dumps)
+
+
+def _encoded(value: Any, formula: Callable[[Any], str]) -> str:
+    """Return a value in JSON; finite float64 numbers are written there as Python writes them."""
+    if isinstance(value, np.ndarray) and value.dtype == float and np.isfinite(value).all():
+        return repr(value.tolist())
+    return json.dumps(plain(value, formula))
 
 
 def plain(value: Any, formula: Callable[[Any], str] = str) -> Any:

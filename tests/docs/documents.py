@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from comparison import difference
-
 from gradcli.guide.topics import PARTS, topics
+from tests.comparison import difference
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
