@@ -28,7 +28,7 @@ def as_check(arguments: Sequence[str], options: Mapping[str, bool], known: Colle
     `options` are those of the command that was typed, with whether each is followed by a value.
 
     >>> as_check(["jacobian", "y=x**2", "dy/dx=2*x", "--wrt", "x", "--at", "x=3"], {"--wrt": True}, ["--at"]).text
-    "gradcli check 'y=x**2' dy/dx=2*x --at x=3"
+    "gradcli check 'y=x**2' 'dy/dx=2*x' --at x=3"
     """
     rest = ["check"]
     waiting = [*reversed(arguments[1:])]

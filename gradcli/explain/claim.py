@@ -72,7 +72,9 @@ class Case:
 def multiplications(nodes: Sequence[Node]) -> int:
     """Return about how many numbers are worked out for nodes at a point, those that are added up included.
 
-    >>> multiplications([leaf((3, 4)) @ leaf((4, 5))])
+    >>> from gradcli.graph.construct import matmul
+    >>> from gradcli.graph.node import leaf
+    >>> multiplications([matmul(leaf((3, 4)), leaf((4, 5)))])
     92
     """
     return sum(products(n) if _is_contraction(n) else n.size for n in scheduled(nodes))

@@ -27,11 +27,12 @@ def read_loops(statements: list[Statement]) -> list[Statement]:
 
     Errors: `InputError`, with its place.
 
+    >>> from gradcli.errors import Source
     >>> from gradcli.lang.statements import read_statements
     >>> read_loops(read_statements(Source("n = 3; y[i] = x[i] for i in 1..n-1")))[1].loop.key
     (array([1, 2]),)
     """
-    if all(s.clauses is None for s in statements):
+    if not [s for s in statements if s.clauses is not None]:
         return statements
     integers: dict[str, int] = {}
     inputs = {s.name for s in statements if s.declares}

@@ -263,7 +263,7 @@ def _head(source: Source, text: str, start: int) -> _Head:
     body = text[match.end() :]
     if not body:
         raise InputError(f"`{name} =` is followed by nothing", span, "a statement is NAME = EXPRESSION")
-    first = for_at(body)
+    first = for_at(body) if "for" in body else len(body)
     if first < len(body):
         loops = Span(source, start + match.end() + first, start + len(text))
         if not subscript or declares or not body[:first].strip():

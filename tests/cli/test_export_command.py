@@ -76,7 +76,7 @@ MISTAKES = {
     ),
     "a large matrix": (["y=x", "--to", "numpy", "--shape", "x=2000"], "2,000 × 2,000 entries"),
     "much memory": (
-        ["y=sum(tanh(A@B))", "--to", "c", "--shape", "A=500x500,B=500x500", "--what", "value"],
+        ["y=sum(tanh(A@B))", "--to", "c", "--shape", "A=4000x4000,B=4000x4000", "--what", "value"],
         "numbers in its arrays",
     ),
     "a folder that is not there": (["y=x", "--to", "c", "--output", "/nowhere/at/all.c"], "cannot be written"),
