@@ -67,7 +67,7 @@ def _points(graph: Graph, values: Mapping[str, Any]) -> dict[str, Array]:
 
     Errors: `InputError` for an input that is missing or has another shape, and for different numbers of points.
     """
-    found: dict[str, Array] = {}
+    result: dict[str, Array] = {}
     counts: dict[int, str] = {}
     for name, node in graph.inputs.items():
         wanted = str((*node.shape, "N")).replace("'", "") if node.shape else "(N,)"
@@ -77,13 +77,13 @@ def _points(graph: Graph, values: Mapping[str, Any]) -> dict[str, Array]:
         value = _numbers(name, values[name])
         if value.ndim != len(node.shape) + 1 or value.shape[:-1] != node.shape:
             raise InputError(f"the input `{name}` has shape {value.shape}", hint=hint)
-        found[name] = value
+        result[name] = value
         if value.shape[-1] != 1:
             counts.setdefault(value.shape[-1], name)
     if len(counts) > 1:
         (n, first), (m, other), *_ = counts.items()
         raise InputError(f"the input `{first}` has {n:,} points, and `{other}` has {m:,}")
-    return found
+    return result
 
 
 def _numbers(name: str, value: Any) -> Array:
@@ -225,21 +225,21 @@ class CompiledFunction:
         count = max(a.shape[-1] for a in points.values())
         block = {n: np.ascontiguousarray(np.broadcast_to(a, (*a.shape[:-1], count)), float) for n, a in points.items()}
         results = self._run(block)
-        found = {n: np.broadcast_to(a, (*a.shape[:-1], count)) if many else a[..., 0] for n, a in results.items()}
-        gradients = {name: found[output] for name, output in self._gradients.items()}
-        return Evaluated({name: found[name] for name in self.graph.outputs}, gradients)
+        result = {n: np.broadcast_to(a, (*a.shape[:-1], count)) if many else a[..., 0] for n, a in results.items()}
+        gradients = {name: result[output] for name, output in self._gradients.items()}
+        return Evaluated({name: result[name] for name in self.graph.outputs}, gradients)
 
     def _bound(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         names = list(self.graph.inputs)
         if len(inputs) > len(names):
             raise InputError(f"there are {len(names)} inputs ({', '.join(names[:6])}), and {len(inputs)} values")
-        found = dict(zip(names, inputs, strict=False))
+        result = dict(zip(names, inputs, strict=False))
         for name, value in named.items():
-            if name in found:
+            if name in result:
                 raise InputError(f"the input `{name}` has two values")
             _check_wrt(self.graph, [name])
-            found[name] = value
-        return found
+            result[name] = value
+        return result
 
     def _cotangents(self, v: Mapping[str, Any] | None) -> dict[str, Any]:
         outputs: Mapping[str, Node] = self.graph.outputs

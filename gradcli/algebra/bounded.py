@@ -69,15 +69,15 @@ class Bounded(Generic[Question, Result]):
                 self._child, self._fresh = self._started(), True
             if self._child is None:
                 return None
-            found: Result | None
+            result: Result | None
             self._child.send(question)
-            found, ending = self._child.received(time.monotonic() + _PATIENCE * self.seconds)
+            result, ending = self._child.received(time.monotonic() + _PATIENCE * self.seconds)
             if ending == "done":
                 self._fresh = False
-                return found
+                return result
             if ending == "late" or self._stop() in platform.OUT_OF_TIME or self._fresh:
                 self._stop()
-                return found
+                return result
             # It ended by itself, maybe for memory that former questions took: one of its own gets all of it.
 
     def _started(self) -> _Child | None:
@@ -126,17 +126,17 @@ class _Child:
 
     def received(self, until: float) -> tuple[Any, str]:
         """Return the last report before the end of them, and whether that came: `done`, or else `late`, or `ended`."""
-        found = None
+        result = None
         while (left := until - time.monotonic()) > 0:
             with suppress(Empty):
                 match self._received.get(timeout=min(left, _LOOK)):
                     case None:
-                        return found, "ended"
+                        return result, "ended"
                     case (None,):
-                        return found, "done"
+                        return result, "done"
                     case ((report,),):
-                        found = report
-        return found, "late"
+                        result = report
+        return result, "late"
 
     def stop(self) -> int:
         """End the child, and return its status."""

@@ -65,10 +65,10 @@ def _activation(expr: sympy.Expr) -> tuple[Any, sympy.Expr]:
 def _activations(expr: sympy.Expr, known: Shorthands) -> sympy.Expr:
     """Return the expression with names for activations, and 1 - sigmoid(x) for sigmoid(-x) where sigmoid(x) is read."""
     sigmoid = function("sigmoid")
-    found = {f: _activation(f) for f in _ordered(expr.atoms(sigmoid, function("tanh")))}
-    read = {key: f for f, key in found.items()} | dict(known)
-    written = {f: known[key] for f, key in found.items() if key in known}
-    for f, (func, x) in found.items():
+    result = {f: _activation(f) for f in _ordered(expr.atoms(sigmoid, function("tanh")))}
+    read = {key: f for f, key in result.items()} | dict(known)
+    written = {f: known[key] for f, key in result.items() if key in known}
+    for f, (func, x) in result.items():
         opposite = read.get((sigmoid, sympy.expand_mul(-x))) if func is sigmoid else None
         if f not in written and opposite is not None and (opposite.is_Symbol or x.could_extract_minus_sign()):
             written[f] = 1 - opposite
@@ -112,8 +112,8 @@ def _squares(expr: sympy.Expr) -> dict[sympy.Expr, sympy.Expr]:
     """Return what the squares of sines and cosines are by each other, where both are read."""
     other = {sympy.sin: sympy.cos, sympy.cos: sympy.sin}
     waves = expr.atoms(*other)
-    found = {w: other[w.func](*w.args) for w in _ordered(waves)}
-    return {w**2: 1 - o**2 for w, o in found.items() if o in waves and expr.has(w**2)}
+    result = {w: other[w.func](*w.args) for w in _ordered(waves)}
+    return {w**2: 1 - o**2 for w, o in result.items() if o in waves and expr.has(w**2)}
 
 
 def _fractions(expr: sympy.Expr) -> list[sympy.Expr]:
@@ -132,8 +132,8 @@ def _multiplied_out(expr: sympy.Expr) -> sympy.Expr:
 
 def _terms(expr: sympy.Expr) -> int:
     """Return how many terms an expression has when it is multiplied out."""
-    found = [_terms(a) for a in expr.args]
-    return math.prod(found) if expr.is_Mul else sum(found) if expr.is_Add else max(found, default=1)
+    result = [_terms(a) for a in expr.args]
+    return math.prod(result) if expr.is_Mul else sum(result) if expr.is_Add else max(result, default=1)
 
 
 def _is_plain(expr: sympy.Expr) -> bool:

@@ -203,10 +203,10 @@ class _Derivative:
 
     def written(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written:
         """Return the entries, in which the nodes in `names` may stand for themselves."""
-        found = formulas(self.nodes.values(), self.leaves, names, cut, self.taken)
-        numbers = _numbers(found.definitions)
-        definitions = {k: e.xreplace(numbers) for k, e in found.definitions.items() if k not in numbers}
-        exprs: Entries = {place: found.exprs[n][()] for place, n in self.nodes.items()}
+        result = formulas(self.nodes.values(), self.leaves, names, cut, self.taken)
+        numbers = _numbers(result.definitions)
+        definitions = {k: e.xreplace(numbers) for k, e in result.definitions.items() if k not in numbers}
+        exprs: Entries = {place: result.exprs[n][()] for place, n in self.nodes.items()}
         exprs = {place: e.xreplace(numbers) for place, e in exprs.items()} if numbers else exprs
         written = _tidied(exprs, shorthands(definitions), None if cut else READABLE)
         return _Written(written, _mentioned(written, definitions))
@@ -215,8 +215,8 @@ class _Derivative:
 def _numbers(definitions: Mapping[sympy.Symbol, sympy.Expr]) -> dict[sympy.Symbol, sympy.Expr]:
     """Return the definitions that are numbers, as p/p is in the derivatives of log(softmax(z)): these need no name."""
     with distribute(False):
-        found = {name: tidy(e) for name, e in definitions.items() if length(e) <= _SHORT_DEFINITION and _is_flat(e)}
-    return {name: e for name, e in found.items() if e.is_Rational}
+        result = {name: tidy(e) for name, e in definitions.items() if length(e) <= _SHORT_DEFINITION and _is_flat(e)}
+    return {name: e for name, e in result.items() if e.is_Rational}
 
 
 def _is_flat(expr: sympy.Expr) -> bool:
@@ -233,7 +233,7 @@ def _tidied(exprs: Entries, known: Shorthands, limit: int | None) -> Entries:
 
     Errors: `TooDeepError` for an entry larger than the limit, `InputError` where they are too large together.
     """
-    found: Entries = {}
+    result: Entries = {}
     total = 0
     # The longest comes first: where it is too long, none of the others is looked at.
     for place, expr in sorted(exprs.items(), key=lambda entry: -length(entry[1])):
@@ -244,8 +244,8 @@ def _tidied(exprs: Entries, known: Shorthands, limit: int | None) -> Entries:
         if total > MAX_OPERATIONS:
             raise _too_long()
         if entry != 0:
-            found[place] = entry
-    return dict(sorted(found.items()))
+            result[place] = entry
+    return dict(sorted(result.items()))
 
 
 def _too_long() -> InputError:

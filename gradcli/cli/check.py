@@ -37,10 +37,10 @@ class Tolerance(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number."""
-        found = float(super().convert(value, param, ctx))
-        if math.isnan(found):
+        result = float(super().convert(value, param, ctx))
+        if math.isnan(result):
             self.fail(f"{value} is not a number", param, ctx)
-        return found
+        return result
 
 
 _POINTS = points_option("Check at the points of a .csv, .npz or .parquet file; - is CSV on standard input.")

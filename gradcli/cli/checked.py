@@ -49,11 +49,11 @@ def checked(sources: Sequence[Source], asked: Asked, settings: Settings, files: 
         if files is not None:
             return _at_file(system, claims, asked, files, settings)
         situation = read_situation(system, asked, Notes())
-        found = _cases(claims, situation.graph, system)
+        result = _cases(claims, situation.graph, system)
         points = situation.points if asked.at else ()
         doing("comparing derivatives at points")
         return check(
-            situation.graph, found, replace(settings, points=points, usual=usual_powers(default_point(system)))
+            situation.graph, result, replace(settings, points=points, usual=usual_powers(default_point(system)))
         )
     except InputError as error:
         raise restored(error, sources, rest) from None
@@ -64,14 +64,14 @@ def _cases(claims: Sequence[Claim], graph: Graph, system: System) -> list[Case]:
 
     Errors: `InputError` for a claim that does not fit, and for one that takes too long at a single point.
     """
-    found = [replace(case, kinds=system.kinds) for case in cases(claims, graph, system.outputs)]
-    for case in found:
+    result = [replace(case, kinds=system.kinds) for case in cases(claims, graph, system.outputs)]
+    for case in result:
         if case.work > MAX_WORK:
             raise InputError(
                 f"{case.text} takes about {case.work:,} multiplications at each point, which are too many",
                 hint="check the claim for smaller arrays, with --shape or --at",
             )
-    return found
+    return result
 
 
 def checked_text(

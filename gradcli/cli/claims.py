@@ -76,8 +76,8 @@ def _pullback(claim: Claim, graph: Graph, scope: Mapping[str, Node], outputs: Se
     base = reduce(lambda a, b: a + b, ends)
     whole = Graph.of({**graph.inputs, **shown}, {"": base}, names=graph.names)
     keys = () if quantity.key is None else _checked(claim, quantity, x.shape)
-    found = derivative(whole, base, x)
-    truth = index(found, keys) if keys else found
+    result = derivative(whole, base, x)
+    truth = index(result, keys) if keys else result
     yours = _yours(claim, {**scope, **cotangents}, truth.shape, base.shape)
     return Case(claim.text, claim.said, whole, base, x, keys, truth, yours, tuple(shown))
 

@@ -74,15 +74,15 @@ def _onehot(target: str, outputs: Outputs) -> Named:
         name, i, _ = names[k]
     else:
         wanted = normal(target.replace(" ", ""))
-        found = [(n, i) for n, i, e in names if e == wanted]
-        if not found:
+        result = [(n, i) for n, i, e in names if e == wanted]
+        if not result:
             hint = (
                 f"`{wanted}` has elements: onehot:{names[0][2]}"
                 if wanted in outputs
                 else nearest(wanted, [e for *_, e in names], "elements")
             )
             raise InputError(f"onehot:{wanted[:40]} names no element of the outputs", hint=hint)
-        name, i = found[0]
+        name, i = result[0]
     call = _zeros(outputs)
     call[name].reshape(-1)[i] = 1
     return call
@@ -188,12 +188,12 @@ def from_json(text: str, outputs: Outputs) -> list[Named]:
 
 def _from_line(line: str, number: int, outputs: Outputs) -> Named:
     try:
-        found = json.loads(line)
+        result = json.loads(line)
     except (ValueError, RecursionError):
-        found = None
-    items = found.get("grad") if isinstance(found, dict) else None
+        result = None
+    items = result.get("grad") if isinstance(result, dict) else None
     if not isinstance(items, dict):
-        is_object = isinstance(found, dict)
+        is_object = isinstance(result, dict)
         raise InputError(
             f"--v -: line {number} of standard input is not the JSON of another `gradcli backward`",
             hint="it has no `grad` with a gradient for each name" if is_object else "it is no JSON object",
@@ -245,7 +245,7 @@ def read_calls(
     for text in cotangents:
         said = read_cotangent(text)
         if said.keyword != "stdin":
-            found = [explicit(said, outputs, strict, notes)] * points
+            result = [explicit(said, outputs, strict, notes)] * points
         else:
             lines = from_json(read_stdin(MAX_JSON_BYTES), outputs)
             if count is None and len(lines) > 1:
@@ -256,7 +256,7 @@ def read_calls(
             if len(lines) not in (1, points):
                 counted = "1 point" if points == 1 else f"{points} points"
                 raise InputError(f"standard input has {len(lines)} lines of gradients for {counted}")
-            found = [[line] for line in (lines * points if len(lines) == 1 else lines)]
-        for mine, new in zip(calls, found, strict=True):
+            result = [[line] for line in (lines * points if len(lines) == 1 else lines)]
+        for mine, new in zip(calls, result, strict=True):
             mine.extend(new)
     return calls

@@ -52,8 +52,8 @@ def explain(text: tuple[str, ...]) -> None:
         _list()
     elif topic := topic_named(asked):
         _show(_page(topic), f"gradcli explain {topic.name}")
-    elif found := find(asked) or answered(asked):
-        _show(_told(found), 'gradcli explain "TEXT"')
+    elif result := find(asked) or answered(asked):
+        _show(_told(result), 'gradcli explain "TEXT"')
     else:
         raise _unknown(asked)
 
@@ -64,14 +64,14 @@ def _list() -> None:
     from gradcli.report.layout import table
     from gradcli.wrapping import page_width, wrapped
 
-    found = topics().values()
-    longest = max(len(t.name) for t in found)
+    result = topics().values()
+    longest = max(len(t.name) for t in result)
     for part, title in PARTS.items():
-        rows = [[f"  {t.name.ljust(longest)}", t.summary.rstrip(".")] for t in found if t.part == part]
+        rows = [[f"  {t.name.ljust(longest)}", t.summary.rstrip(".")] for t in result if t.part == part]
         click.echo(f"{title}\n" + "\n".join(line for row in table(rows, page_width()) for line in row) + "\n")
     told = 'gradcli explain TOPIC shows one, gradcli explain "TEXT" a message of PyTorch\'s.'
     click.echo("\n".join(wrapped(told, page_width())))
-    _tell_of_top(len(found) + 3 * len(PARTS), "gradcli explain")
+    _tell_of_top(len(result) + 3 * len(PARTS), "gradcli explain")
 
 
 def _page(topic: Topic) -> str:

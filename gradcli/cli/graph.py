@@ -76,19 +76,19 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
     view = View(shown_leaves(situation, asked), at, _call(situation, cotangents, notes), not every)
     if every and style in ("svg", "tikz"):
         _check_size(situation.graph)
-    found = picture(situation.graph, view)
-    if found.middle:
+    result = picture(situation.graph, view)
+    if result.middle:
         notes.add(
-            "note", f"one box has {found.middle}: --all draws every one, --outputs NAME what NAME is computed from"
+            "note", f"one box has {result.middle}: --all draws every one, --outputs NAME what NAME is computed from"
         )
-    arrows = sum(len(box.arrows) for box in found.boxes)
+    arrows = sum(len(box.arrows) for box in result.boxes)
     if style == "mermaid" and arrows > MERMAID:
         notes.add(
             "note", f"Mermaid draws {MERMAID} arrows unless its setting maxEdges allows more: these are {arrows:,}"
         )
     if style != "text" or output not in (None, "-"):
         print_utf8()
-    drawn = render_picture(found, style, digits)
+    drawn = render_picture(result, style, digits)
     deliver(drawn, output, notes)
 
 
@@ -109,12 +109,12 @@ def _style(style: str | None, output: str | None) -> str:
     from gradcli.data.mistakes import label
     from gradcli.errors import InputError
 
-    found = format_of(style, output, ENDINGS)
-    if found is None and output not in (None, "-"):
+    result = format_of(style, output, ENDINGS)
+    if result is None and output not in (None, "-"):
         raise InputError(
             f"{label(output)} has no ending of a picture", hint=f"{', '.join(ENDINGS)} choose the format, or -f"
         )
-    return found or "text"
+    return result or "text"
 
 
 def _call(situation: Situation, cotangents: tuple[str, ...], notes: Notes) -> Named | None:

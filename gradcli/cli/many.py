@@ -99,8 +99,8 @@ class _Kept(NamedTuple):
         return self.result.formula(expr)
 
     def objects(self) -> Iterator[Mapping[str, Any]]:
-        for values, found in zip(self.values, self.result.objects(), strict=True):
-            yield {"keep": values, **found}
+        for values, result in zip(self.values, self.result.objects(), strict=True):
+            yield {"keep": values, **result}
 
     def rows(self) -> Iterable[Row]:
         return self.result.rows()

@@ -75,8 +75,8 @@ class ManyPoints:
         if own and given:
             raise InputError(f"{suffix} is given twice: by --{suffix}, and in {self.label} as `{next(iter(own))}`")
         for name, shape in own.items():
-            if (found := self.points.shapes[name]) != shape:
-                raise InputError(f"`{name}` has shape {found} in {self.label}, but {name[:-2]} has shape {shape}")
+            if (result := self.points.shapes[name]) != shape:
+                raise InputError(f"`{name}` has shape {result} in {self.label}, but {name[:-2]} has shape {shape}")
         if not own:
             return None
         rest = {n: np.zeros(x.shape) for n, x in nodes.items() if f"{n}.{suffix}" not in own}
@@ -124,10 +124,10 @@ def read_reading(system: System, columns: Sequence[str], missing: Policy) -> Rea
     for option in columns:
         for part in _BETWEEN.split(option):
             name, _, header = (text.strip() for text in part.partition("="))
-            found = element(name)
-            if found is None or not header:
+            result = element(name)
+            if result is None or not header:
                 raise InputError(f"--columns: `{part.strip()}` is not NAME=HEADER", hint='for example "x=flow rate"')
-            own = found[0].partition(".")[0]
+            own = result[0].partition(".")[0]
             if own not in {*system.uses, *system.defaults, *system.assigned}:
                 known = nearest(own, system.leaves(), "inputs")
                 raise InputError(f"--columns: `{own}` is not in the system", hint=known)

@@ -31,8 +31,8 @@ def shortage() -> str:
 
 
 def _limit() -> str:
-    found = memory_limit()
-    return f"\n  `ulimit` allows {found // 2**20:,} MiB" if found is not None else ""
+    result = memory_limit()
+    return f"\n  `ulimit` allows {result // 2**20:,} MiB" if result is not None else ""
 
 
 def lacking(error: Exception) -> bool:

@@ -74,8 +74,8 @@ def _refused(error: click.ClickException, given: Sequence[str]) -> InputError:
     from gradcli.errors import InputError, did_you_mean
 
     context = getattr(error, "ctx", None)
-    if isinstance(error, click.NoSuchOption) and context and (found := _elsewhere(error, context, given)):
-        return found
+    if isinstance(error, click.NoSuchOption) and context and (result := _elsewhere(error, context, given)):
+        return result
     path = context.command_path if context else " ".join(["gradcli", *given[:1]])
     message = _message(error)
     hint = did_you_mean(*_choice(error, context, message)) or f"`{path} --help` shows what it takes"

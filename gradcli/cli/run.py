@@ -38,9 +38,9 @@ class _ScriptCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Part the arguments: behind `--`, and behind the first that is none of ours, all are the script's."""
         own, rest = _parted(args, {o: p for p in self.get_params(ctx) for o in (*p.opts, *p.secondary_opts)})
-        found = super().parse_args(ctx, own)
+        result = super().parse_args(ctx, own)
         ctx.params["arguments"] = tuple(rest)
-        return found
+        return result
 
 
 def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[str]]:

@@ -98,10 +98,10 @@ def read_situation(system: System, asked: Asked, notes: Notes) -> Situation:
     """
     doing("reading points")
     known = read_shape_options(system, asked.shapes)
-    found = read_points(system, asked.at, known)
-    known = known | {n: v.shape for n, v in (found[0] if found else default_point(system)).items()}
+    result = read_points(system, asked.at, known)
+    known = known | {n: v.shape for n, v in (result[0] if result else default_point(system)).items()}
     note_joined(system, known, notes)
-    situation = Situation(*read_graph(system, known, asked), found)
+    situation = Situation(*read_graph(system, known, asked), result)
     doing("computing derivatives")
     return situation
 

@@ -42,8 +42,8 @@ def typed(message: str, arguments: Sequence[str]) -> Span | None:
 def _within(value: str, option: str, texts: Sequence[str]) -> Span | None:
     """Return where an option's value has one of the texts, as a word."""
     for text in texts:
-        if text and (found := re.search(rf"(?<!\w){re.escape(text)}(?!\w)", value)):
-            return Span(Source(value, option), *found.span())
+        if text and (result := re.search(rf"(?<!\w){re.escape(text)}(?!\w)", value)):
+            return Span(Source(value, option), *result.span())
     return None
 
 

@@ -70,13 +70,13 @@ class Picked:
         {'x': array([[1., 2.],
                [3., 4.]])}
         """
-        found: Block = {}
+        result: Block = {}
         start = 0
         for name, shape in self.shapes.items():
             own = columns[start : start + size_of(shape)]
-            found[name] = np.stack(own).reshape(*shape, -1) if shape else np.ascontiguousarray(own[0])
+            result[name] = np.stack(own).reshape(*shape, -1) if shape else np.ascontiguousarray(own[0])
             start += len(own)
-        return found | dict(zip(self.copied, columns[start:], strict=True))
+        return result | dict(zip(self.copied, columns[start:], strict=True))
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,9 @@ class Header:
         """
         elements: dict[str, dict[Key, list[int]]] = {}
         for place, column in enumerate(reading.named(columns, label)):
-            found = element(column)
-            if found:
-                elements.setdefault(found[0], {}).setdefault(found[1], []).append(place)
+            result = element(column)
+            if result:
+                elements.setdefault(result[0], {}).setdefault(result[1], []).append(place)
         headers = (column.strip() for column in columns) if reading.headers else ()
         renamed = {place: header for place, header in enumerate(headers) if header in reading.headers}
         return cls(label, columns, elements, {name: _shape(keys) for name, keys in elements.items()}, renamed)

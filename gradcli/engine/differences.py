@@ -53,14 +53,14 @@ def along(
     [True]
     """
     size = step_size(at, direction)
-    found = _with_steps(function, at, direction, size, None)
-    if terms is not None and found.corner.any():
-        found = _with_steps(function, at, direction, size, terms())
+    result = _with_steps(function, at, direction, size, None)
+    if terms is not None and result.corner.any():
+        result = _with_steps(function, at, direction, size, terms())
     larger = np.maximum(size, step_size(at, np.ones_like(at)) / np.abs(direction).max(axis=0))
     for other in (larger, _NARROW * size):  # for a function that changes slowly, or in a narrow region
-        if _may_gain(found, other / size):
-            found = _better(found, _with_steps(function, at, direction, other, None))
-    return found
+        if _may_gain(result, other / size):
+            result = _better(result, _with_steps(function, at, direction, other, None))
+    return result
 
 
 def step_size(at: Array, direction: Array) -> Array:

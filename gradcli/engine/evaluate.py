@@ -33,8 +33,8 @@ def evaluate(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
     >>> evaluate(Graph.of({"x": x}, {"y": 3 * x**2}), {"x": np.array([1.0, 2.0])})
     {'y': array([ 3., 12.])}
     """
-    found = values_of(graph, values, graph.outputs.values())
-    return {name: found[node] for name, node in graph.outputs.items()}
+    result = values_of(graph, values, graph.outputs.values())
+    return {name: result[node] for name, node in graph.outputs.items()}
 
 
 def values_of(
@@ -77,8 +77,8 @@ def at_point(graph: Graph, at: Mapping[str, Array], wanted: Iterable[Node]) -> d
     >>> at_point(Graph.of({"x": x}, {"y": y}), {"x": np.array([1.0, 2.0])}, [y])[y]
     array([3., 6.])
     """
-    found = values_of(graph, {name: value[..., None] for name, value in at.items()}, wanted)
-    return {node: value[..., 0].astype(float) for node, value in found.items()}
+    result = values_of(graph, {name: value[..., None] for name, value in at.items()}, wanted)
+    return {node: value[..., 0].astype(float) for node, value in result.items()}
 
 
 def at_points(
@@ -97,9 +97,9 @@ def at_points(
     for start in range(0, len(points), step):
         some = points[start : start + step]
         stacked = {name: np.stack([point[name] for point in some], axis=-1) for name in some[0]}
-        found = values_of(graph, stacked, wanted)
+        result = values_of(graph, stacked, wanted)
         for k in range(len(some)):
-            yield {n: value[..., min(k, value.shape[-1] - 1)].astype(float) for n, value in found.items()}
+            yield {n: value[..., min(k, value.shape[-1] - 1)].astype(float) for n, value in result.items()}
 
 
 def constant(node: Node) -> Array:

@@ -31,11 +31,11 @@ class JaxKernel:
         self.block = self.fewest = 1 << (longest.bit_length() - 1)  # XLA has threads of its own
 
     def _function(self, inputs: Mapping[str, Array]) -> list[Array]:
-        found = {n: jnp.asarray(value) for n, value in self._schedule.same.items()}
-        found |= {node: inputs[name] for name, node in self._schedule.inputs.items()}
+        result = {n: jnp.asarray(value) for n, value in self._schedule.same.items()}
+        result |= {node: inputs[name] for name, node in self._schedule.inputs.items()}
         for node in self._schedule.steps:
-            found[node] = function_of(node)(*(found[a] for a in node.args))
-        return [found[n] for n in self._schedule.outputs.values()]
+            result[node] = function_of(node)(*(result[a] for a in node.args))
+        return [result[n] for n in self._schedule.outputs.values()]
 
     def buffers(self, count: int) -> list[np.ndarray[Any, Any]]:
         """Return nothing: XLA has memory of its own."""

@@ -61,8 +61,8 @@ def _prod_others(axes: Axes, x: Array) -> Array:
     ones = jnp.ones_like(mantissas[:1])
     before = jnp.cumprod(jnp.concatenate([ones, mantissas[:-1]]), axis=0)
     behind = jnp.flip(jnp.cumprod(jnp.concatenate([ones, jnp.flip(mantissas[1:], 0)]), axis=0), 0)
-    found = _number(before * behind, exponents.sum(axis=0) - exponents)
-    return found.reshape(shape).transpose(np.argsort(order))
+    result = _number(before * behind, exponents.sum(axis=0) - exponents)
+    return result.reshape(shape).transpose(np.argsort(order))
 
 
 def _number(mantissas: Array, exponents: Array) -> Array:
@@ -76,8 +76,8 @@ def _recurrence(axis: int, a: Array, b: Array) -> Array:
     a, b = (jnp.broadcast_to(x, (len(x), *rest)) for x in (a, b))
 
     def step(before: Array, own: tuple[Array, Array]) -> tuple[Array, Array]:
-        found = own[1] + own[0] * before
-        return found, found
+        result = own[1] + own[0] * before
+        return result, result
 
     _, later = jax.lax.scan(step, b[0], (a, b[1:]))
     return jnp.moveaxis(jnp.concatenate([b[:1], later]), 0, axis)
@@ -104,8 +104,8 @@ def _median_place(axis: int, x: Array) -> Array:
 def _median(axes: Axes, ties: str, x: Array) -> Array:
     rest = [a for a in range(x.ndim) if a not in axes]
     lines = x.transpose(*axes, *rest).reshape(-1, *(x.shape[a] for a in rest))
-    found = jnp.sort(lines, axis=0)[(len(lines) - 1) // 2]
-    return jnp.where(jnp.isnan(lines).any(axis=0), jnp.nan, found)
+    result = jnp.sort(lines, axis=0)[(len(lines) - 1) // 2]
+    return jnp.where(jnp.isnan(lines).any(axis=0), jnp.nan, result)
 
 
 def _take_along(axis: int, x: Array, order: Array) -> Array:
@@ -131,8 +131,8 @@ def _stacked(function: Callable[..., Array]) -> Callable[..., Array]:
     def call(*arrays: Array) -> Array:
         fronts = points_in_front(*arrays)
         stack = jnp.broadcast_shapes(*(x.shape[:-2] for x in fronts))
-        found = function(*(jnp.broadcast_to(x, (*stack, *x.shape[-2:])) for x in fronts))
-        return jnp.moveaxis(found, 0, -1)
+        result = function(*(jnp.broadcast_to(x, (*stack, *x.shape[-2:])) for x in fronts))
+        return jnp.moveaxis(result, 0, -1)
 
     return call
 

@@ -87,14 +87,14 @@ def _exact(written: Callable[..., Array | None], general: Callable[..., Array], 
 
     It is decided for each matrix alone: a point has the same numbers wherever it stands.
     """
-    found = written(*stacks)
-    if found is None:
+    result = written(*stacks)
+    if result is None:
         return general(*stacks)
     sizes = map(np.abs, stacks)
     tame = np.all([((s == 0) | ((s > 1 / _FAR) & (s < _FAR))).all(axis=(1, 2)) for s in sizes], axis=0)
     if not tame.all():
-        found[~tame] = general(*(x[~tame] for x in stacks))
-    return found
+        result[~tame] = general(*(x[~tame] for x in stacks))
+    return result
 
 
 def _written_det(x: Array) -> Array | None:
@@ -145,9 +145,9 @@ def points_in_front(*arrays: Array) -> list[Array]:
 def stacked_matmul(matmul: Callable[..., Array], a: Array, b: Array) -> Array:
     """Return the products by a function that takes the points as a stack."""
     row, column = a.ndim == 2, b.ndim == 2  # a vector at each point
-    found = matmul(*points_in_front(a[None] if row else a, b[:, None] if column else b))
-    found = np.moveaxis(found[..., 0, :] if row else found, 0, -1)
-    return found[..., 0, :] if column else found
+    result = matmul(*points_in_front(a[None] if row else a, b[:, None] if column else b))
+    result = np.moveaxis(result[..., 0, :] if row else result, 0, -1)
+    return result[..., 0, :] if column else result
 
 
 def _stacked(function: Callable[..., Array], *arrays: Array) -> Array:

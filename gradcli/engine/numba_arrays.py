@@ -64,13 +64,13 @@ Reader = Callable[..., int]  # the compiled function, which holds Python's lock
 
 def addresses(reader: Reader | None, arrays: tuple[Array, ...]) -> Array | None:
     """Return the addresses of the arrays' numbers; None unless all are rows of float64 numbers."""
-    found = np.empty(len(arrays), np.int64)
-    if reader is not None and _read(reader, arrays, found) == len(arrays):
-        return found
+    result = np.empty(len(arrays), np.int64)
+    if reader is not None and _read(reader, arrays, result) == len(arrays):
+        return result
     if not are_rows(arrays):
         return None
-    found[:] = [a.ctypes.data for a in arrays]
-    return found
+    result[:] = [a.ctypes.data for a in arrays]
+    return result
 
 
 def _read(reader: Reader, arrays: tuple[Array, ...], found: Array) -> int:
@@ -84,6 +84,6 @@ def trusted(reader: Reader) -> Reader | None:
         return None
     rows = (np.arange(5.0), np.zeros((2, 3)), np.arange(6.0)[2:4])
     others: list[Any] = [np.zeros((2, 3)).T, np.zeros(3, np.float32), np.arange(6.0)[::2], None]
-    found = np.zeros(len(rows), np.int64)
-    right = _read(reader, rows, found) == len(rows) and found.tolist() == [a.ctypes.data for a in rows]
-    return reader if right and not any(_read(reader, (other,), found) for other in others) else None
+    result = np.zeros(len(rows), np.int64)
+    right = _read(reader, rows, result) == len(rows) and result.tolist() == [a.ctypes.data for a in rows]
+    return reader if right and not any(_read(reader, (other,), result) for other in others) else None

@@ -33,12 +33,12 @@ def _parts(number: Fraction, count: int) -> list[float]:
     >>> parts[0].hex(), abs(sum(map(Fraction, parts)) - _LN2) < Fraction(1, 2**85)
     ('0x1.62e42ff000000p-1', True)
     """
-    found = []
+    result = []
     for _ in range(count - 1):
         scale = Fraction(2) ** (_BITS - math.frexp(float(number))[1])
-        found.append(float(Fraction(round(number * scale)) / scale))
-        number -= Fraction(found[-1])
-    return [*found, float(number)]
+        result.append(float(Fraction(round(number * scale)) / scale))
+        number -= Fraction(result[-1])
+    return [*result, float(number)]
 
 
 def _series(w: Writer, x: str, coefficients: Sequence[Fraction]) -> str:
@@ -117,10 +117,10 @@ def _log(w: Writer, x: str) -> str:
     series = w.do("fmul", square, _series(w, square, [Fraction(2, 2 * k + 1) for k in range(1, 11)]))
     high, low = (w.do("fmul", n, w.number(part)) for part in _parts(_LN2, 2))
     lost = w.do("fsub", half, w.do("fadd", w.do("fmul", s, w.do("fadd", half, series)), low))
-    found = w.do("fadd", high, w.do("fsub", f, lost))
-    found = w.select(w.compare("oeq", x, w.number(math.inf)), x, found)
-    found = w.select(w.compare("oeq", x, zero), w.number(-math.inf), found)
-    return w.select(w.compare("oge", x, zero), found, w.number(math.nan))
+    result = w.do("fadd", high, w.do("fsub", f, lost))
+    result = w.select(w.compare("oeq", x, w.number(math.inf)), x, result)
+    result = w.select(w.compare("oeq", x, zero), w.number(-math.inf), result)
+    return w.select(w.compare("oge", x, zero), result, w.number(math.nan))
 
 
 def _whole_number(w: Writer, integer: str) -> str:
@@ -134,8 +134,8 @@ def _log1p(w: Writer, x: str) -> str:
     whole = w.do("fadd", x, w.number(1))
     lost = w.do("fdiv", w.do("fsub", x, w.do("fsub", whole, w.number(1))), whole)
     lost = w.select(w.compare("ord", lost, lost), lost, w.number(0))
-    found = w.do("fadd", _log(w, whole), lost)
-    return w.select(w.compare("oeq", x, w.number(0)), x, found)  # of -0 it is -0
+    result = w.do("fadd", _log(w, whole), lost)
+    return w.select(w.compare("oeq", x, w.number(0)), x, result)  # of -0 it is -0
 
 
 def _circular(ahead: int) -> Callable[[Writer, str], str]:
@@ -149,8 +149,8 @@ def _circular(ahead: int) -> Callable[[Writer, str], str]:
         quarter = w.whole("add", w.bits(shifted), w.integer(ahead))
         odd = w.new(f"icmp ne {w.integers} {w.whole('and', quarter, w.integer(1))}, zeroinitializer", "m")
         sign = w.whole("shl", w.whole("and", quarter, w.integer(2)), w.integer(62))
-        found = w.numbers(w.whole("xor", w.bits(w.select(odd, cosine, sine)), sign))
-        return found if ahead else w.select(w.compare("oeq", x, w.number(0)), x, found)  # the sine of -0 is -0
+        result = w.numbers(w.whole("xor", w.bits(w.select(odd, cosine, sine)), sign))
+        return result if ahead else w.select(w.compare("oeq", x, w.number(0)), x, result)  # the sine of -0 is -0
 
     return write
 

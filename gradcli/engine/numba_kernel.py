@@ -49,15 +49,15 @@ class NumbaKernel:
         arrays = _in_order(points, self._inputs) + _in_order(results, self._outputs)
         count = arrays[-1].shape[-1]
         size = 8 * count * self._numbers
-        found = addresses(self._for(count, size).reader, arrays)
-        if found is None:
+        result = addresses(self._for(count, size).reader, arrays)
+        if result is None:
             return None
 
         def work(buffers: list[Array], start: int, stop: int) -> None:
             function = self._for(stop - start, size)
             if buffers[0].size < function.scratch:
                 buffers[0] = np.empty(function.scratch)
-            pointers = (a.ctypes.data for a in (found, function.same, *buffers))
+            pointers = (a.ctypes.data for a in (result, function.same, *buffers))
             function.call(count, start, stop, size > _LARGE, *pointers)
 
         return work

@@ -89,9 +89,9 @@ def _floor_divide(w: Writer, a: str, b: str) -> str:
 
 def _heaviside(w: Writer, x: str, middle: str) -> str:
     zero = w.number(0)
-    found = w.select(w.compare("oeq", x, zero), middle, x)
-    found = w.select(w.compare("ogt", x, zero), w.number(1), found)
-    return w.select(w.compare("olt", x, zero), zero, found)
+    result = w.select(w.compare("oeq", x, zero), middle, x)
+    result = w.select(w.compare("ogt", x, zero), w.number(1), result)
+    return w.select(w.compare("olt", x, zero), zero, result)
 
 
 def _sign(w: Writer, x: str) -> str:

@@ -118,9 +118,9 @@ def _scan(update: Callable[..., str]) -> Callable[..., None]:
             def turn(m: list[Counter], so_far: str) -> str:
                 here = _merge(k, m, axes)
                 more = [w.load(before, here)] if len(args) > 1 else []
-                found = update(w, so_far, w.load(rest, here), *more)
-                w.store(behind, here, found)
-                return found
+                result = update(w, so_far, w.load(rest, here), *more)
+                w.store(behind, here, result)
+                return result
 
             first = w.load(x, _merge(k, [0], axes))
             w.store(out, _merge(k, [0], axes), first)

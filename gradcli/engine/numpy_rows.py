@@ -70,10 +70,10 @@ class PlanOfRows:
 
 def _rows_by_array(schedule: Schedule) -> dict[Node, dict[Node, str]]:
     """Return the arrays most of whose numbers are outputs, each with these and their names."""
-    found: dict[Node, dict[Node, str]] = {}
+    result: dict[Node, dict[Node, str]] = {}
     for name, n in schedule.outputs.items():
         if is_row(n):
-            found.setdefault(n.args[0], {}).setdefault(n, name)
+            result.setdefault(n.args[0], {}).setdefault(n, name)
     inputs = set(schedule.inputs.values())
     # For few rows, an array would hold memory for nothing.
-    return {a: rows for a, rows in found.items() if a not in inputs and 2 * len(rows) > a.size}
+    return {a: rows for a, rows in result.items() if a not in inputs and 2 * len(rows) > a.size}

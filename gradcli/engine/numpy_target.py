@@ -22,9 +22,9 @@ from gradcli.graph.operations import OPERATIONS
 
 def forward(node: Node) -> Callable[..., Array]:
     """Return the NumPy function of a node that is lowered: it takes the arrays of the arguments, and `out`."""
-    found = _elementwise(node.op)
-    if found is not None:
-        return found
+    result = _elementwise(node.op)
+    if result is not None:
+        return result
     function = NUMPY.get(node.op) or OPERATIONS[node.op].move
     assert function is not None  # a test has every primitive operation
     return partial(function, *node.settings)

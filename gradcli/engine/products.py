@@ -39,9 +39,9 @@ def prod_others(axes: Axes, x: Array, out: Array | None = None) -> Array:
     array([6., 0., 0.])
     """
     factors = _flat(axes, x)
-    found = _beside(factors) if _is_tame(factors) else _number(*_others(*np.frexp(factors)))
+    result = _beside(factors) if _is_tame(factors) else _number(*_others(*np.frexp(factors)))
     order = in_front(axes, x.ndim)
-    return into(out, found.reshape([x.shape[i] for i in order]).transpose(inverse(order)))
+    return into(out, result.reshape([x.shape[i] for i in order]).transpose(inverse(order)))
 
 
 def _flat(axes: Axes, x: Array) -> Array:
@@ -83,12 +83,12 @@ def _others(mantissas: Array, exponents: Array) -> tuple[Array, Array]:
     whole, more = np.frexp(np.stack([m for m, _ in products]))
     around, far = _others(whole, np.stack([e for _, e in products]) + more)
     around, more = np.frexp(around)  # each is multiplied by a number that may be as small
-    found, added = np.empty_like(mantissas), np.empty_like(exponents)
+    result, added = np.empty_like(mantissas), np.empty_like(exponents)
     for k, p in enumerate(parts):
-        found[p] = _beside(mantissas[p]) * around[k]
+        result[p] = _beside(mantissas[p]) * around[k]
         added[p] = exponents[p].sum(axis=0) - exponents[p] + far[k] + more[k]
-    found, more = np.frexp(found)
-    return found, added + more
+    result, more = np.frexp(result)
+    return result, added + more
 
 
 def _beside(factors: Array) -> Array:

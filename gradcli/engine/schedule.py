@@ -46,16 +46,16 @@ class Schedule:
         """
         simpler = lower(scheduled(graph.outputs.values()))
         small = optimise(Graph.of(graph.inputs, {name: simpler[y] for name, y in graph.outputs.items()}))
-        found = {name: _named(y) for name, y in small.outputs.items()}
-        nodes = scheduled(found.values())
+        result = {name: _named(y) for name, y in small.outputs.items()}
+        nodes = scheduled(result.values())
         varying = depending(nodes, (n for name, n in small.inputs.items() if name not in same))
-        steps = ordered([n for n in nodes if n.args and n in varying], found.values())
+        steps = ordered([n for n in nodes if n.args and n in varying], result.values())
         read = {str(i): n for i, n in enumerate(dict.fromkeys(a for s in steps for a in s.args if a not in varying))}
         values = evaluate(Graph.of(small.inputs, read), same)
-        constants = evaluate(Graph.of(small.inputs, {name: n for name, n in found.items() if n not in varying}), same)
+        constants = evaluate(Graph.of(small.inputs, {name: n for name, n in result.items() if n not in varying}), same)
         needed = varying.intersection(nodes)
         inputs = {name: n for name, n in small.inputs.items() if n in needed}
-        outputs = {name: n for name, n in found.items() if n in varying}
+        outputs = {name: n for name, n in result.items() if n in varying}
         return cls(inputs, steps, {n: values[i] for i, n in read.items()}, outputs, constants)
 
     def renewed(self, new: Mapping[Node, Node]) -> Schedule:
@@ -83,10 +83,10 @@ def is_view(node: Node) -> bool:
 
 def owners(steps: Iterable[Node]) -> dict[Node, Node]:
     """Return for each step whose memory holds its value: its own, or that of what it is a view of."""
-    found: dict[Node, Node] = {}
+    result: dict[Node, Node] = {}
     for node in steps:
-        found[node] = found.get(node.args[0], node.args[0]) if is_view(node) else node
-    return found
+        result[node] = result.get(node.args[0], node.args[0]) if is_view(node) else node
+    return result
 
 
 def finished(groups: Sequence[Sequence[Node]], outputs: Iterable[Node]) -> list[list[Node]]:
@@ -94,11 +94,11 @@ def finished(groups: Sequence[Sequence[Node]], outputs: Iterable[Node]) -> list[
     owner = owners(chain.from_iterable(groups))
     last = {owner.get(a, a): i for i, group in enumerate(groups) for node in group for a in node.args}
     kept = {owner.get(n, n) for n in outputs}
-    found: list[list[Node]] = [[] for _ in groups]
+    result: list[list[Node]] = [[] for _ in groups]
     for node, i in last.items():
         if node not in kept:
-            found[i].append(node)
-    return found
+            result[i].append(node)
+    return result
 
 
 def dependents(steps: Sequence[Node]) -> tuple[dict[Node, int], dict[Node, list[Node]]]:

@@ -60,11 +60,11 @@ def backward(
         check_entries(graph, wrt)
         formulas = symbolic(graph, wrt, wanted.steps)
     if formulas is not None and not points:
-        found = [_in_formulas(graph, wrt, swept, calls[0], wanted, formulas)]
+        result = [_in_formulas(graph, wrt, swept, calls[0], wanted, formulas)]
     else:
-        found = _Numbers(graph, wrt, swept, wanted, formulas is not None, notes).points(points, calls)
+        result = _Numbers(graph, wrt, swept, wanted, formulas is not None, notes).points(points, calls)
     style = style_of(graph, calls[0])
-    return BackwardResult(graph, tuple(wrt), style, swept, wanted, tuple(found), bool(points), symbolic=formulas)
+    return BackwardResult(graph, tuple(wrt), style, swept, wanted, tuple(result), bool(points), symbolic=formulas)
 
 
 def _is_small(graph: Graph, wrt: Sequence[str]) -> bool:
@@ -96,12 +96,12 @@ class _Numbers(NamedTuple):
         inputs = {n: np.repeat(np.stack([p[n] for p in points], axis=-1), repeat, axis=-1) for n in points[0]}
         inputs |= cotangents([call for mine in calls for call in mine])
         batch = (len(points), count)
-        found = {
+        result = {
             n: np.broadcast_to(a, (*n.shape, batch[0] * batch[1])).reshape(*n.shape, *batch)
             for n, a in values_of(self.swept.graph, inputs, keep).items()
         }
         results = [
-            self.point(at, mine, {n: a[..., k, :] for n, a in found.items()})
+            self.point(at, mine, {n: a[..., k, :] for n, a in result.items()})
             for k, (at, mine) in enumerate(zip(points, calls, strict=True))
         ]
         if not self.jacobian:
@@ -184,7 +184,7 @@ def _in_formulas(
 
     leaves = {name: graph.inputs[name] for name in wrt}
     terms: dict[int, list[Any]] = {}
-    found: list[Call] = []
+    result: list[Call] = []
     for call in calls:
         weights = [exact_number(e) for name in graph.outputs for e in call[name].reshape(-1)]
         new: dict[int, list[Any]] = {}
@@ -192,7 +192,7 @@ def _in_formulas(
             new.setdefault(j, []).append(weights[i] * entry)
         for j, more in new.items():
             terms.setdefault(j, []).extend(more)
-        found.append(Call(call, summed(new, leaves), summed(terms, leaves)))
+        result.append(Call(call, summed(new, leaves), summed(terms, leaves)))
     retained = retained_formulas(swept, calls, wanted.retain)
     trace = symbolic_trace(graph, swept, calls[:MAX_STEPPED_CALLS]) if wanted.steps else None
-    return BackwardPoint({}, {}, {}, tuple(found), retained, trace)
+    return BackwardPoint({}, {}, {}, tuple(result), retained, trace)

@@ -23,15 +23,15 @@ def path(swept: Sweep, leaf: Node, output: Node) -> list[Pass] | None:
     incoming: dict[Node, list[Pass]] = {}
     for p in swept.passes:
         incoming.setdefault(p.argument, []).append(p)
-    found: list[Pass] = []
+    result: list[Pass] = []
     node = leaf
     while node is not output:
         passes = incoming.get(node, [])
-        if len(passes) != 1 or len(found) == _LONGEST or not _multiplies(passes[0]):
+        if len(passes) != 1 or len(result) == _LONGEST or not _multiplies(passes[0]):
             return None
-        found.insert(0, passes[0])
+        result.insert(0, passes[0])
         node = passes[0].node
-    return found
+    return result
 
 
 def _multiplies(p: Pass) -> bool:
@@ -62,7 +62,7 @@ def _local(p: Pass) -> Node:
     if p.slope is not None:
         return textbook_slope(p.node, p.position)
     pullback: Any = OPERATIONS[p.node.op].pullback
-    found: Node = pullback(const(1, p.node.shape), p.node, *p.node.settings, *p.node.args)[p.position]
-    while found.op in ("broadcast", "reshape") and np.prod(found.args[0].shape) == 1:
-        found = found.args[0]
-    return const(found.value) if found.value is not None else found
+    result: Node = pullback(const(1, p.node.shape), p.node, *p.node.settings, *p.node.args)[p.position]
+    while result.op in ("broadcast", "reshape") and np.prod(result.args[0].shape) == 1:
+        result = result.args[0]
+    return const(result.value) if result.value is not None else result

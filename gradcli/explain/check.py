@@ -64,21 +64,21 @@ class Verdict:
 
     def data(self) -> dict[str, Any]:
         """Return what JSON says of it."""
-        found: dict[str, Any] = {"claim": self.claim, "said": self.said, "verdict": self.verdict, "by": self.by}
+        result: dict[str, Any] = {"claim": self.claim, "said": self.said, "verdict": self.verdict, "by": self.by}
         if self.by == "points":
-            found["points"] = self.counted
+            result["points"] = self.counted
         if self.at is not None:
-            found |= {"wrong": self.wrong, "entry": self.entry, "at": self.at}
-            found |= {"point": self.place} if self.place else {}
-            found |= {"yours": self.yours, "is": self.true, "difference": self.difference}
-            found["difference_error"] = self.error
+            result |= {"wrong": self.wrong, "entry": self.entry, "at": self.at}
+            result |= {"point": self.place} if self.place else {}
+            result |= {"yours": self.yours, "is": self.true, "difference": self.difference}
+            result["difference_error"] = self.error
         if self.why:
-            found["why"] = self.why
+            result["why"] = self.why
         if self.note:
-            found["note"] = self.note
+            result["note"] = self.note
         if self.formula:
-            found["formula"] = self.formula
-        return found
+            result["formula"] = self.formula
+        return result
 
 
 @dataclass(frozen=True)
@@ -162,17 +162,17 @@ def _result(
 ) -> CheckResult:
     """Return the verdict of each claim, from what was found at the points."""
     shown = Shown(graph, tuple(graph.inputs), style_of(graph))
-    found = []
+    result = []
     with prover(shown, cases) as prove:
         for place, (case, tally) in enumerate(zip(cases, tallies, strict=True)):
             doing("proving")
             if tally.wrong:
-                found.append(_wrong(case, tally, partial(prove, place), bool(source)))
+                result.append(_wrong(case, tally, partial(prove, place), bool(source)))
             else:
                 exact = settings.tolerance <= Settings.tolerance
                 verdict = _not_wrong(case, tally, prove(place, None) if exact else Proof(), source)
-                found.append(_unproved(verdict) if settings.require_proof else verdict)
-    return CheckResult(graph, shown.wrt, shown.style, tuple(found), source)
+                result.append(_unproved(verdict) if settings.require_proof else verdict)
+    return CheckResult(graph, shown.wrt, shown.style, tuple(result), source)
 
 
 def _tried(case: Case, tally: Tally, proof: Proof) -> Verdict:
@@ -182,10 +182,10 @@ def _tried(case: Case, tally: Tally, proof: Proof) -> Verdict:
 
 def _not_wrong(case: Case, tally: Tally, proof: Proof, source: str) -> Verdict:
     """Return the verdict on a claim that no point shows to be wrong."""
-    found = replace(_tried(case, tally, proof), note=_NARROW if tally.narrow else "")
+    result = replace(_tried(case, tally, proof), note=_NARROW if tally.narrow else "")
     if proof.proved:
-        return replace(found, by="proof")
-    return found if tally.counted else replace(found, verdict="undecided", why=_undecided(tally, source))
+        return replace(result, by="proof")
+    return result if tally.counted else replace(result, verdict="undecided", why=_undecided(tally, source))
 
 
 def _unproved(verdict: Verdict) -> Verdict:

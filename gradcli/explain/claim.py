@@ -118,16 +118,16 @@ def derivative(graph: Graph, base: Node, by: Node) -> Node:
     """
     y, x = cut(base, by)
     inputs = {**graph.inputs, "\0by": x}
-    found = jacobian(Graph.of(inputs, {"": y}), ["\0by"]).outputs
-    node = next(iter(found.values()), None) or const(0, (*base.shape, *by.shape))
+    result = jacobian(Graph.of(inputs, {"": y}), ["\0by"]).outputs
+    node = next(iter(result.values()), None) or const(0, (*base.shape, *by.shape))
     return node if x is by else substituted([node], {x: by})[0]
 
 
 def numbers(graph: Graph, points: Named, nodes: Sequence[Node]) -> list[Array]:
     """Return the values of nodes at points as arrays of shape (elements, points)."""
     count = next(iter(points.values())).shape[-1]
-    found = values_of(graph, points, nodes)
-    return [np.broadcast_to(found[n], (*n.shape, count)).reshape(n.size, count).astype(float) for n in nodes]
+    result = values_of(graph, points, nodes)
+    return [np.broadcast_to(result[n], (*n.shape, count)).reshape(n.size, count).astype(float) for n in nodes]
 
 
 def term_numbers(graph: Graph, points: Named, nodes: Sequence[Node]) -> list[Array]:

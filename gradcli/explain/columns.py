@@ -49,8 +49,8 @@ def sparse_columns(graph: Graph, wrt: Sequence[str], alone: bool = False) -> Col
     """
     rows, across = all_elements(graph.outputs), all_elements({n: graph.inputs[n] for n in wrt})
     if alone:
-        found = {f"d{rows[i]}/d{across[j]}": node for (i, j), node in entries(graph, wrt).items()}
-        columns = Columns(Graph.of(graph.inputs, found), {name: [name] for name in found})
+        result = {f"d{rows[i]}/d{across[j]}": node for (i, j), node in entries(graph, wrt).items()}
+        columns = Columns(Graph.of(graph.inputs, result), {name: [name] for name in result})
     else:
         matrix = sparse(graph, wrt, by_blocks=True)
         places = zip(matrix.rows.tolist(), matrix.columns.tolist(), strict=True)
@@ -73,16 +73,16 @@ def hessian_columns(output: str, slopes: Graph, wrt: Sequence[str]) -> Columns:
     ['d2y/dx/dx', 'd2y/dx/dw', 'd2y/dw/dx', 'd2y/dw/dw']
     """
     leaves = {name: slopes.inputs[name] for name in wrt}
-    found = jacobian(slopes, wrt)
+    result = jacobian(slopes, wrt)
     blocks: dict[str, Node] = {}
     for (i, (above, y)), (j, (below, x)) in itertools.product(enumerate(leaves.items()), repeat=2):
-        if i >= j and (block := found.outputs.get(f"d{above}/d{below}")) is not None:
+        if i >= j and (block := result.outputs.get(f"d{above}/d{below}")) is not None:
             flat = reshape(block, (y.size, x.size))
             whole = flat if i > j or y.size == 1 else _mirrored(flat)
             blocks[f"d{above}/d{below}"] = reshape(whole, (*y.shape, *x.shape))
             if i > j:
                 blocks[f"d{below}/d{above}"] = reshape(swap(flat), (*x.shape, *y.shape))
-    return _blocks(Graph.of(found.inputs, blocks), leaves, leaves, f"d2{output}/d{{}}/d{{}}")
+    return _blocks(Graph.of(result.inputs, blocks), leaves, leaves, f"d2{output}/d{{}}/d{{}}")
 
 
 def _mirrored(square: Node) -> Node:

@@ -47,10 +47,10 @@ def by_sign(e: Evidence) -> str:
 
 def _is_of(e: Evidence, name: str, sign: int) -> bool:
     """Tell whether it is the sign of this input that counts: the others may have their other signs."""
-    found = e.at({n: sign * np.abs(p) if n == name else -p for n, p in e.points.items()})
-    defined = np.isfinite(found.truth).all(axis=0)
-    found = found.at({n: p[..., defined] for n, p in found.points.items()})
-    return found.right(found.yours)
+    result = e.at({n: sign * np.abs(p) if n == name else -p for n, p in e.points.items()})
+    defined = np.isfinite(result.truth).all(axis=0)
+    result = result.at({n: p[..., defined] for n, p in result.points.items()})
+    return result.right(result.yours)
 
 
 def by_condition(e: Evidence) -> str:
@@ -126,13 +126,13 @@ def where_symmetric(e: Evidence, said: Callable[[Evidence], str]) -> tuple[Seque
     """Return as few of the square matrices as need be symmetric for something to be said, and what is."""
     square = (n for n, x in e.case.graph.inputs.items() if len(x.shape) == 2 and x.shape[0] == x.shape[1])
     wanted = [n for n in square if n not in e.case.kinds]
-    if not wanted or not (found := said(e.at(_symmetric(e.points, wanted)))):
+    if not wanted or not (result := said(e.at(_symmetric(e.points, wanted)))):
         return None
     for name in reversed(wanted):
         others = [n for n in wanted if n != name]
-        if others and said(e.at(_symmetric(e.points, others))) == found:
+        if others and said(e.at(_symmetric(e.points, others))) == result:
             wanted = others
-    return wanted, found
+    return wanted, result
 
 
 def _symmetric(points: Named, names: Sequence[str]) -> Named:

@@ -80,10 +80,10 @@ def note_corners(graph: Graph, at: Named, notes: Notes, page: bool = True) -> tu
     """Return a note for each operation whose corner the point lies on, and add them to those that a page has."""
     if len(graph.nodes) > _NODES or not any(n.op in CORNERS for n in graph.nodes):
         return ()
-    found = tuple(_corners(graph, at_point(graph, at, graph.nodes)))
-    for text in found if page else ():
+    result = tuple(_corners(graph, at_point(graph, at, graph.nodes)))
+    for text in result if page else ():
         notes.add("note", text)
-    return found
+    return result
 
 
 def _corners(graph: Graph, values: Mapping[Node, Array]) -> Iterator[str]:

@@ -47,8 +47,8 @@ def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: 
     counted = trials.chosen(np.flatnonzero(trials.counted))
     evidence = Evidence(case, counted.points, counted.truth, counted.yours, max(tolerance, 1e-9), proof, entry)
     with np.errstate(all="ignore"):
-        if found := _explained(evidence):
-            return _with_declaration(found, evidence)
+        if result := _explained(evidence):
+            return _with_declaration(result, evidence)
         if words := where_symmetric(evidence, _explained):
             names, said = words
             return f"even where {said_symmetric(names)}: {said}"
@@ -68,7 +68,7 @@ def _with_declaration(found: str, e: Evidence) -> str:
 
 
 def _explained(e: Evidence) -> str:
-    return next((found for explain in _EXPLANATIONS if (found := explain(e))), "")
+    return next((result for explain in _EXPLANATIONS if (result := explain(e))), "")
 
 
 def _not_finite(e: Evidence) -> str:
@@ -205,8 +205,8 @@ def _another(e: Evidence) -> str:
     own = next((name for name, x in case.graph.inputs.items() if x is case.by), "")
     plain = case.truth.shape == (*case.base.shape, *case.by.shape)
     for name, x in others[:_CANDIDATES] if plain and own else ():
-        (found,) = e.evaluate(derivative(case.graph, case.base, x))
-        if e.equal(e.yours, found):
+        (result,) = e.evaluate(derivative(case.graph, case.base, x))
+        if e.equal(e.yours, result):
             return f"inputs exchanged: this is the derivative by {name}, not by {own}"
     return ""
 
@@ -238,8 +238,8 @@ def _one_part(e: Evidence) -> str:
 
 def _right_but_for(e: Evidence, what: str, key: tuple[int | range, ...]) -> str:
     part = e.part(key)
-    found = (explain(part) for explain in (_factor, _permuted, _likely, _sums, of_arrays, _unlikely))
-    more = next((text for text in found if text), "")
+    result = (explain(part) for explain in (_factor, _permuted, _likely, _sums, of_arrays, _unlikely))
+    more = next((text for text in result if text), "")
     return f"right but for {what}" + (f": {more}" if more else "")
 
 

@@ -95,16 +95,16 @@ class ElementwiseForm:
             self.plain[node] = const(number, node.shape)
             return
         rule = RULES.get(node.op)
-        found = rule(self, node) if rule is not None else None
-        if found is None or length(found) > 2 * READABLE:
+        result = rule(self, node) if rule is not None else None
+        if result is None or length(result) > 2 * READABLE:
             built = self.first(replace(node, args=tuple(map(self.shortest, node.args))) if node.args else node)
-            found = self.letter(built)
+            result = self.letter(built)
             self.plain[node] = built
         else:
             same = replace(node, args=tuple(self.plain[a] for a in node.args))
-            as_usual = found in self.meanings or node.op in USUAL
-            self.plain[node] = spread(self.node(found), node.shape) if as_usual else same
-        self.formulas[node] = found
+            as_usual = result in self.meanings or node.op in USUAL
+            self.plain[node] = spread(self.node(result), node.shape) if as_usual else same
+        self.formulas[node] = result
 
     def letter(self, node: Node) -> Formula:
         """Return the letter that a node is in formulas, or its number if it is a constant of one."""
@@ -158,8 +158,8 @@ class ElementwiseForm:
             return spread(whole, like.shape) if whole.size <= like.size else plain
         if length(formula) > 2 * READABLE:
             return plain
-        found = self.written(formula, like)
-        return found if self._size(found) <= self._size(plain) else plain
+        result = self.written(formula, like)
+        return result if self._size(result) <= self._size(plain) else plain
 
     def written(self, formula: Formula, like: Node) -> Node:
         """Return the shortest form of a formula, in the shape of a node."""
@@ -184,9 +184,9 @@ class ElementwiseForm:
                 slope = meaning.diff(letter)
                 fits = bare(node.shape) in ((), *self.shapes(letter))  # of what was spread the name has a larger shape
                 if fits and slope and letter not in slope.free_symbols:
-                    found = tidy(formula.subs(letter, sympy.expand(letter + (name - meaning) / slope)))
-                    if _below(found) <= _below(formula):
-                        yield found
+                    result = tidy(formula.subs(letter, sympy.expand(letter + (name - meaning) / slope)))
+                    if _below(result) <= _below(formula):
+                        yield result
 
     def node(self, formula: Formula) -> Node:
         """Return a formula as a node."""
@@ -210,11 +210,11 @@ class ElementwiseForm:
 
     def exact(self, number: Formula) -> Exact:
         """Return a number of a formula, as a decimal where the system has some."""
-        found = Fraction(int(number.p), int(number.q))
-        if found.denominator == 1:
-            return found.numerator
-        near = Decimal(repr(float(found)))
-        return near if self.decimals and Fraction(near) == found else found
+        result = Fraction(int(number.p), int(number.q))
+        if result.denominator == 1:
+            return result.numerator
+        near = Decimal(repr(float(result)))
+        return near if self.decimals and Fraction(near) == result else result
 
     def _sum(self, formula: Formula) -> Node:
         terms = sorted(formula.args, key=lambda t: (_is_negative(t), t.is_Number, _first_letter(t)))

@@ -167,8 +167,8 @@ def _only_one(node: Node) -> tuple[int, ...] | None:
 def _is_of_classes(form: ElementwiseForm, factors: Sequence[Formula]) -> bool:
     """Tell whether each sample has one 1, for its class: another number than a class makes no formula, but nan."""
     choice = form.meanings.get(factors[0]) if len(factors) == 1 else None
-    found = one_hot_of(choice, form.named) if choice is not None and choice.op == "where" else None
-    return found is not None and found[0].op != "const"
+    result = one_hot_of(choice, form.named) if choice is not None and choice.op == "where" else None
+    return result is not None and result[0].op != "const"
 
 
 def _choice(form: ElementwiseForm, node: Node) -> Formula | None:

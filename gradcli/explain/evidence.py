@@ -121,13 +121,13 @@ class Evidence:
 
     def spread(self, node: Node) -> Array | None:
         """Return a node's values as a factor of the claim's entries: a number, or an array of the variable's shape."""
-        (found,) = self.evaluate(node)
-        if found.shape[0] == 1:
-            return np.broadcast_to(found, self.truth.shape)
+        (result,) = self.evaluate(node)
+        if result.shape[0] == 1:
+            return np.broadcast_to(result, self.truth.shape)
         trailing = self.shape[len(self.shape) - len(node.shape) :]
         if trailing != node.shape:
             return None
-        return np.broadcast_to(found.reshape(*node.shape, -1), (*self.shape, found.shape[-1])).reshape(
+        return np.broadcast_to(result.reshape(*node.shape, -1), (*self.shape, result.shape[-1])).reshape(
             len(self.truth), -1
         )
 
@@ -138,8 +138,8 @@ def number(value: float, tolerance: float) -> str:
     >>> number(0.5, 1e-9), number(-(2**0.5), 1e-9), number(2 * math.pi, 1e-9), number(1.23456789, 1e-9)
     ('1/2', '-sqrt(2)', '2*pi', '1.23457')
     """
-    found = exact(value, tolerance)
-    return f"{value:.6g}" if found is None else found
+    result = exact(value, tolerance)
+    return f"{value:.6g}" if result is None else result
 
 
 def exact(value: float, tolerance: float) -> str | None:

@@ -80,12 +80,12 @@ class _Writer:
     def _bars(self) -> dict[Node, str]:
         """Return the adjoints of the intermediates that the user named."""
         swept, graph = self.result.swept, self.result.graph
-        found: dict[Node, str] = {}
+        result: dict[Node, str] = {}
         for node, name in graph.labels.items():
             adjoint = swept.adjoints.get(node)
             if adjoint is not None and node.args and adjoint not in swept.cotangents.values() and "[" not in name:
-                found.setdefault(adjoint, adjoint_name(name, self.loss))
-        return found
+                result.setdefault(adjoint, adjoint_name(name, self.loss))
+        return result
 
     def forms(self) -> Forms:
         gradients = {name: self.result.swept.gradients[name] for name in self.result.wrt}
@@ -164,18 +164,18 @@ class _Writer:
 
     def adjoints(self, wanted: Iterable[Node]) -> dict[Node, Node]:
         """Return the forms of the adjoints that others mention, each in terms of those of later nodes."""
-        found: dict[Node, Node] = {}
+        result: dict[Node, Node] = {}
         pending, seen = list(wanted), set(self.names)
         while pending:
             node = pending.pop()
             if node not in seen:
                 seen.add(node)
                 if node in self.bars:
-                    found[node] = self.definition(node)
-                    pending.append(found[node])
+                    result[node] = self.definition(node)
+                    pending.append(result[node])
                 else:
                     pending += node.args
-        return {n: found[n] for n in scheduled(found) if n in found}
+        return {n: result[n] for n in scheduled(result) if n in result}
 
 
 def _summed(form: Node, names: Mapping[Node, str]) -> Node:

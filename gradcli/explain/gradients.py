@@ -95,10 +95,10 @@ def _nan(point: BackwardPoint, lines: Sequence[Line]) -> list[Text]:
     """Return why a gradient is nan, beside formulas that may not be; a product 0·inf in a line says it itself."""
     if len(point.calls) > 1 or point.trace is None or not any(_has_nan(g) for g in point.grad.values()):
         return []
-    found = (
+    result = (
         None if any(_is_indeterminate(side) for line in lines for side in line.sides) else indeterminate(point.trace)
     )
-    return [] if found is None else [found]
+    return [] if result is None else [result]
 
 
 def _has_nan(grad: Array) -> bool:

@@ -151,7 +151,7 @@ def hessian(
     slopes = second.gradient(graph, wrt)
     check_entries(slopes, wrt, "choose some inputs with --wrt; --u gives H·u without H", "Hessian")
     symbolic = written(graph, wrt, bool(points))
-    found = []
+    result = []
     matrices: Iterable[Array] = NumericJacobian(slopes, wrt).each(points) if points else ()
     computed = at_points(slopes, points, [*graph.outputs.values(), *slopes.outputs.values()])
     for at, whole, values in zip(points, matrices, computed, strict=True):
@@ -162,8 +162,8 @@ def hessian(
             if not np.isfinite(whole).all():
                 notes.add("warning", "H is not finite: " + not_finite_entry(slopes, wrt, at, whole, output))
         gradient = np.concatenate([values[g].reshape(-1) for g in slopes.outputs.values()])
-        found.append(HessianPoint(at, value, gradient, mirrored(whole), corners))
-    return HessianResult(graph, tuple(wrt), style_of(graph), output, tuple(found), symbolic=symbolic)
+        result.append(HessianPoint(at, value, gradient, mirrored(whole), corners))
+    return HessianResult(graph, tuple(wrt), style_of(graph), output, tuple(result), symbolic=symbolic)
 
 
 def mirrored(matrix: Array) -> Array:

@@ -12,13 +12,13 @@ from gradcli.graph.vjp import Pass, textbook_slope
 
 def indeterminate(trace: Trace) -> Text | None:
     """Return what the first product 0·inf of the only reverse pass is, or its first sum inf - inf; None without one."""
-    (found,) = trace.calls
-    before = dict(found.seeds)
+    (result,) = trace.calls
+    before = dict(result.seeds)
     for p in trace.passes:
-        told = _product(trace, found, p) or _sum(trace, before.get(p.argument), found.contributions[p], p)
+        told = _product(trace, result, p) or _sum(trace, before.get(p.argument), result.contributions[p], p)
         if told is not None:
             return told
-        before[p.argument] = found.totals[p]
+        before[p.argument] = result.totals[p]
     return None
 
 

@@ -41,7 +41,7 @@ def jacobian(
     """
     check_entries(graph, wrt)
     formulas = written(graph, wrt, wanted.steps)
-    found = []
+    result = []
     matrices: Iterable[Array] = NumericJacobian(graph, wrt).each(points) if points else ()
     computed = at_points(graph, points, list(graph.outputs.values()))
     for at, matrix, numbers in zip(points, matrices, computed, strict=True):
@@ -55,9 +55,9 @@ def jacobian(
             from gradcli.explain.corners import note_corners
 
             corners = note_corners(graph, at, notes, wanted.page)
-        found.append(JacobianPoint(at, values, matrix, _rows(graph, wrt, at) if wanted.steps else None, corners))
+        result.append(JacobianPoint(at, values, matrix, _rows(graph, wrt, at) if wanted.steps else None, corners))
     without = _rows(graph, wrt, None) if wanted.steps and not points else None
-    return JacobianResult(graph, tuple(wrt), style_of(graph), tuple(found), without, symbolic=formulas)
+    return JacobianResult(graph, tuple(wrt), style_of(graph), tuple(result), without, symbolic=formulas)
 
 
 def _rows(graph: Graph, wrt: Sequence[str], at: Named | None) -> Trace:

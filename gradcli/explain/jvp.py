@@ -44,10 +44,10 @@ class TangentStep:
 
     def data(self) -> dict[str, Any]:
         """Return what JSON says of it."""
-        found = self.forward.data()
-        del found["arguments"]  # the rule has them
-        found["rule"] = "" if self.rule is None else self.rule.text
-        return found if self.tangent is None else found | {"tangent": self.tangent}
+        result = self.forward.data()
+        del result["arguments"]  # the rule has them
+        result["rule"] = "" if self.rule is None else self.rule.text
+        return result if self.tangent is None else result | {"tangent": self.tangent}
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,14 @@ class JvpResult(Shown):
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield an object a point."""
         for p in self.points:
-            found: dict[str, Any] = {"at": p.at, "value": p.value} if p.at else {}
-            found |= {"u": p.u, "jvp": p.jvp}
+            result: dict[str, Any] = {"at": p.at, "value": p.value} if p.at else {}
+            result |= {"u": p.u, "jvp": p.jvp}
             if p.v:
-                found |= {"v": p.v, "grad": p.grad, "pairing": np.asarray(pairing(p.v, p.jvp))}
+                result |= {"v": p.v, "grad": p.grad, "pairing": np.asarray(pairing(p.v, p.jvp))}
             if p.steps:
-                found["steps"] = {"forward": [step.data() for step in p.steps]}
-            found |= noted(p.notes)
-            yield found if p.at else found | self.where_object
+                result["steps"] = {"forward": [step.data() for step in p.steps]}
+            result |= noted(p.notes)
+            yield result if p.at else result | self.where_object
 
     def rows(self) -> Iterator[Row]:
         """Yield a row a point: names of arrays, whose elements are columns, with the arrays."""
@@ -117,8 +117,8 @@ def jvp(
     style = style_of(graph, directions)
     if not points:
         formulas = symbolic(graph, moving, wanted.steps)
-        found = _in_formulas(graph, pushed, formulas, moving, directions[0], wanted.steps)
-        return JvpResult(graph, tuple(moving), style, (found,), symbolic=formulas)
+        result = _in_formulas(graph, pushed, formulas, moving, directions[0], wanted.steps)
+        return JvpResult(graph, tuple(moving), style, (result,), symbolic=formulas)
     given = zip(points, directions, cotangents or [{}] * len(points), strict=True)
     results = [_point(graph, pushed, at, u, v, wanted, notes) for at, u, v in given]
     if not wanted.page or not _is_small(graph, moving):
@@ -138,15 +138,15 @@ def _point(graph: Graph, pushed: Push, at: Named, u: Named, v: Named, wanted: Wa
     computed = [*graph.names.values(), *pushed.graph.outputs.values()]
     if wanted.steps:
         computed += [*graph.nodes, *pushed.tangents.values()]
-    found = at_point(pushed.graph, at | {f"{name}.u": tangent for name, tangent in u.items()}, computed)
-    value = {name: found[y] for name, y in graph.outputs.items()}
-    product = {name: found[pushed.graph.outputs[f"{name}.jvp"]] for name in graph.outputs}
+    result = at_point(pushed.graph, at | {f"{name}.u": tangent for name, tangent in u.items()}, computed)
+    value = {name: result[y] for name, y in graph.outputs.items()}
+    product = {name: result[pushed.graph.outputs[f"{name}.jvp"]] for name in graph.outputs}
     corners = note_corners(graph, at, notes, wanted.page) if wanted.notes else ()
     if wanted.warn:
         warn_of_values(graph, at, value, notes)
         _warn_of_products(value, product, notes)
     grad = _pulled(graph, list(u), at, v) if v else {}
-    steps = tuple(_steps(graph, pushed, found)) if wanted.steps else ()
+    steps = tuple(_steps(graph, pushed, result)) if wanted.steps else ()
     return JvpPoint(at, value, u, product, steps, v, grad, notes=corners)
 
 
@@ -158,8 +158,8 @@ def _warn_of_products(value: Named, product: Named, notes: Notes) -> None:
 
 def _pulled(graph: Graph, wrt: Sequence[str], at: Named, v: Named) -> Named:
     swept = vjp(graph, wrt)
-    found = at_point(swept, at | {f"{name}.v": weights for name, weights in v.items()}, swept.outputs.values())
-    return {name.removesuffix(".grad"): found[n] for name, n in swept.outputs.items()}
+    result = at_point(swept, at | {f"{name}.v": weights for name, weights in v.items()}, swept.outputs.values())
+    return {name.removesuffix(".grad"): result[n] for name, n in swept.outputs.items()}
 
 
 def _in_formulas(

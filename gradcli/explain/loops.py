@@ -66,27 +66,27 @@ Reads = Callable[[Sequence[Sequence[Node]]], Written | None]
 def loops(graph: Graph, reads: Reads, keep: Collection[Node] = ()) -> list[Loop]:
     """Return the loops in a graph; `reads` says what the program has for parts that are alike, None where no loop."""
     nodes = [n for n in graph.nodes if n.args]
-    found = []
+    result = []
     for start, period, times in repeats(graph, nodes, _LEAST, varying=True):
         parts = tuple(tuple(nodes[start + k * period : start + (k + 1) * period]) for k in range(times))
         written = reads(parts)
         carried = _carried(parts)
         own = {n for part in parts for n in part} - {end for _, end in carried}
         if written is not None and carried and not own.intersection(keep):
-            found.append(Loop(parts, carried, written))
-    return found
+            result.append(Loop(parts, carried, written))
+    return result
 
 
 def _carried(parts: Sequence[Sequence[Node]]) -> tuple[tuple[Node, Node], ...]:
     """Return what the first part reads in the place of a part before it, and what the last part leaves there."""
     first, second, last = parts[0], parts[1], parts[-1]
     place = {n: k for k, n in enumerate(first)}
-    found: dict[int, Node] = {}
+    result: dict[int, Node] = {}
     for a, b in zip(first, second, strict=True):
         for mine, other in zip(a.args, b.args, strict=True):
             if other in place and mine not in place:
-                found[place[other]] = mine
-    return tuple((start, last[k]) for k, start in found.items())
+                result[place[other]] = mine
+    return tuple((start, last[k]) for k, start in result.items())
 
 
 def named(graph: Graph, found: Sequence[Loop], wanted: Callable[[Node], str]) -> Graph:
@@ -157,8 +157,8 @@ def _chain(loop: Loop, names: Mapping[Node, str]) -> str:
     if len(loop.parts[0]) != 1 or len(loop.carried) != 1:
         return ""
     nodes = [node for (node,) in loop.parts]
-    found = {_link(node, before, names) for before, node in pairwise((loop.carried[0][0], *nodes))}
-    return found.pop() if len(found) == 1 else ""
+    result = {_link(node, before, names) for before, node in pairwise((loop.carried[0][0], *nodes))}
+    return result.pop() if len(result) == 1 else ""
 
 
 def _link(node: Node, before: Node, names: Mapping[Node, str]) -> str:

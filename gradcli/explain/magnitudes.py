@@ -41,8 +41,8 @@ def magnitudes(inputs: Mapping[str, Node], wanted: Sequence[Node], usual: Mappin
         equations.add(node)
     names = list(inputs)
     known = [_KNOWN * np.append(np.eye(len(names))[names.index(n)], -power) for n, power in usual.items() if n in names]
-    found = _solved([*equations.rows, *known], len(names))
-    powers = np.clip(found, -_MOST, _MOST).round().astype(int).tolist()
+    result = _solved([*equations.rows, *known], len(names))
+    powers = np.clip(result, -_MOST, _MOST).round().astype(int).tolist()
     return {n: power for n, power in zip(names, powers, strict=True) if abs(power) >= _USUAL}
 
 
@@ -71,12 +71,12 @@ def _solved(rows: Sequence[Form], count: int) -> Array:
         return np.zeros(count)
     matrix = np.array(rows)
     weights = np.ones(len(rows))
-    found: Array = np.zeros(count)
+    result: Array = np.zeros(count)
     for _ in range(_ROUNDS):
         scaled = matrix * weights[:, None]
-        found = np.linalg.lstsq(scaled[:, :-1], -scaled[:, -1], rcond=1e-9)[0]
-        weights = 1 / np.sqrt(np.maximum(1, np.abs(matrix @ np.append(found, 1))))
-    return np.asarray(found)
+        result = np.linalg.lstsq(scaled[:, :-1], -scaled[:, -1], rcond=1e-9)[0]
+        weights = 1 / np.sqrt(np.maximum(1, np.abs(matrix @ np.append(result, 1))))
+    return np.asarray(result)
 
 
 class _Equations:

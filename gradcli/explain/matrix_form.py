@@ -68,8 +68,8 @@ def matrix_form(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exac
     for n in scheduled([node], [*named, *known]):
         if n not in terms:
             terms[n] = Term(1, body=letters.get(n, n)) if n in named else _read(n, [terms[a] for a in n.args])
-    (found,) = substituted([_written(terms[node], node)], {letter: n for n, letter in letters.items()})
-    return found
+    (result,) = substituted([_written(terms[node], node)], {letter: n for n, letter in letters.items()})
+    return result
 
 
 def _read(node: Node, args: list[Term]) -> Term:
@@ -81,15 +81,15 @@ def _read(node: Node, args: list[Term]) -> Term:
     if node.op in _SPREADING and args[0].scalar().body is None:
         return args[0].scalar()
     counts = not OPERATIONS[node.op].broadcasts and node.op != "broadcast"  # its arguments' elements
-    if counts and (found := _of_scalars(node, args[0].scalar())):
-        return found
+    if counts and (result := _of_scalars(node, args[0].scalar())):
+        return result
     if counts:
         args = [_whole(a, own) for a, own in zip(args, node.args, strict=True)]
     if node.op in _LINEAR and args[0].body is not None:
         return replace(args[0], body=_of_linear(node, args[0].body))
     rule = _RULES.get(node.op)
-    if found := rule(node, *args) if rule is not None else None:
-        return found
+    if result := rule(node, *args) if rule is not None else None:
+        return result
     parts = tuple(map(_written, args, node.args))
     return Term(1, body=_of(node, *parts) if OPERATIONS[node.op].broadcasts else replace(node, args=parts))
 
@@ -160,8 +160,8 @@ def _flip(x: Node) -> Node:
 
 
 def _exact(op: str, *numbers: Exact) -> Exact | None:
-    found = fold(op, list(numbers))
-    return found if isinstance(found, Exact) else None
+    result = fold(op, list(numbers))
+    return result if isinstance(result, Exact) else None
 
 
 def _mul(node: Node, a: Term, b: Term) -> Term:
@@ -255,11 +255,11 @@ def _add(node: Node, a: Term, b: Term, sign: int = 1) -> Term:
     b = b.times(Term(sign))
     if not (a.number and b.number):
         return b if b.number else a
-    found = None
+    result = None
     if (a.scalars, a.divisors) == (b.scalars, b.divisors) and a.body is not None and b.body is not None:
-        found = _together(a, a.body, b, b.body)
-    if found:
-        return found
+        result = _together(a, a.body, b, b.body)
+    if result:
+        return result
     op, b = ("add", b) if b.number >= 0 else ("sub", b.times(Term(-1)))
     return Term(1, body=_of(replace(node, op=op), _written(a, node.args[0]), _written(b, node.args[1])))
 
@@ -292,21 +292,21 @@ def _gathered(a: Term, x: Node, b: Term, z: Node) -> Term | None:
         return None
     terms[like] = (total, z)
     first, *rest = (Term(number, body=body) for number, body in terms if number)
-    found = _written(first, x)
+    result = _written(first, x)
     for term in rest:
         op, size = ("add", term) if term.number > 0 else ("sub", term.times(Term(-1)))
-        found = Node(op, (found, _written(size, x)), x.shape)
-    return replace(a, body=found)
+        result = Node(op, (result, _written(size, x)), x.shape)
+    return replace(a, body=result)
 
 
 def _addends(body: Node) -> list[tuple[Exact, Node]]:
     """Return the last terms of a sum of arrays, and what is before them, with their factors."""
-    found: list[tuple[Exact, Node]] = []
-    while body.op in ("add", "sub") and body.args[0].shape == body.args[1].shape and len(found) < _TERMS:
+    result: list[tuple[Exact, Node]] = []
+    while body.op in ("add", "sub") and body.args[0].shape == body.args[1].shape and len(result) < _TERMS:
         number, last = _factor(body.args[1])
-        found.append((number if body.op == "add" else -number, last))
+        result.append((number if body.op == "add" else -number, last))
         body = body.args[0]
-    return [_factor(body), *reversed(found)]
+    return [_factor(body), *reversed(result)]
 
 
 def _factor(node: Node) -> tuple[Exact, Node]:

@@ -115,5 +115,5 @@ def entry_not_finite(
     v[k] = 1
     alone = sweep(Graph.of(graph.inputs, {name: y}, names=graph.names, spans=graph.spans), wrt)
     rows = f"d2{of}/d{row}" if of else f"d{row}"
-    found = origin(alone, sweep_inputs(at, [{name: v.reshape(y.shape)}]))
-    return f"{rows}/d{column} is {number_text(value)}: {found}"
+    result = origin(alone, sweep_inputs(at, [{name: v.reshape(y.shape)}]))
+    return f"{rows}/d{column} is {number_text(value)}: {result}"

@@ -213,8 +213,8 @@ class _Drawing:
     def _local(self, passes: Sequence[Pass]) -> Math | None:
         """Return what the passes from a node to one of its arguments do: y = x*x multiplies by x + x."""
         if len(passes) > 1 and all(p.slope is not None for p in passes):
-            found = self.trace.calls[0].slopes
-            total = np.asarray(sum(found[p] for p in passes)) if self.view.at is not None else None
+            result = self.trace.calls[0].slopes
+            total = np.asarray(sum(result[p] for p in passes)) if self.view.at is not None else None
             return with_number(slopes(passes, self.names), total)
         parts = [part for p in passes for part in (", ", self._pass(p))]
         return Words(tuple(parts[1:])) if parts else None
@@ -258,8 +258,8 @@ class _Drawing:
             return None
         if node not in self.swept.adjoints and node not in self.trace.calls[0].adjoints:
             return NOT_COMPUTED
-        found = self.trace.calls[0].adjoints.get(node)
-        return found if found is None or found.dtype != object or readable(found, self.named) else None
+        result = self.trace.calls[0].adjoints.get(node)
+        return result if result is None or result.dtype != object or readable(result, self.named) else None
 
     def _leaf(self, node: Node) -> None:
         self._add(self._box(node, None, ()), [node])
@@ -360,8 +360,8 @@ class _Drawing:
 
 def _stacked(arrays: Sequence[Array | str | None]) -> Array | None:
     """Return single numbers as an array; None where one of them is missing, or a formula, or an array."""
-    found = [a for a in arrays if isinstance(a, np.ndarray) and a.dtype != object and not a.shape]
-    return np.stack(found) if len(found) == len(arrays) else None
+    result = [a for a in arrays if isinstance(a, np.ndarray) and a.dtype != object and not a.shape]
+    return np.stack(result) if len(result) == len(arrays) else None
 
 
 def readable(formulas: Array, named: frozenset[str]) -> bool:

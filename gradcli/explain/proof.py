@@ -62,8 +62,8 @@ def _report(
 ) -> None:
     """Report better and better proofs of a claim."""
     place, wrong = question
-    for found in _found(shown, cases[place], wrong):
-        report(found)
+    for result in _found(shown, cases[place], wrong):
+        report(result)
 
 
 def _found(shown: Shown, case: Case, wrong: int | None) -> Iterator[Proof]:
@@ -81,11 +81,11 @@ def _of_a_wrong_one(shown: Shown, case: Case, wrong: int) -> Iterator[Proof]:
     from gradcli.algebra.display import tidy
 
     right, said = (_entries(case, node, {})[wrong] for node in (case.truth, case.yours))
-    found = Proof(formula=_short(shown, tidy(right)))
-    yield found
-    found = replace(found, terms=_differing(shown, said, right))
-    yield found
-    yield replace(found, difference=_short(shown, tidy(right - said)))
+    result = Proof(formula=_short(shown, tidy(right)))
+    yield result
+    result = replace(result, terms=_differing(shown, said, right))
+    yield result
+    yield replace(result, difference=_short(shown, tidy(right - said)))
 
 
 def _of_a_right_one(shown: Shown, case: Case) -> Iterator[Proof]:
@@ -93,18 +93,18 @@ def _of_a_right_one(shown: Shown, case: Case) -> Iterator[Proof]:
     from gradcli.algebra.display import tidy
     from gradcli.algebra.equality import is_zero
 
-    found = Proof(proved=_proved(case))
-    yield found
+    result = Proof(proved=_proved(case))
+    yield result
     right, said = (_entries(case, node, {}) for node in (case.truth, case.yours))
     if case.truth.size <= _SHOWN:
         texts = [_short(shown, tidy(e)) for e in right]
         text = array_text(np.array(texts, dtype=object).reshape(case.truth.shape), str) if all(texts) else ""
-        found = replace(found, formula=text if len(text) <= 4 * _LENGTH else "")
-        yield found
-    if not found.proved:
+        result = replace(result, formula=text if len(text) <= 4 * _LENGTH else "")
+        yield result
+    if not result.proved:
         positive = _positive(case, {})
         if all(is_zero((a - b).xreplace(positive)) for a, b in zip(said, right, strict=True)):
-            yield replace(found, proved=True)
+            yield replace(result, proved=True)
 
 
 def _proved(case: Case) -> bool:
@@ -121,8 +121,8 @@ def _proved(case: Case) -> bool:
     if differences is None:
         known = {}
         for name, n in named:
-            if (found := _differences(case, {**known, n: name})) is not None:
-                known[n], differences = name, found
+            if (result := _differences(case, {**known, n: name})) is not None:
+                known[n], differences = name, result
     if differences is not None and all(is_zero(d, patient=False) for d in differences):
         return True
     whole = _differences(case, {}) if known else differences
@@ -139,8 +139,8 @@ def _differences(case: Case, known: Mapping[Node, str]) -> list[Any] | None:
     except TooDeepError:
         return None
     positive = _positive(case, known)
-    found = [(a - b).xreplace(positive) for a, b in zip(said, right, strict=True)]
-    return None if any(map(is_refuted, found)) else found
+    result = [(a - b).xreplace(positive) for a, b in zip(said, right, strict=True)]
+    return None if any(map(is_refuted, result)) else result
 
 
 def _entries(case: Case, node: Node, known: Mapping[Node, str]) -> list[Any]:
@@ -155,12 +155,12 @@ def _variables(case: Case, known: Mapping[Node, str]) -> dict[Node, Any]:
     from gradcli.algebra.formulas import symbols
 
     names = {**{n: name for name, n in case.graph.inputs.items()}, **known}
-    found = {n: symbols(name, n.shape) for n, name in names.items()}
+    result = {n: symbols(name, n.shape) for n, name in names.items()}
     for name, kind in case.kinds.items():
         node = case.graph.inputs.get(name)
         if node is not None and is_mirrored(kind, node.shape):
-            found[node] = np.where(np.tri(len(found[node])) > 0, found[node].T, found[node])
-    return found
+            result[node] = np.where(np.tri(len(result[node])) > 0, result[node].T, result[node])
+    return result
 
 
 def _positive(case: Case, known: Mapping[Node, str]) -> dict[Any, Any]:
@@ -194,9 +194,9 @@ def _differing(shown: Shown, said: Any, right: Any) -> str:
     from gradcli.algebra.display import tidy
 
     forms = list(dict.fromkeys([right, tidy(right)]))
-    if found := _as_written(shown, said, forms):
-        return found
-    return next((found for form in forms if (found := _differing_terms(shown, said, form))), "")
+    if result := _as_written(shown, said, forms):
+        return result
+    return next((result for form in forms if (result := _differing_terms(shown, said, form))), "")
 
 
 def _differing_terms(shown: Shown, said: Any, right: Any) -> str:

@@ -52,15 +52,15 @@ def other_regions(case: Case, points: Named, powers: Mapping[str, int]) -> Named
     states = seen.states(space.points(known))
     if _is_complete(states):
         return None
-    found = np.empty((len(known), 0))
+    result = np.empty((len(known), 0))
     for _ in range(2 if len(states) > 1 else 1):  # from the new regions, lines lead to more
-        bases = np.concatenate([found[:, :_BASES], known[:, :_BASES]], axis=1)
+        bases = np.concatenate([result[:, :_BASES], known[:, :_BASES]], axis=1)
         more = _new(case, seen, space, bases, states)
         states = np.concatenate([states, seen.states(space.points(more))], axis=1)
-        found = np.concatenate([found, more], axis=1)
+        result = np.concatenate([result, more], axis=1)
         if not more.shape[1] or _is_complete(states):
             break
-    return space.points(found) if found.shape[1] else None
+    return space.points(result) if result.shape[1] else None
 
 
 def _is_complete(states: Array) -> bool:
@@ -85,8 +85,8 @@ class _Conditions:
         if not nodes or sum(n.size for n in nodes) > _CONDITIONS:
             return None
         compared = [(n.args[0], n.args[1]) for n in nodes if n.dtype == "bool" and _compares(n)]
-        found = _Conditions(case, tuple(nodes), tuple(compared))
-        return found if found.cost <= _LARGE else None
+        result = _Conditions(case, tuple(nodes), tuple(compared))
+        return result if result.cost <= _LARGE else None
 
     def states(self, points: Named) -> Array:
         """Return the values of all conditions, of shape (elements, points)."""
@@ -182,12 +182,12 @@ class _Lines:
         most = max(1, _WORK // (2 * len(_GRID) * seen.cost))
         starts, directions = (np.stack(each, axis=1) for each in zip(*lines[:most], strict=True))
         empty = np.empty(0, dtype=int)
-        found = _Lines(seen, space, starts, directions, empty, empty, np.empty((0, 0)), np.empty((0, 0)))
+        result = _Lines(seen, space, starts, directions, empty, empty, np.empty((0, 0)), np.empty((0, 0)))
         grid = np.concatenate([-_GRID, _GRID])
         count = starts.shape[1]
-        found.line, found.t = np.repeat(np.arange(count), len(grid)), np.tile(grid, count)
-        found.states, found.distances = found.at(found.line, found.t)
-        return found.sorted()
+        result.line, result.t = np.repeat(np.arange(count), len(grid)), np.tile(grid, count)
+        result.states, result.distances = result.at(result.line, result.t)
+        return result.sorted()
 
     def flat(self, line: Array, t: Array) -> Array:
         return np.asarray(self.starts[:, line] + t * self.directions[:, line])

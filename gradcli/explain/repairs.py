@@ -54,11 +54,11 @@ def repairs(claim: Node, graph: Graph, system: Mapping[Node, bool], write: Write
 
 def _readers(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
     """Return for each argument the nodes that read it, each once."""
-    found: dict[Node, list[Node]] = {}
+    result: dict[Node, list[Node]] = {}
     for node in nodes:
         for arg in dict.fromkeys(node.args):
-            found.setdefault(arg, []).append(node)
-    return found
+            result.setdefault(arg, []).append(node)
+    return result
 
 
 def _changed(node: Node, other: Node, readers: Sequence[Node]) -> Iterator[Mapping[Node, Node]]:

@@ -53,13 +53,13 @@ def repeats(graph: Graph, nodes: Sequence[Node], least: int = LEAST, varying: bo
     [Repeat(start=0, period=1, times=3000)]
     """
     search = _Search(graph, nodes, least, varying)
-    found: list[Repeat] = []
+    result: list[Repeat] = []
     taken = np.zeros(len(nodes), dtype=bool)
     for repeat in sorted(search.candidates(), key=lambda r: (-r.saved, r.period, r.start)):
         if not taken[repeat.start : repeat.stop].any():
             taken[repeat.start : repeat.stop] = True
-            found.append(repeat)
-    return sorted(found)
+            result.append(repeat)
+    return sorted(result)
 
 
 class _Search:

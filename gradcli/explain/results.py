@@ -134,9 +134,9 @@ class Shown:
 
     def texts(self) -> list[list[str]]:
         """Return the entries of J as formulas, row after row."""
-        found = {place: self.formula(entry) for place, entry in self.formulas.entries.items()}
+        result = {place: self.formula(entry) for place, entry in self.formulas.entries.items()}
         columns = range(len(self.formulas.columns))
-        return [[found.get((i, j), "0") for j in columns] for i in range(len(self.formulas.rows))]
+        return [[result.get((i, j), "0") for j in columns] for i in range(len(self.formulas.rows))]
 
 
 @dataclass(frozen=True)
@@ -190,15 +190,15 @@ class BackwardResult(Shown):
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield an object a point; without a point, one whose gradients are formulas."""
         for p in self.points:
-            found: dict[str, Any] = {"at": p.at, "value": p.value} if self.numeric else {}
-            found |= {"calls": [{"v": call.v, "grad": call.grad} for call in p.calls], "grad": p.grad}
-            found |= {"retained": p.retained} if p.retained else {}
+            result: dict[str, Any] = {"at": p.at, "value": p.value} if self.numeric else {}
+            result |= {"calls": [{"v": call.v, "grad": call.grad} for call in p.calls], "grad": p.grad}
+            result |= {"retained": p.retained} if p.retained else {}
             if self.wanted.steps and p.trace is not None:
                 from gradcli.explain.steps import steps_objects
 
-                found["steps"] = steps_objects(p.trace)
-            found |= noted(p.notes)
-            yield found if self.numeric else found | self.where_object
+                result["steps"] = steps_objects(p.trace)
+            result |= noted(p.notes)
+            yield result if self.numeric else result | self.where_object
 
     def rows(self) -> Iterator[Row]:
         """Yield a row a point: the point, the outputs, `x0.grad`, …; without a point formulas."""

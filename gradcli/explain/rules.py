@@ -64,12 +64,12 @@ def _pulled(node: Node) -> _Pulled:
 
 def _read(node: Node) -> set[Node]:
     """Return a node and all that it is computed from."""
-    found, waiting = {node}, [node]
+    result, waiting = {node}, [node]
     while waiting:
-        new = {*waiting.pop().args} - found
-        found |= new
+        new = {*waiting.pop().args} - result
+        result |= new
         waiting += new
-    return found
+    return result
 
 
 def slopes(passes: Sequence[Pass], names: Mapping[Node, str]) -> Formula:

@@ -245,12 +245,12 @@ def chosen(
 
     Errors: `InputError` where there are none that are called so.
     """
-    found = False
+    result = False
     for name, make in build.items():
         for section in make() if (name in only if only else name not in unasked) else ():
-            found = True
+            result = True
             yield section
-    if only and not found:
+    if only and not result:
         raise InputError(f"--only: there is nothing to show in {', '.join(only)}", hint="without it, all is shown")
 
 

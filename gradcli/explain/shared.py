@@ -88,12 +88,12 @@ def summed(terms: Mapping[int, Sequence[Any]], nodes: Mapping[str, Node]) -> Nam
 
     from gradcli.algebra.display import tidy
 
-    found: Named = {}
+    result: Named = {}
     places = count()
     for name, node in nodes.items():
         elements = [tidy(sympy.Add(*terms.get(place, ()))) for place in islice(places, node.size)]
-        found[name] = objects(elements, node.shape)
-    return found
+        result[name] = objects(elements, node.shape)
+    return result
 
 
 def style_of(graph: Graph, calls: Sequence[Named] = ()) -> Style:
@@ -106,5 +106,5 @@ def style_of(graph: Graph, calls: Sequence[Named] = ()) -> Style:
 
 def outputs_at(graph: Graph, at: Mapping[str, Array]) -> Named:
     """Return the values of the outputs at one point, in their own shapes."""
-    found = at_point(graph, at, graph.outputs.values())
-    return {name: found[y] for name, y in graph.outputs.items()}
+    result = at_point(graph, at, graph.outputs.values())
+    return {name: result[y] for name, y in graph.outputs.items()}

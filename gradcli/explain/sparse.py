@@ -37,11 +37,11 @@ class SparseResult(Shown):
         """Yield one object."""
         columns: list[Sequence[Any]] = [self.matrix.rows.tolist(), self.matrix.columns.tolist()]
         columns.append(self.formulas_of_entries or [None] * len(columns[0]))
-        found: dict[str, Any] = {"rows": all_elements(self.graph.outputs), "columns": all_elements(self.leaves)}
+        result: dict[str, Any] = {"rows": all_elements(self.graph.outputs), "columns": all_elements(self.leaves)}
         if self.values is not None:
             columns.append(self.values.tolist())
-        found |= {"sparse": [list(entry) for entry in zip(*columns, strict=True)], **self.where_object}
-        yield found if self.at is None else found | {"at": self.at, "value": self.value}
+        result |= {"sparse": [list(entry) for entry in zip(*columns, strict=True)], **self.where_object}
+        yield result if self.at is None else result | {"at": self.at, "value": self.value}
 
     def rows(self) -> Iterator[Row]:
         """Yield a row for each entry: row, column and value, or the formula where there is no point."""
@@ -78,10 +78,10 @@ def sparse_jacobian(graph: Graph, wrt: Sequence[str], at: Named | None, notes: N
     if not (data and at is not None):
         symbolic = _formulas(graph, wrt, matrix, notes)
     texts: list[str] | None = None
-    found = SparseResult(graph, tuple(wrt), style_of(graph), matrix, None, at, {}, None, symbolic=symbolic)
+    result = SparseResult(graph, tuple(wrt), style_of(graph), matrix, None, at, {}, None, symbolic=symbolic)
     if symbolic is not None:
         places = zip(matrix.rows.tolist(), matrix.columns.tolist(), strict=True)
-        texts = [found.formula(symbolic.entries.get(place, 0)) for place in places]
+        texts = [result.formula(symbolic.entries.get(place, 0)) for place in places]
     value, values = {}, None
     if at is not None:
         value = outputs_at(graph, at)
@@ -91,7 +91,7 @@ def sparse_jacobian(graph: Graph, wrt: Sequence[str], at: Named | None, notes: N
             k = int(np.argmin(np.isfinite(values)))
             place = int(matrix.rows[k]), int(matrix.columns[k])
             notes.add("warning", entry_not_finite(graph, wrt, at, place, float(values[k])))
-    return SparseResult(graph, found.wrt, found.style, matrix, texts, at, value, values, symbolic=symbolic)
+    return SparseResult(graph, result.wrt, result.style, matrix, texts, at, value, values, symbolic=symbolic)
 
 
 def _formulas(graph: Graph, wrt: Sequence[str], matrix: Sparse, notes: Notes) -> Any:

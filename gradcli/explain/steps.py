@@ -29,14 +29,14 @@ class ForwardStep:
 
     def data(self) -> dict[str, Any]:
         """Return what JSON says of it."""
-        found = {
+        result = {
             "node": self.name,
             "operation": "leaf" if self.node.op == "input" else self.node.op,
             "arguments": self.arguments,
             "expression": self.expression,
             "shape": self.node.shape,
         }
-        return found if self.value is None else found | {"value": self.value}
+        return result if self.value is None else result | {"value": self.value}
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ class ReverseStep:
 
     def data(self) -> dict[str, Any]:
         """Return what JSON says of it."""
-        found: dict[str, Any] = {"call": self.call, "node": self.node, "adjoint": self.adjoint}
-        found |= {"passes_to": self.argument, "rule": self.rule.text}
-        found |= {} if self.slope is None else {"local_derivative": self.slope}
-        return found | {"contribution": self.contribution, "adjoint_so_far": self.total}
+        result: dict[str, Any] = {"call": self.call, "node": self.node, "adjoint": self.adjoint}
+        result |= {"passes_to": self.argument, "rule": self.rule.text}
+        result |= {} if self.slope is None else {"local_derivative": self.slope}
+        return result | {"contribution": self.contribution, "adjoint_so_far": self.total}
 
 
 def forward_steps(graph: Graph, names: Mapping[Node, str], values: Mapping[Node, Array]) -> Iterator[ForwardStep]:
@@ -83,7 +83,7 @@ def reverse_steps(trace: Trace, call: int) -> Iterator[ReverseStep]:
 
 def reverse_step(trace: Trace, call: int, p: Pass, adjoint: str) -> ReverseStep:
     """Return what a pass is in a call; `adjoint` is what the adjoint of its node is called."""
-    found = trace.calls[call]
+    result = trace.calls[call]
     return ReverseStep(
         call,
         p,
@@ -91,10 +91,10 @@ def reverse_step(trace: Trace, call: int, p: Pass, adjoint: str) -> ReverseStep:
         trace.names[p.argument],
         (trace.adjoint_names[p.node], trace.adjoint_names[p.argument]),
         rule(p, trace.names, adjoint, trace.adjoint_names[p.argument], trace.several(p.argument)),
-        found.adjoints[p.node],
-        found.slopes.get(p),
-        found.contributions[p],
-        found.totals[p],
+        result.adjoints[p.node],
+        result.slopes.get(p),
+        result.contributions[p],
+        result.totals[p],
     )
 
 
@@ -116,10 +116,10 @@ def retained_formulas(swept: Sweep, calls: Sequence[Named], retain: Sequence[str
     total: Named = {}
     for call in calls if retain else ():
         try:
-            found = formulas(wanted.values(), given(swept, swept.graph.labels, call), {}).exprs
+            result = formulas(wanted.values(), given(swept, swept.graph.labels, call), {}).exprs
         except TooDeepError:
             raise InputError(
                 "the formulas that --retain asks for are too deep to write", hint="give a point: --at works in numbers"
             ) from None
-        total = {name: plus(total[name], found[g]) if name in total else found[g] for name, g in wanted.items()}
+        total = {name: plus(total[name], result[g]) if name in total else result[g] for name, g in wanted.items()}
     return total

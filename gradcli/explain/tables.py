@@ -33,7 +33,7 @@ _RULES = {"add": "sum", "sub": "difference", "mul": "product", "div": "quotient"
 
 def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[str] = ()) -> list[Section]:
     """Return the forward table and a reverse table for each call; `names` say what each call is for."""
-    found = [forward_section(trace)]
+    result = [forward_section(trace)]
     for k, v in enumerate(cotangents[: len(trace.calls)]):
         title = _meaning(trace, v)
         if names or len(trace.calls) > 1:
@@ -42,8 +42,8 @@ def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[st
             title = (f"reverse, {which}: ", Equal((Name(called), array_of(trace.graph.outputs, v))))
         grid = reverse_grid(trace, k)
         if grid.rows:  # an output that is an input has nothing to pass back
-            found.append(Section("steps", (grid,), title))
-    return found
+            result.append(Section("steps", (grid,), title))
+    return result
 
 
 def _meaning(trace: Trace, v: Named) -> tuple[Math, ...]:

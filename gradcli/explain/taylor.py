@@ -134,13 +134,13 @@ def taylor(
         )
     nodes = [y, *_nodes(graph, output, wrt[0], order)]
     formulas = tuple(_formula(graph, n) for n in nodes)
-    found = []
+    result = []
     for at in points:
         corners = note_corners(graph, at, notes, wanted.page) if wanted.notes else ()
         numbers = at_point(graph, at, nodes)
         values = np.array([float(numbers[n]) for n in nodes]) + 0.0
-        found.append(TaylorPoint(at, values, tuple(_coefficients(formulas, at, values)), corners))
-    return TaylorResult(graph, tuple(wrt), style_of(graph), output, formulas[1:], tuple(found))
+        result.append(TaylorPoint(at, values, tuple(_coefficients(formulas, at, values)), corners))
+    return TaylorResult(graph, tuple(wrt), style_of(graph), output, formulas[1:], tuple(result))
 
 
 def _coefficients(formulas: Sequence[Any], at: Named, values: Array) -> Iterator[Fraction | float]:
@@ -151,8 +151,10 @@ def _coefficients(formulas: Sequence[Any], at: Named, values: Array) -> Iterator
     numbers = {name: exact_number(float(value)) for name, value in at.items() if not value.shape}
     whole = all(n.is_Integer for n in numbers.values())
     for k, (expr, value) in enumerate(zip(formulas, values.tolist(), strict=True)):
-        found = None if expr is None else plain(expr).subs(numbers)
-        exact = Fraction(int(found.p), int(found.q)) / factorial(k) if found is not None and found.is_Rational else None
+        result = None if expr is None else plain(expr).subs(numbers)
+        exact = (
+            Fraction(int(result.p), int(result.q)) / factorial(k) if result is not None and result.is_Rational else None
+        )
         if exact is None or max(abs(exact.numerator), exact.denominator) > _LONG:
             yield value / factorial(k)
         else:
@@ -161,16 +163,18 @@ def _coefficients(formulas: Sequence[Any], at: Named, values: Array) -> Iterator
 
 def _nodes(graph: Graph, output: str, x: str, order: int) -> list[Node]:
     """Return the derivatives, each the gradient of the one before."""
-    found: list[Node] = []
+    result: list[Node] = []
     current = graph
     for _ in range(order):
         node = gradient(current, [x]).outputs[x]
         node = representatives(scheduled([node], graph.inputs.values()))[node]
         current = Graph.of(graph.inputs, {output: node})
         if len(current.nodes) > MAX_NODES:
-            raise InputError(f"the derivative of order {len(found) + 1} is too long", hint=f"--order {len(found)} fits")
-        found.append(node)
-    return found
+            raise InputError(
+                f"the derivative of order {len(result) + 1} is too long", hint=f"--order {len(result)} fits"
+            )
+        result.append(node)
+    return result
 
 
 def _formula(graph: Graph, node: Node) -> Any:

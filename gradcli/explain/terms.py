@@ -36,11 +36,11 @@ def terms(e: Evidence) -> str:
 
 def _wrong_term(e: Evidence) -> str:
     for sign, term in e.some(_added(e.case.yours)):
-        (found,) = e.evaluate(term)
-        rest = e.yours - sign * found
+        (result,) = e.evaluate(term)
+        rest = e.yours - sign * result
         if e.right(rest):
             return f"too many: {'+' if sign > 0 else '-'} {e.write(term)}"
-        if (ratio := e.quotient(e.truth - rest, sign * found)) is not None and (text := exact(ratio, e.tolerance)):
+        if (ratio := e.quotient(e.truth - rest, sign * result)) is not None and (text := exact(ratio, e.tolerance)):
             written = e.write(term)
             size = f"{text} times it" if abs(ratio) > 1 else f"{text} of it"
             return f"the sign of the term {written}" if text == "-1" else f"the term {written} should be {size}"
@@ -53,9 +53,9 @@ def _missing_term(e: Evidence) -> str:
         return f"missing: {_signed(text, const(1), e)}"
     nodes = dict.fromkeys(n for n in scheduled([e.case.base, e.case.truth]) if n.shape == e.shape and n.op != "const")
     for node in e.some(list(nodes)[-_CANDIDATES:]):
-        (found,) = e.evaluate(node) if node.dtype != "bool" else (np.zeros_like(e.truth),)
+        (result,) = e.evaluate(node) if node.dtype != "bool" else (np.zeros_like(e.truth),)
         for sign in (1, -1):
-            if found.any() and e.right(e.yours + sign * found):
+            if result.any() and e.right(e.yours + sign * result):
                 written = _signed(str(sign), node, e)
                 return f"missing: {written}" if len(written) <= _LENGTH else "a term is missing, and the rest is right"
     return ""

@@ -53,10 +53,10 @@ class Trace:
     @cached_property
     def incoming(self) -> Mapping[Node, Sequence[Pass]]:
         """The passes from which each node got its adjoint, in their order."""
-        found: dict[Node, list[Pass]] = {}
+        result: dict[Node, list[Pass]] = {}
         for p in self.passes:
-            found.setdefault(p.argument, []).append(p)
-        return found
+            result.setdefault(p.argument, []).append(p)
+        return result
 
     def several(self, node: Node) -> bool:
         """Tell whether an adjoint comes together from more than one part: several passes, or a pass and a v."""
@@ -68,10 +68,10 @@ class Trace:
         outputs = list(self.graph.outputs.values())
         v = {name: self.calls[0].seeds[y] for name, y in self.graph.outputs.items() if y in self.calls[0].seeds}
         loss = loss_name(self.graph, v) if len(v) == len(outputs) else any_loss(self.graph)
-        found = {n: adjoint_name(name, loss) for n, name in self.names.items()}
+        result = {n: adjoint_name(name, loss) for n, name in self.names.items()}
         if len(outputs) == 1 and "v" not in self.names.values() and outputs[0] not in self.incoming:
-            found[outputs[0]] = "v"
-        return found
+            result[outputs[0]] = "v"
+        return result
 
 
 def numeric_trace(graph: Graph, swept: Sweep, at: Named, calls: Sequence[Named]) -> Trace:
@@ -115,12 +115,12 @@ def given(swept: Sweep, names: Mapping[Node, str], call: Named) -> dict[Node, Ar
     from gradcli.algebra.formulas import symbols
     from gradcli.algebra.functions import exact_number
 
-    found = {n: symbols(name, n.shape) for n, name in names.items()}
+    result = {n: symbols(name, n.shape) for n, name in names.items()}
     for output, v in swept.cotangents.items():
-        found[v] = np.empty(v.shape, dtype=object)
+        result[v] = np.empty(v.shape, dtype=object)
         for place in np.ndindex(*v.shape):
-            found[v][place] = exact_number(float(call[output][place]))
-    return found
+            result[v][place] = exact_number(float(call[output][place]))
+    return result
 
 
 def plus(a: Array, b: Array) -> Array:

@@ -179,13 +179,13 @@ def _sample(case: Case, count: int, random: np.random.Generator, powers: Mapping
         truth, yours, base = numbers(case.graph, points, [case.truth, case.yours, case.base])
         fine, said = _moderate(np.concatenate([truth, base])), _moderate(yours)
         narrow |= tries < 2 and bool((fine & ~np.isfinite(yours).all(axis=0)).any())
-        for found, chosen in ((kept, fine & said), (others, fine & ~said)):
-            found.append({name: value[..., chosen] for name, value in points.items()})
+        for result, chosen in ((kept, fine & said), (others, fine & ~said)):
+            result.append({name: value[..., chosen] for name, value in points.items()})
         if _count(kept) >= 2 * count:
             break
     inside = _count(kept) > 0
-    found = kept if inside else others
-    joined = {name: np.concatenate([p[name] for p in found], axis=-1)[..., : 2 * count] for name in inputs}
+    result = kept if inside else others
+    joined = {name: np.concatenate([p[name] for p in result], axis=-1)[..., : 2 * count] for name in inputs}
     return _Sample(joined, inside, narrow and inside)
 
 

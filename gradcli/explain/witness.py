@@ -41,16 +41,16 @@ def agreement(case: Case, points: Named, truth: Array, seed: int) -> tuple[Array
         directions = (2.0 * signs - 1) * _sizes(case, points)[:, None]
     repeats = directions.shape[1]
     repeated = {name: np.tile(value, repeats) for name, value in points.items()}
-    found = differences(case, repeated, directions.reshape(case.width, -1))
+    result = differences(case, repeated, directions.reshape(case.width, -1))
     parts = truth.reshape(case.base.size, case.width, count)
     expected = np.einsum("rcp,cdp->rdp", parts, directions).reshape(case.base.size, -1)
     size = np.einsum("rcp,cdp->rdp", np.abs(parts), np.abs(directions)).reshape(case.base.size, -1)
-    agree = _agree(found, expected, size)
+    agree = _agree(result, expected, size)
     if not agree.all():
         terms = term_numbers(case.graph, points, [case.truth])[0].reshape(parts.shape)
         rounding = UNIT * np.einsum("rcp,cdp->rdp", terms, np.abs(directions)).reshape(case.base.size, -1)
-        agree = _agree(found, expected, size, rounding)
-    corner = found.corner.reshape(-1, repeats, count)
+        agree = _agree(result, expected, size, rounding)
+    corner = result.corner.reshape(-1, repeats, count)
     return np.all(agree.reshape(corner.shape), axis=(0, 1)), np.any(corner, axis=(0, 1))
 
 
@@ -87,20 +87,20 @@ def differences(case: Case, points: Named, directions: Array) -> Difference:
     def function(moved: Array) -> Array:
         repeat = moved.shape[-1] // count
         others = {name: np.tile(value, repeat) for name, value in points.items()}
-        found = values_of(graph, others | {"\0by": moved.reshape((*x.shape, -1))}, [y])[y]
-        return np.asarray(np.broadcast_to(found, (*y.shape, moved.shape[-1])).reshape(y.size, -1))
+        result = values_of(graph, others | {"\0by": moved.reshape((*x.shape, -1))}, [y])[y]
+        return np.asarray(np.broadcast_to(result, (*y.shape, moved.shape[-1])).reshape(y.size, -1))
 
     def terms() -> Array:
         return term_numbers(case.graph, points, [case.base])[0]
 
-    found = along(function, at, whole, terms)
-    return refined(function, found, at, whole) if is_analytic([y]) else found
+    result = along(function, at, whole, terms)
+    return refined(function, result, at, whole) if is_analytic([y]) else result
 
 
 def difference(case: Case, point: Named, entry: int) -> tuple[float, float]:
     """Return the difference of one entry of the claim at one point, and about how far it may be off."""
     direction = np.zeros((case.width, 1))
     direction[entry % case.width] = 1
-    found = differences(case, {name: value[..., None] for name, value in point.items()}, direction)
+    result = differences(case, {name: value[..., None] for name, value in point.items()}, direction)
     row = entry // case.width
-    return float(found.value[row, 0]), float(found.error[row, 0])
+    return float(result.value[row, 0]), float(result.error[row, 0])

@@ -32,9 +32,9 @@ class Text(str):
 
     def __new__(cls, text: str, level: int = ATOM) -> Text:
         """Return the text with its level."""
-        found = super().__new__(cls, text)
-        found.level = level
-        return found
+        result = super().__new__(cls, text)
+        result.level = level
+        return result
 
     @property
     def atom(self) -> str:
@@ -142,7 +142,7 @@ class ArrayWriter:
         """Return the expression that a rule makes of the arguments; one that a pattern reads twice has a name."""
         if isinstance(rule, str) and rule.count("{0}") > 1 and not _SIMPLE.fullmatch(args[0]):
             args = [self.named(args[0]), *args[1:]]
-        texts = [self.argument(a, found) for a, found in zip(node.args, args, strict=True)]
+        texts = [self.argument(a, result) for a, result in zip(node.args, args, strict=True)]
         if isinstance(rule, str):
             return Text(rule.format(*texts), args[0].level if rule == "{}" else ATOM)
         text = rule(self, node, texts)

@@ -51,15 +51,15 @@ def in_elements(results: Mapping[str, Node]) -> Written | None:
     made = _Elements()
     for node in nodes:
         made.done[node] = made.elements(node)
-    found = {
+    result = {
         name: Node("elements", tuple(made.done[n].flat), n.shape) if n.shape else made.done[n].item()
         for name, n in results.items()
     }
-    read = set(scheduled(found.values()))
+    read = set(scheduled(result.values()))
     if len(read) > MAX_WRITTEN:
         return None
     order = [n for n in [*made.inputs, made.zero, *made.first.values()] if n in read]
-    return Written(found, tuple(dict.fromkeys([*order, *found.values()])), made.done)
+    return Written(result, tuple(dict.fromkeys([*order, *result.values()])), made.done)
 
 
 def _is_small(node: Node) -> bool:
@@ -203,15 +203,15 @@ def _folded(op: str) -> Callable[..., Array]:
 def _scan(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
     (axis,) = node.settings
     rows = [np.moveaxis(a, axis, 0) for a in args]
-    found = [rows[-1][0]]
+    result = [rows[-1][0]]
     for k, x in enumerate(rows[-1][1:]):
         if node.op == "recurrence":
-            own = [made.make("add", b, made.make("mul", a, c)) for b, a, c in np.broadcast(x, rows[0][k], found[-1])]
+            own = [made.make("add", b, made.make("mul", a, c)) for b, a, c in np.broadcast(x, rows[0][k], result[-1])]
         else:
             op = "add" if node.op == "cumsum" else "mul"
-            own = [made.make(op, a, b) for a, b in np.broadcast(found[-1], x)]
-        found.append(objects(own, x.shape))
-    return np.moveaxis(np.stack(found), 0, axis)
+            own = [made.make(op, a, b) for a, b in np.broadcast(result[-1], x)]
+        result.append(objects(own, x.shape))
+    return np.moveaxis(np.stack(result), 0, axis)
 
 
 def _contraction(made: _Elements, node: Node, args: Sequence[Array]) -> Array:

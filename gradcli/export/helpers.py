@@ -14,21 +14,21 @@ _FUNCTION = re.compile(r"(?:^/\* (.*) \*/\n)?^(\w+) (\w+)\((.*)\)\n\{\n((?:.*\n)
 
 def in_c() -> dict[str, list[str]]:
     """Return the lines of each function in C."""
-    found = {}
+    result = {}
     for about, kind, name, parameters, body in _functions("helpers.c"):
         comment = [f"/* {about} */"] if about else []
-        found[name] = [*comment, f"static inline {kind} {name}({parameters})", "{", *body.splitlines(), "}"]
-    return found
+        result[name] = [*comment, f"static inline {kind} {name}({parameters})", "{", *body.splitlines(), "}"]
+    return result
 
 
 def in_javascript() -> dict[str, list[str]]:
     """Return the lines of each function in JavaScript."""
-    found = {}
+    result = {}
     for about, _, name, parameters, body in [*_functions("absent.c"), *_functions("helpers.c")]:
         comment = [f"// {about}"] if about else []
         names = ", ".join(camel(p.split()[-1].lstrip("*")) for p in parameters.split(","))
-        found[camel(name)] = [*comment, f"function {camel(name)}({names}) {{", *_javascript(body), "}"]
-    return found
+        result[camel(name)] = [*comment, f"function {camel(name)}({names}) {{", *_javascript(body), "}"]
+    return result
 
 
 def _functions(file: str) -> list[tuple[str, str, str, str, str]]:
@@ -42,17 +42,17 @@ def needed(text: str, helpers: Mapping[str, list[str]]) -> list[list[str]]:
     >>> [lines[1] for lines in needed("y = softplus(x);", in_c())]
     ['static inline double larger(double a, double b)', 'static inline double softplus(double x)']
     """
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
 
     def add(text: str) -> None:
         for name, lines in helpers.items():
-            if name not in found and re.search(rf"(?<!\w){name}\(", text):
-                found[name] = lines
+            if name not in result and re.search(rf"(?<!\w){name}\(", text):
+                result[name] = lines
                 add("\n".join(line for line in lines if not line.startswith(("/*", "//"))))
-                found[name] = found.pop(name)  # behind those that it calls
+                result[name] = result.pop(name)  # behind those that it calls
 
     add(text)
-    return list(found.values())
+    return list(result.values())
 
 
 def camel(name: str) -> str:

@@ -74,9 +74,9 @@ def matrix(name: str, graph: Graph, wrt: Sequence[str]) -> Graph:
     blocks = jacobian(graph, wrt)
     parts = []
     for (y, rows), (x, columns) in product(numbered(graph.outputs).items(), numbered(graph.leaves(wrt)).items()):
-        found = blocks.outputs.get(f"d{y}/d{x}")
-        if found is not None:
-            parts.append(((rows, columns), reshape(found, (len(rows), len(columns)))))
+        result = blocks.outputs.get(f"d{y}/d{x}")
+        if result is not None:
+            parts.append(((rows, columns), reshape(result, (len(rows), len(columns)))))
     whole = scatter(shape, parts) if parts else const(0, shape)
     return Graph.of(blocks.inputs, {name: whole}, names=blocks.names, spans=blocks.spans)
 
@@ -86,19 +86,19 @@ def sparse(name: str, graph: Graph, wrt: Sequence[str]) -> tuple[Graph, Pattern]
 
     Errors: `InputError` when there are none.
     """
-    found = sparse_jacobian(graph, wrt)
-    if not found.rows.size:
+    result = sparse_jacobian(graph, wrt)
+    if not result.rows.size:
         raise InputError(f"all entries of {name} are zero", hint="leave out --sparse to see them")
-    pattern = Pattern(found.shape, tuple(found.rows.tolist()), tuple(found.columns.tolist()))
-    return Graph.of(graph.inputs, {name: found.values}, names=graph.names, spans=graph.spans), pattern
+    pattern = Pattern(result.shape, tuple(result.rows.tolist()), tuple(result.columns.tolist()))
+    return Graph.of(graph.inputs, {name: result.values}, names=graph.names, spans=graph.spans), pattern
 
 
 def mostly_zero(kind: str, graph: Graph, wrt: Sequence[str]) -> str | None:
     """Return what to tell of a large matrix that is written whole, though most of its entries are always zero."""
-    found = KINDS[kind].graph(graph, wrt)
-    rows = pattern_of(found, [found.inputs[x] for x in wrt]).rows
-    some = sum(len(run) for y in found.outputs.values() for runs in rows[y] for run in runs)
-    size = prod(dimensions(found, wrt))
+    result = KINDS[kind].graph(graph, wrt)
+    rows = pattern_of(result, [result.inputs[x] for x in wrt]).rows
+    some = sum(len(run) for y in result.outputs.values() for runs in rows[y] for run in runs)
+    size = prod(dimensions(result, wrt))
     if size < MANY or some > size / 4:
         return None
     return f"{some:,} of the {size:,} entries of the matrix are not zero: --sparse writes only these"

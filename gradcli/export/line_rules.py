@@ -77,10 +77,10 @@ def _number(axes: Callable[[Node], Sequence[int]], value: Callable[[Line], str])
     def rule(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
         place = w.taken(node) if node.shape else None
         with _line(w, _seen(args[0], axes(node))) as line:
-            found = value(line)
+            result = value(line)
             if place is None:
-                return w.named(found, w.function.names.get(node))
-            w.line(f"{w.counted(place, line.counters)} = {found};")
+                return w.named(result, w.function.names.get(node))
+            w.line(f"{w.counted(place, line.counters)} = {result};")
         return place
 
     return rule
@@ -152,25 +152,25 @@ def _take_along(line: Line, out: Place, node: Node, order: Place) -> None:
 
 
 def _put_along(line: Line, out: Place, node: Node, order: Place) -> None:
-    found = line.array(line.size)
-    line.each(order, f"{found}[{line.w.language.whole.format('{1}')}] = {line.name}[{{0}}];")
-    line.each(out, f"{{1}} = {found}[{{0}}];")
+    result = line.array(line.size)
+    line.each(order, f"{result}[{line.w.language.whole.format('{1}')}] = {line.name}[{{0}}];")
+    line.each(out, f"{{1}} = {result}[{{0}}];")
 
 
 # Matrices
 
 
 def _inv(line: Line, out: Place, node: Node) -> None:
-    found = line.array(line.size)
-    line.run("invert", _rows(line), line.name, found)
-    line.each(out, f"{{1}} = {found}[{{0}}];")
+    result = line.array(line.size)
+    line.run("invert", _rows(line), line.name, result)
+    line.each(out, f"{{1}} = {result}[{{0}}];")
 
 
 def _cofactors(line: Line, out: Place, node: Node) -> None:
     n = _rows(line)
-    minor, found = line.array((n - 1) ** 2), line.array(line.size)
-    line.run("cofactors", n, line.name, minor, found)
-    line.each(out, f"{{1}} = {found}[{{0}}];")
+    minor, result = line.array((n - 1) ** 2), line.array(line.size)
+    line.run("cofactors", n, line.name, minor, result)
+    line.each(out, f"{{1}} = {result}[{{0}}];")
 
 
 def _solve(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
@@ -179,9 +179,9 @@ def _solve(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
     a, b = (x.seen(np.broadcast_to(x.index, (*stack, *x.index.shape[-2:]))) for x in args)
     last = (len(stack), len(stack) + 1)
     with _line(w, _seen(a, last)) as line:
-        found = line.copied(_seen(b, last))
-        line.run("solve_equations", _rows(line), line.name, size_of(node.shape[-1:]), found)
-        line.each(_seen(place, last), f"{{1}} = {found}[{{0}}];")
+        result = line.copied(_seen(b, last))
+        line.run("solve_equations", _rows(line), line.name, size_of(node.shape[-1:]), result)
+        line.each(_seen(place, last), f"{{1}} = {result}[{{0}}];")
     return place
 
 

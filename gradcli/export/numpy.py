@@ -115,11 +115,11 @@ def untouched(shape: Shape, keys: Sequence[Any]) -> list[bool]:
     [True, True, False]
     """
     taken = np.zeros(shape, dtype=bool)
-    found = []
+    result = []
     for key in keys:
-        found.append(not np.any(taken[basic(key)]))
+        result.append(not np.any(taken[basic(key)]))
         taken[basic(key)] = True
-    return found
+    return result
 
 
 def _scatter(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
@@ -166,8 +166,8 @@ def mask(place: str) -> Rule:
     def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
         (axis,) = node.settings
         x = w.named(args[0])
-        found = place.format(x=x, axis=axis, middle=(node.shape[axis] - 1) // 2)
-        return f"_is_at({found}, {node.shape[axis]}, {axis})"
+        result = place.format(x=x, axis=axis, middle=(node.shape[axis] - 1) // 2)
+        return f"_is_at({result}, {node.shape[axis]}, {axis})"
 
     return rule
 
@@ -225,8 +225,8 @@ def mask_of(library: str, place: str) -> Rule:
     def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
         (axis,) = node.settings
         n, *rest = node.shape[axis:]
-        found = w.named(place.format(x=args[0], axis=axis, middle=(n - 1) // 2))
-        return f"{library}.arange({n}).reshape({(n, *(1 for _ in rest))}) == {found}"
+        result = w.named(place.format(x=args[0], axis=axis, middle=(n - 1) // 2))
+        return f"{library}.arange({n}).reshape({(n, *(1 for _ in rest))}) == {result}"
 
     return rule
 

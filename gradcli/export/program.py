@@ -102,10 +102,10 @@ def program(graph: Graph, system: Sequence[str], wanted: Wanted) -> Program:
 def _of_kind(kind: str, graph: Graph, wanted: Wanted) -> tuple[Graph, Pattern | None]:
     """Return the graph of a function; of a matrix of which only some entries are wanted, also where they stand."""
     row = KINDS[kind]
-    found = row.graph(graph, wanted.wrt)
+    result = row.graph(graph, wanted.wrt)
     if row.matrix and wanted.sparse:
-        return sparse(row.matrix, found, wanted.wrt)
-    return (matrix(row.matrix, found, wanted.wrt) if row.matrix else found), None
+        return sparse(row.matrix, result, wanted.wrt)
+    return (matrix(row.matrix, result, wanted.wrt) if row.matrix else result), None
 
 
 def _about(kind: str, graph: Graph, wanted: Wanted) -> str:
@@ -157,9 +157,9 @@ def _elements_named(written: Written, named: Iterable[tuple[Node, str]]) -> list
 def _tested(graph: Graph, names: Mapping[Node, str], called: Mapping[str, str], at: Named) -> tuple[Named, Named]:
     """Return the arguments at a point and the results there; cotangents and tangents are 1."""
     values = {name: np.ones(n.shape) if name not in at else at[name] for name, n in graph.inputs.items()}
-    found = at_point(graph, values, graph.outputs.values())
+    result = at_point(graph, values, graph.outputs.values())
     given = {names[graph.inputs[name]]: value for name, value in values.items()}
-    return given, {called[name]: found[y] for name, y in graph.outputs.items()}
+    return given, {called[name]: result[y] for name, y in graph.outputs.items()}
 
 
 def _simplified(graph: Graph, numbers: bool) -> dict[Node, Node]:
@@ -245,11 +245,11 @@ def _spelled(letter: str) -> str:
 
 def _own(name: str, taken: set[str]) -> str:
     """Return an identifier for a name that none has taken, and take it."""
-    found = identifier(name)
-    while found in taken:
-        found += "_"
-    taken.add(found)
-    return found
+    result = identifier(name)
+    while result in taken:
+        result += "_"
+    taken.add(result)
+    return result
 
 
 def _names(
@@ -257,12 +257,12 @@ def _names(
 ) -> dict[Node, str]:
     """Return identifiers for the inputs and for the nodes that have names, each its own."""
     leaves = set(inputs.values())
-    found = {node: _own(name, taken) for name, node in inputs.items()}
+    result = {node: _own(name, taken) for name, node in inputs.items()}
     for node, name in named:
         fixed = not node.args or (not node.shape and node.op == "index" and node.args[0] in leaves)
-        if node in nodes and node not in found and not fixed:
-            found[node] = _own(name, taken)
-    return found
+        if node in nodes and node not in result and not fixed:
+            result[node] = _own(name, taken)
+    return result
 
 
 def shape_words(function: Function) -> list[str]:

@@ -81,9 +81,9 @@ def _joined(node: Node, alone: set[Node]) -> Node:
             keys.append(key)
             parts.append(part)
     keys, parts = _even(node.shape, keys, parts)
-    found = [_element(key, part) for key, part in zip(keys, parts, strict=True)]
-    settings = (node.settings[0], tuple(key for key, _ in found))
-    return replace(node, args=tuple(part for _, part in found), settings=settings)
+    result = [_element(key, part) for key, part in zip(keys, parts, strict=True)]
+    settings = (node.settings[0], tuple(key for key, _ in result))
+    return replace(node, args=tuple(part for _, part in result), settings=settings)
 
 
 def _even(shape: Shape, keys: list[Index], parts: list[Node]) -> tuple[list[Index], list[Node]]:
@@ -115,8 +115,8 @@ def _element(key: Index, part: Node) -> tuple[Index, Node]:
     if part.op == "const":
         return short, reshape(part, shape)
     if part.op == "index" and None not in part.settings[0]:
-        found = index(part.args[0], _without_ones(part.settings[0]))
-        return (short, found) if found.shape == shape else (key, part)
+        result = index(part.args[0], _without_ones(part.settings[0]))
+        return (short, result) if result.shape == shape else (key, part)
     return key, part
 
 
@@ -132,15 +132,15 @@ def _within(key: Index, inner: Index, shape: Sequence[int]) -> Index:
     (1, range(6, 0, -2))
     """
     own = iter([*inner, *(range(n) for n in shape[len(inner) :])])
-    found: list[int | range | None] = []
+    result: list[int | range | None] = []
     for k in key:
         if not isinstance(k, range):
-            found.append(k)
+            result.append(k)
             continue
         i = next(own)
         if isinstance(i, range):
-            found.append(range(k.start + k.step * i.start, k.start + k.step * i.stop, k.step * i.step))
+            result.append(range(k.start + k.step * i.start, k.start + k.step * i.stop, k.step * i.step))
         else:
-            found.append(None if i is None else k[i])
+            result.append(None if i is None else k[i])
     rest = list(own)
-    return (*found, *rest)
+    return (*result, *rest)

@@ -69,8 +69,8 @@ def _put(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     source = node.args[0].shape
     flat = (*source[:axis], places.numbers.size, *source[axis + rank :])
     zeros = w.named(_zeros(node.shape))
-    found = str(args[0]) if flat == source else w.short(f"torch.reshape({args[0]}, {flat})")
-    return f"{zeros}.index_add({axis}, {_places(w, places)}, {found})"
+    result = str(args[0]) if flat == source else w.short(f"torch.reshape({args[0]}, {flat})")
+    return f"{zeros}.index_add({axis}, {_places(w, places)}, {result})"
 
 
 def _take(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:

@@ -67,10 +67,10 @@ class Graph:
     @cached_property
     def labels(self) -> dict[Node, str]:
         """The name of each node that has one, the first where it has several."""
-        found = {node: name for name, node in self.inputs.items()}
+        result = {node: name for name, node in self.inputs.items()}
         for name, node in self.names.items():
-            found.setdefault(node, name)
-        return found
+            result.setdefault(node, name)
+        return result
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what makes the graph anew in another process: a flat list, so that pickling does not recurse."""
@@ -132,11 +132,11 @@ def depending(nodes: Iterable[Node], on: Iterable[Node]) -> set[Node]:
     >>> len(nodes), len(depending(nodes, [w]))
     (5, 2)
     """
-    found = set(on)
+    result = set(on)
     for node in nodes:
-        if not found.isdisjoint(node.args):
-            found.add(node)
-    return found
+        if not result.isdisjoint(node.args):
+            result.add(node)
+    return result
 
 
 def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list[Node]]:

@@ -63,7 +63,7 @@ def hvp(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
     >>> list(graph.inputs), list(graph.outputs)
     (['x', 'x.u'], ['x.hvp'])
     """
-    found = gradient(graph, wrt)
-    pushed = jvp(found, found.outputs)
-    outputs = {f"{name}.hvp": pushed.outputs[f"{name}.jvp"] for name in found.outputs}
+    result = gradient(graph, wrt)
+    pushed = jvp(result, result.outputs)
+    outputs = {f"{name}.hvp": pushed.outputs[f"{name}.jvp"] for name in result.outputs}
     return Graph.of(pushed.inputs, outputs, graph.nodes, graph.names, graph.spans)

@@ -101,10 +101,10 @@ def entries(graph: Graph, wrt: Iterable[str] | None = None) -> dict[tuple[int, i
     >>> list(entries(Graph.of({"x": x, "w": w}, {"y": w * x, "z": 3 * w})))
     [(0, 0), (1, 1), (0, 2), (1, 2), (2, 2)]
     """
-    found = {}
+    result = {}
     for place, adjoint, k in _places(graph, wrt, MAX_SINGLE):
-        found[place] = index(reshape(adjoint, (adjoint.size,)), (k,)) if adjoint.shape else adjoint
-    return found
+        result[place] = index(reshape(adjoint, (adjoint.size,)), (k,)) if adjoint.shape else adjoint
+    return result
 
 
 @dataclass(frozen=True)
@@ -207,9 +207,9 @@ def plan(graph: Graph, wrt: Iterable[str] | None = None) -> Plan:
     >>> plan(Graph.of({"x": x}, {"y": 2 * x, "z": x**2, "w": x**3}))
     Plan(forward=True, forward_sweeps=1, reverse_sweeps=3)
     """
-    found = _lines(graph, list(graph.leaves(wrt).values()))
-    columns = found.columns or _transposed(found.rows, found.leaves, found.outputs)
-    return Plan(found.forward, len(_colours(columns)), len(_colours(found.rows)))
+    result = _lines(graph, list(graph.leaves(wrt).values()))
+    columns = result.columns or _transposed(result.rows, result.leaves, result.outputs)
+    return Plan(result.forward, len(_colours(columns)), len(_colours(result.rows)))
 
 
 @dataclass(frozen=True)
@@ -226,12 +226,12 @@ class _Lines:
 
 def _lines(graph: Graph, leaves: Sequence[Node]) -> _Lines:
     outputs = list(dict.fromkeys(graph.outputs.values()))
-    found = pattern(graph, leaves)
-    rows = [_Line(y, i, crossed) for y in outputs for i, crossed in enumerate(found.rows[y]) if crossed]
-    columns = _transposed(rows, leaves, outputs) if found.widths == [x.size for x in leaves] else []
+    result = pattern(graph, leaves)
+    rows = [_Line(y, i, crossed) for y in outputs for i, crossed in enumerate(result.rows[y]) if crossed]
+    columns = _transposed(rows, leaves, outputs) if result.widths == [x.size for x in leaves] else []
     # As many rows cross the tallest column as there are colours of rows, at least; and the other way round.
     widest, tallest = (max((line.count for line in lines), default=0) for lines in (rows, columns))
-    return _Lines(leaves, outputs, found.widths, rows, columns, tallest > widest)
+    return _Lines(leaves, outputs, result.widths, rows, columns, tallest > widest)
 
 
 def _blocks(graph: Graph, leaves: Sequence[Node]) -> dict[Node, dict[Node, list[_Part]]]:
@@ -239,15 +239,15 @@ def _blocks(graph: Graph, leaves: Sequence[Node]) -> dict[Node, dict[Node, list[
 
     They come from sweeps over as few rows or columns as their colours allow.
     """
-    found = _lines(graph, leaves)
-    if found.forward:
+    result = _lines(graph, leaves)
+    if result.forward:
         slopes: Slopes = {}
-        sizes = {y: y.size for y in found.outputs}
-        parts = _parts(found, sizes, lambda seeds: forward(graph.nodes, dict(seeds), slopes)[0])
+        sizes = {y: y.size for y in result.outputs}
+        parts = _parts(result, sizes, lambda seeds: forward(graph.nodes, dict(seeds), slopes)[0])
     else:
         active = active_nodes(graph, leaves)
-        crossing = dict(zip(leaves, found.across, strict=True))
-        parts = _parts(found, crossing, lambda seeds: reverse(graph, seeds, active)[1])
+        crossing = dict(zip(leaves, result.across, strict=True))
+        parts = _parts(result, crossing, lambda seeds: reverse(graph, seeds, active)[1])
     order = {x: k for k, x in enumerate(leaves)}
     blocks: dict[Node, dict[Node, list[_Part]]] = {}
     for y, x in sorted(parts, key=lambda block: order[block[1]]):

@@ -61,8 +61,8 @@ def push(graph: Graph, wrt: Iterable[str] | None = None) -> Push:
     tangents, slopes = forward(graph.nodes, {graph.inputs[name]: u for name, u in seeds.items()})
     inputs = dict(graph.inputs) | {f"{name}.u": u for name, u in seeds.items()}
     outputs = {f"{name}.jvp": tangents.get(y) or const(0, y.shape) for name, y in graph.outputs.items()}
-    found = Graph.of(inputs, outputs, graph.nodes, graph.names, graph.spans)
-    return Push(found, seeds, tangents, slopes)
+    result = Graph.of(inputs, outputs, graph.nodes, graph.names, graph.spans)
+    return Push(result, seeds, tangents, slopes)
 
 
 Slopes = dict[tuple[Node, int], Node]
@@ -144,8 +144,8 @@ def transposed(node: Node, known: Mapping[int, Node]) -> Node:
     small = Graph(scheduled([contributions[i] for i in known], ends), {"g": g}, {})
     active = active_nodes(small, [g])
     seeds = [(contributions[i], u) for i, u in known.items() if contributions[i] in active]
-    found = reverse(small, seeds, active)[1].get(g)
-    if found is None:
+    result = reverse(small, seeds, active)[1].get(g)
+    if result is None:
         return const(0, node.shape)
     meant = {own: node, **dict(zip(arguments, node.args, strict=True))}
-    return substituted([found], meant, known.values())[0]
+    return substituted([result], meant, known.values())[0]

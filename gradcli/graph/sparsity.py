@@ -82,20 +82,20 @@ def _sets(graph: Graph, leaves: Sequence[Node], widths: Sequence[int], bits: boo
 
     Errors: `_TooManyError` for hash sets of too many members.
     """
-    found: dict[Node, Array] = {}
+    result: dict[Node, Array] = {}
     single: Callable[[int], object] = (1).__lshift__ if bits else _Budget().single
     start = 0
     for leaf, width in zip(leaves, widths, strict=True):
         own = [single(start + i) for i in range(width)]
-        found[leaf] = objects(own if width == leaf.size else own * leaf.size, leaf.shape)
+        result[leaf] = objects(own if width == leaf.size else own * leaf.size, leaf.shape)
         start += width
     last = last_readers(graph.nodes, graph.outputs.values())
     for node in graph.nodes:
-        if node not in found:
-            found[node] = _passed_on(node, [found[a] for a in node.args])
+        if node not in result:
+            result[node] = _passed_on(node, [result[a] for a in node.args])
         for done in last.get(node, ()):
-            del found[done]
-    return {y: found[y] for y in graph.outputs.values()}
+            del result[done]
+    return {y: result[y] for y in graph.outputs.values()}
 
 
 class _TooManyError(Exception):
@@ -160,13 +160,13 @@ def _union(sets: Array, axes: Sequence[int]) -> Array:
     """Return the unions over some axes, by halves: one element after the other, each union would be as large as all."""
     kept = [i for i in range(sets.ndim) if i not in axes]
     count = size_of(tuple(sets.shape[i] for i in axes))
-    found = sets.transpose(*kept, *axes).reshape(*(sets.shape[i] for i in kept), count)
-    if not found.shape[-1]:
-        return np.zeros(found.shape[:-1], dtype=object)
-    while (half := found.shape[-1] // 2) > 0:
-        joined = found[..., :half] | found[..., half : 2 * half]
-        found = np.concatenate([joined, found[..., 2 * half :]], axis=-1)
-    return found[..., 0]
+    result = sets.transpose(*kept, *axes).reshape(*(sets.shape[i] for i in kept), count)
+    if not result.shape[-1]:
+        return np.zeros(result.shape[:-1], dtype=object)
+    while (half := result.shape[-1] // 2) > 0:
+        joined = result[..., :half] | result[..., half : 2 * half]
+        result = np.concatenate([joined, result[..., 2 * half :]], axis=-1)
+    return result[..., 0]
 
 
 def _passed_on(node: Node, args: list[Array]) -> Array:

@@ -92,8 +92,8 @@ def sweep(graph: Graph, wrt: Iterable[str] | None = None, retain: Iterable[str] 
     inputs = dict(graph.inputs) | {f"{name}.v": v for name, v in cotangents.items()}
     outputs = {f"{name}.grad": gradient for name, gradient in gradients.items()}
     nodes = scheduled(outputs.values(), (*inputs.values(), *graph.nodes))
-    found = Graph(nodes, inputs, outputs, graph.names, graph.spans)
-    return Sweep(found, tuple(passes), cotangents, gradients, adjoints)
+    result = Graph(nodes, inputs, outputs, graph.names, graph.spans)
+    return Sweep(result, tuple(passes), cotangents, gradients, adjoints)
 
 
 def active_nodes(graph: Graph, wanted: Iterable[Node]) -> set[Node]:

@@ -82,8 +82,8 @@ def convolve(x: Node, weight: Node, windows: Sequence[Window], groups: int) -> N
     outputs, channels = weight.shape[:2]
     taken = reshape(taken, (*lead, groups, channels, *taken.shape[len(lead) + 1 :]))
     own = reshape(weight, (groups, outputs // groups, *weight.shape[1:]))
-    found = einsum(f"{n}gc{length}{inner},goc{inner}->{n}go{length}", taken, own)
-    return reshape(found, (*lead, outputs, *found.shape[len(lead) + 2 :]))
+    result = einsum(f"{n}gc{length}{inner},goc{inner}->{n}go{length}", taken, own)
+    return reshape(result, (*lead, outputs, *result.shape[len(lead) + 2 :]))
 
 
 def largest(x: Node, windows: Sequence[Window]) -> Node:

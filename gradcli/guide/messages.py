@@ -59,7 +59,7 @@ def find(text: str) -> Found | None:
     """
     given = words(text[-_LONGEST:])
     for likeness in (_whole, _part, _drifted):
-        best = max(((likeness(rows, given), found) for rows, found in _known()), key=lambda pair: pair[0])
+        best = max(((likeness(rows, given), result) for rows, result in _known()), key=lambda pair: pair[0])
         if best[0]:
             return best[1]
     return None

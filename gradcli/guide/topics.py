@@ -52,22 +52,22 @@ class Topic:
     @property
     def sections(self) -> list[Section]:
         """The sections of the page."""
-        found: list[tuple[str, list[str]]] = []
+        result: list[tuple[str, list[str]]] = []
         fence = ""
         for line in self.text.splitlines():
             fence = _fence(line) if not fence else "" if line == fence else fence
             heading = None if fence else _HEADING.match(line)
             if heading:
-                found.append((heading[1], []))
-            elif found:
-                found[-1][1].append(line)
-        return [_section(heading, "\n".join(lines)) for heading, lines in found]
+                result.append((heading[1], []))
+            elif result:
+                result[-1][1].append(line)
+        return [_section(heading, "\n".join(lines)) for heading, lines in result]
 
 
 def _fence(line: str) -> str:
     """Return the backticks that open a block of code, or nothing."""
-    found = re.match(r"`{3,}", line)
-    return found[0] if found else ""
+    result = re.match(r"`{3,}", line)
+    return result[0] if result else ""
 
 
 def _section(heading: str, text: str) -> Section:
@@ -81,9 +81,9 @@ def _section(heading: str, text: str) -> Section:
 @cache
 def topics() -> dict[str, Topic]:
     """Return the topics by name, in the order of the guide."""
-    found = [_read(path) for path in Path(__file__).parent.glob("*.md") if path.stem != "README"]
+    result = [_read(path) for path in Path(__file__).parent.glob("*.md") if path.stem != "README"]
     order = list(PARTS)
-    return {t.name: t for t in sorted(found, key=lambda t: (order.index(t.part), t.place, t.name))}
+    return {t.name: t for t in sorted(result, key=lambda t: (order.index(t.part), t.place, t.name))}
 
 
 def _read(path: Path) -> Topic:

@@ -239,7 +239,7 @@ def powered(text: str) -> list[Advice]:
     >>> [a.instead for a in powered("sin^2(2*x) + cos**3 t + tan^-1(x)")]
     ['sin(2*x)**2', 'cos(t)**3', 'atan(x)']
     """
-    found = []
+    result = []
     for match in _POWERED.finditer(text):
         name, power = match.groups()
         argument = _argument(text, match.end())
@@ -255,8 +255,8 @@ def powered(text: str) -> list[Advice]:
             exponent = power if power.isdigit() else f"({power})"
             what = "a power of a function's value is written"
             advice = _written(what, match.start(), argument, f"{name}{inside}**{exponent}")
-        found.append(advice)
-    return found
+        result.append(advice)
+    return result
 
 
 def _argument(text: str, start: int) -> int | None:

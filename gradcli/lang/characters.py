@@ -70,8 +70,8 @@ def check_characters(source: Source, text: str, offset: int) -> None:
 def _words(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each control character, and of each word that is not ASCII, with the digits before it."""
     place = 0
-    while found := _FOREIGN.search(text, place):
-        start = found.start()
+    while result := _FOREIGN.search(text, place):
+        start = result.start()
         if ord(text[start]) < _FIRST:
             place = start + 1
         else:

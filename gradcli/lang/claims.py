@@ -152,7 +152,9 @@ def _variables(match: re.Match[str], order: int, span: Span) -> list[Quantity]:
     """Return by what a derivative of an order is taken."""
     by = [_quantity(m[1], m[2], span) for m in _BY.finditer(match[4])]
     if len(by) < order:
-        ways = [found for way in product(*map(_readings, by)) if len(found := [q for own in way for q in own]) == order]
+        ways = [
+            result for way in product(*map(_readings, by)) if len(result := [q for own in way for q in own]) == order
+        ]
         by = ways[0] if len(ways) == 1 else by
     if len(by) != order:
         what = f"of order {order}, and by {', '.join(q.name for q in by)}"

@@ -230,7 +230,7 @@ def indices_in(key: ast.expr, names: Integers, expression: Expression) -> list[A
 
     Errors: `InputError` at the part that is not an integer.
     """
-    found = []
+    result = []
     for part in key.elts if isinstance(key, ast.Tuple) else [key]:
         try:
             index = integers_of(part, names)
@@ -238,8 +238,8 @@ def indices_in(key: ast.expr, names: Integers, expression: Expression) -> list[A
                 raise InputError("an index is an integer", None, "a condition stands behind `if`", part)
         except InputError as error:
             raise error.at(expression.span(error.about)) from None
-        found.append(index)
-    return found
+        result.append(index)
+    return result
 
 
 def largest_indices(expression: Expression, loop: Loop) -> dict[int, tuple[int, ...] | None]:
@@ -251,7 +251,7 @@ def largest_indices(expression: Expression, loop: Loop) -> dict[int, tuple[int, 
         points = points_in(expression.tree, loop)
     except InputError as error:
         raise error.at(expression.span(error.about)) from None
-    found: dict[int, tuple[int, ...] | None] = {}
+    result: dict[int, tuple[int, ...] | None] = {}
     for tree in ast.walk(expression.tree):
         if isinstance(tree, ast.Subscript) and id(tree) in points:
             try:
@@ -259,8 +259,8 @@ def largest_indices(expression: Expression, loop: Loop) -> dict[int, tuple[int, 
             except InputError:
                 keys = []
             largest = tuple(int(np.max(k)) for k in keys)
-            found[id(tree.value)] = largest if keys and min(largest) >= 0 else None
-    return found
+            result[id(tree.value)] = largest if keys and min(largest) >= 0 else None
+    return result
 
 
 def joined(pieces: Sequence[tuple[Array, Node]]) -> Node:
@@ -299,13 +299,13 @@ def _product(along: Sequence[Array]) -> tuple[int | range, ...] | None:
     axes = [_progression(places) for places in along]
     if any(axis is None for axis in axes):
         return None
-    found = [axis for axis in axes if axis is not None]
-    if size_of(tuple(map(len, found))) != len(along[0]):
+    result = [axis for axis in axes if axis is not None]
+    if size_of(tuple(map(len, result))) != len(along[0]):
         return None
-    grid = np.meshgrid(*(np.array(axis) for axis in found), indexing="ij")
+    grid = np.meshgrid(*(np.array(axis) for axis in result), indexing="ij")
     if not all(np.array_equal(g.reshape(-1), places) for g, places in zip(grid, along, strict=True)):
         return None
-    return tuple(axis[0] if len(axis) == 1 and len(along[0]) == 1 else axis for axis in found)
+    return tuple(axis[0] if len(axis) == 1 and len(along[0]) == 1 else axis for axis in result)
 
 
 def _progression(places: Array) -> range | None:

@@ -36,7 +36,7 @@ def index_of(key: ast.expr, x: Node, written: ast.expr) -> list[Key]:
     if dots:
         keys[dots[0] : dots[0] + 1] = [slice(None)] * (rank - axes)
     sizes = iter(x.shape)
-    return [found for k in keys for found in _one_index(k, sizes)]
+    return [result for k in keys for result in _one_index(k, sizes)]
 
 
 def _too_many(x: Node, written: ast.expr) -> InputError:

@@ -38,13 +38,13 @@ def as_call(name: str, arguments: Collection[str]) -> str | None:
 def with_brackets(system: System, argument: str) -> Fix | None:
     """Return the correction of the first statement with inputs that may be calls of functions of an argument."""
     for statement in system.statements:
-        found: dict[Span, str] = {}
+        result: dict[Span, str] = {}
         for tree in statement.expression.names:
             call = as_call(tree.id, [argument]) if tree.id in system.uses and tree.id not in system.defaults else None
             if call and f"{argument})" in call:
-                found[statement.expression.span(tree)] = call
-        if found:
-            return _replaced(sorted(found.items(), key=lambda item: item[0].start))
+                result[statement.expression.span(tree)] = call
+        if result:
+            return _replaced(sorted(result.items(), key=lambda item: item[0].start))
     return None
 
 

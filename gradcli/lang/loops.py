@@ -146,12 +146,12 @@ def points_in(tree: ast.expr, loop: Loop) -> dict[int, Integers]:
 
     Errors: `InputError` about a condition that is not one of indices.
     """
-    found: dict[int, Integers] = {}
+    result: dict[int, Integers] = {}
     work: list[tuple[ast.AST, Mapping[str, Array]]] = [(tree, loop.variables)]
     count = 0
     while work:
         part, variables = work.pop()
-        found[id(part)] = variables
+        result[id(part)] = variables
         if not isinstance(part, ast.IfExp):
             work += [(child, variables) for child in ast.iter_child_nodes(part)]
             continue
@@ -162,7 +162,7 @@ def points_in(tree: ast.expr, loop: Loop) -> dict[int, Integers]:
         for branch, wanted in ((part.body, mask), (part.orelse, ~mask)):
             if wanted.any():
                 work.append((branch, {name: a[wanted] for name, a in variables.items()}))
-    return found
+    return result
 
 
 def mask_of(choice: ast.IfExp, names: Integers) -> Array:
@@ -182,12 +182,12 @@ def mask_of(choice: ast.IfExp, names: Integers) -> Array:
 def varying(tree: ast.expr, variables: Iterable[str]) -> set[int]:
     """Return the parts of an expression, by their `id`, that depend on loop variables."""
     names = set(variables)
-    found: set[int] = set()
+    result: set[int] = set()
     for part in reversed([*ast.walk(tree)]):  # parts of a part stand behind it
         if isinstance(part, ast.Name):
             depends = part.id in names
         else:
-            depends = any(id(child) in found for child in ast.iter_child_nodes(part))
+            depends = any(id(child) in result for child in ast.iter_child_nodes(part))
         if depends:
-            found.add(id(part))
-    return found
+            result.add(id(part))
+    return result

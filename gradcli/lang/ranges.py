@@ -141,7 +141,7 @@ def _key(span: Span, names: Integers) -> tuple[tuple[Array, ...], set[str]]:
     """Return the indices of the element that is assigned, at each point, and the names that they are computed from."""
     size = max(np.size(value) for value in names.values())
     whole = read_expression(span.source, span.start, span.end)
-    found = []
+    result = []
     for part in whole.tree.elts if isinstance(whole.tree, ast.List) else []:
         try:
             index = integers_of(part, names)
@@ -149,7 +149,7 @@ def _key(span: Span, names: Integers) -> tuple[tuple[Array, ...], set[str]]:
             raise error.at(whole.span(error.about)) from None
         if np.asarray(index).dtype == np.bool_ or np.any(np.asarray(index) < 0):
             raise InputError("an element is assigned by integers from 0", whole.span(part), "for example `y[i] = …`")
-        found.append(np.broadcast_to(np.asarray(index, dtype=np.int64), (size,)))
-    if not found:
+        result.append(np.broadcast_to(np.asarray(index, dtype=np.int64), (size,)))
+    if not result:
         raise InputError("an index is missing", span, "for example `y[i] = …`")
-    return tuple(found), {n.id for n in whole.names}
+    return tuple(result), {n.id for n in whole.names}

@@ -341,8 +341,10 @@ def _trees(texts: Sequence[str]) -> Iterator[ast.expr | None]:
         except (SyntaxError, RecursionError, MemoryError):
             whole = None
         elements = whole.elts if isinstance(whole, ast.List) else []
-        found = [e for line, e in enumerate(elements, 2) if e.lineno == e.end_lineno == line and type(e) not in _LISTED]
-        yield from found if len(found) == len(lines) == len(elements) else [None] * len(lines)
+        result = [
+            e for line, e in enumerate(elements, 2) if e.lineno == e.end_lineno == line and type(e) not in _LISTED
+        ]
+        yield from result if len(result) == len(lines) == len(elements) else [None] * len(lines)
 
 
 def _seen(text: str) -> str:
@@ -394,12 +396,12 @@ def _wide(text: str) -> tuple[tuple[int, int], ...]:
     It counts in bytes of UTF-8, and sees `**` for `^`.
     """
     more = 0
-    found = []
+    result = []
     for match in _WIDE.finditer(text):
         column = match.start() + more
         more += 1 if match.group() == "^" else len(match.group().encode()) - 1
-        found.append((column, more))
-    return tuple(found)
+        result.append((column, more))
+    return tuple(result)
 
 
 def _names_in(tree: ast.expr) -> list[ast.Name]:

@@ -92,18 +92,18 @@ def _json_point(path: Path, span: Span) -> dict[str, Any]:
 
     text = read_path(str(path), MAX_JSON_BYTES)
     try:
-        found = json.loads(text)
+        result = json.loads(text)
     except (ValueError, RecursionError):
         lines = text.count("\n", 0, len(text.rstrip()))
         hint = "it has several lines, and a point is one object: `head -n 1` takes the first" if lines else None
         raise InputError(f"`{path.name}` is not a JSON object", span, hint) from None
-    if isinstance(found, dict) and isinstance(found.get("at"), dict):
-        found = found["at"]
-    if not isinstance(found, dict) or not found:
+    if isinstance(result, dict) and isinstance(result.get("at"), dict):
+        result = result["at"]
+    if not isinstance(result, dict) or not result:
         raise InputError(
             f"`{path.name}` has no values", span, 'it is an object such as {"x": 1, "M": [[1, 2], [3, 4]]}'
         )
-    return found
+    return result
 
 
 def _given(name: str, value: Any, span: Span) -> Assignment:
@@ -152,7 +152,7 @@ def read_shapes(text: str) -> dict[str, Shape]:
         span = Span(source, start, max(end, start + 1))
         match = _SHAPE.fullmatch(part)
         if not match:
-            name = found[1] if (found := _STEM.match(part)) else "x"
+            name = result[1] if (result := _STEM.match(part)) else "x"
             hint = f"for example --shape {name}=3, or --shape {name}=2x2"
             raise InputError("a shape is NAME=SIZE or NAME=ROWSxCOLUMNS", span, hint)
         name, sizes = _name(source, start + match.start(1), match[1]), match[2]

@@ -94,8 +94,8 @@ def _between_terms(sign: str, right: Binds) -> Rule:
 
 
 def _where(w: LatexNodeWriter, node: Node) -> Written:
-    if (found := one_hot_of(node, w.names)) is not None:
-        called = applied(function("one_hot"), [w.at((), ()).name(found[0]), str(found[1])])
+    if (result := one_hot_of(node, w.names)) is not None:
+        called = applied(function("one_hot"), [w.at((), ()).name(result[0]), str(result[1])])
         return called._replace(text=called.text + w.index_of(node))
     return _choice(*map(w.name, w.plain(node)))
 

@@ -325,8 +325,8 @@ def _clamp(w: Writer, node: Node) -> Written:
 
 
 def _where(w: Writer, node: Node) -> Written:
-    if (found := one_hot_of(node, w.names)) is not None:
-        return Written(f"one_hot({w.name(found[0])}, {found[1]})")
+    if (result := one_hot_of(node, w.names)) is not None:
+        return Written(f"one_hot({w.name(result[0])}, {result[1]})")
     return Written(f"where({', '.join(w.arguments(node))})")
 
 

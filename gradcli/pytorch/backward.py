@@ -136,10 +136,10 @@ class Call:
     def hooked(self, edge: Edge, g: Any) -> Any:
         """Return a gradient as the hooks of an edge leave it; its tensor keeps it where that is asked for."""
         for hook in (*(edge._pres or ()), *(edge._nexts or ())):
-            if (found := hook(g)) is not None:
-                _check_returned(hook, g, found)
-                self.changes.append(Change(edge, hook, g, found))
-                g = found if self.create else Make.tensor(found._a)
+            if (result := hook(g)) is not None:
+                _check_returned(hook, g, result)
+                self.changes.append(Change(edge, hook, g, result))
+                g = result if self.create else Make.tensor(result._a)
         if edge.retained is not None and (x := edge.retained()) is not None:
             before = x._grad
             x._grad = g.clone() if before is None else before + g
@@ -176,13 +176,13 @@ class Call:
         """Return what a step passes on as its hooks leave it."""
         given = tuple(passed)
         for hook in list(step._posts or ()):
-            if (found := hook(given, (g,))) is not None:
-                refuse_if(not isinstance(found, tuple), "kind of a hook's values", type(found).__name__)
-                wrong = len(found) != len(given)
-                refuse_if(wrong, "count of a hook's values", hook.__name__, len(found), len(given))
-                changed = zip(step.edges, given, found, strict=True)
+            if (result := hook(given, (g,))) is not None:
+                refuse_if(not isinstance(result, tuple), "kind of a hook's values", type(result).__name__)
+                wrong = len(result) != len(given)
+                refuse_if(wrong, "count of a hook's values", hook.__name__, len(result), len(given))
+                changed = zip(step.edges, given, result, strict=True)
                 self.changes += [Change(e, hook, a, b) for e, a, b in changed if e and a is not b]  # type: ignore[arg-type]
-                given = found
+                given = result
         return [p if p is None or self.create else Make.tensor(p._a) for p in given]
 
     def accumulate(self, leaf: Leaf, g: Any) -> None:
@@ -204,8 +204,8 @@ class Call:
         x._reached = self.line
         self.leaves.append((x, kept, g, x._grad))
         for hook in list(leaf._dones or ()):
-            if (found := hook(x)) is not None and found is not x:
-                _check_returned(hook, g, found)
+            if (result := hook(x)) is not None and result is not x:
+                _check_returned(hook, g, result)
                 raise refusal("value of a hook behind the gradient")
         for hook in list(leaf._posts or ()):
             hook((), (g,))
@@ -220,8 +220,8 @@ _WITHOUT["Unique2Backward0"] = "unique", "_unique2"
 
 def vjp(step: Step, g: Any, create: bool) -> Sequence[Any]:
     """Return the gradient of each input of a step for a gradient `g` of its result; recorded where that is wanted."""
-    found: list[Any] = [None] * len(step.edges)
-    kept = step.kept or [*found, None]
+    result: list[Any] = [None] * len(step.edges)
+    kept = step.kept or [*result, None]
     if step.packed:
         kept = unpacked(step, kept)
     if create:
@@ -231,8 +231,8 @@ def vjp(step: Step, g: Any, create: bool) -> Sequence[Any]:
     else:
         passed = map(Make.tensor, step.pull.program([*kept, g._a]))
     for i, p in zip(step.pull.active, passed, strict=True):
-        found[i] = p
-    return found
+        result[i] = p
+    return result
 
 
 def unpacked(step: Step, kept: Sequence[Any]) -> list[Any]:
@@ -240,14 +240,14 @@ def unpacked(step: Step, kept: Sequence[Any]) -> list[Any]:
 
     Errors: `MissingError` where they unpack other numbers, and the step reads more than PyTorch keeps.
     """
-    found = list(kept)
+    result = list(kept)
     for i, packed in step.packed.items():
-        found[i] = packed.restored(None)._a
+        result[i] = packed.restored(None)._a
     others = [a for i, a in enumerate(kept) if i not in step.packed]
     if any(a is not None and a.size > 1 for a in others):
-        same = (a is b or b is None or np.array_equal(a, b, equal_nan=True) for a, b in zip(found, kept, strict=True))
+        same = (a is b or b is None or np.array_equal(a, b, equal_nan=True) for a, b in zip(result, kept, strict=True))
         missing_if(not all(same), f"{step.name()} with hooks that unpack other numbers than were packed")
-    return found
+    return result
 
 
 def called_by_script(edge: Edge, g: Any) -> Any:
@@ -297,11 +297,11 @@ def check_kept(step: Step, checks: Any) -> None:
 
 def _leading_to(edges: dict[Edge, int], wanted: dict[Edge, Any]) -> set[Edge]:
     """Return the steps through which gradients reach wanted edges."""
-    found: set[Edge] = set()
+    result: set[Edge] = set()
     for edge in sorted(edges, key=lambda e: e.seq):
-        if any(e in wanted or e in found for e in edge.edges):
-            found.add(edge)
-    return found
+        if any(e in wanted or e in result for e in edge.edges):
+            result.add(edge)
+    return result
 
 
 def _detected(step: Step) -> None:

@@ -58,14 +58,14 @@ def held(value: Any, dtype: dtypes.dtype) -> Array:
 
     Errors: `RuntimeError` for one that the dtype does not hold.
     """
-    found = number(value, dtype)
+    result = number(value, dtype)
     if not -_LARGEST < value < _LARGEST and dtype.name in _HOLDERS:
         is_float = dtype.is_floating_point
         most = float(np.finfo(dtype.numpy).max) if is_float else np.iinfo(dtype.numpy).max
         is_small = -most - (dtype.is_signed and not is_float) <= value <= most
         fits = is_small or (is_float and not math.isfinite(value))
         refuse_if(not fits, "number that is not held", _HOLDERS[dtype.name])
-    return found
+    return result
 
 
 def operands(dtype: dtypes.dtype, *given: Any, op: str = "add") -> list[Any]:
@@ -77,8 +77,8 @@ def typed(build: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
     """Return a constructor whose arguments are cast first, and whose result is of their type, or a condition."""
 
     def made(*nodes: Node) -> Node:
-        found = build(*(cast(n, dtype) for n in nodes))
-        return found if found.dtype == "bool" else cast(found, dtype)
+        result = build(*(cast(n, dtype) for n in nodes))
+        return result if result.dtype == "bool" else cast(result, dtype)
 
     return made
 

@@ -67,8 +67,8 @@ class Cut:
 
     def leads_to(self, x: Tensor) -> bool:
         """Tell whether the numbers came from a leaf, or from an intermediate that retains its gradient."""
-        found = self.leaves.get(id(x))
-        return found is not None and found() is x
+        result = self.leaves.get(id(x))
+        return result is not None and result() is x
 
 
 CUTS: dict[tuple[str, int], Cut] = {}  # by the file and the line
@@ -80,21 +80,21 @@ def cut(x: Tensor, kind: Kind, code: str) -> Cut | None:
     if not Recorder.explains or (before is None and not x.requires_grad):
         return None
     line, how = script_line(), How(kind, code)
-    found = CUTS.setdefault((line.file, int(line)), Cut(line, [how]))
-    if how not in found.hows:
-        found.hows.append(how)
-    if found.times < _TIMES:
-        found.times += 1
-        found.leaves |= before.leaves if before is not None else _leaves(x)
-    return found
+    result = CUTS.setdefault((line.file, int(line)), Cut(line, [how]))
+    if how not in result.hows:
+        result.hows.append(how)
+    if result.times < _TIMES:
+        result.times += 1
+        result.leaves |= before.leaves if before is not None else _leaves(x)
+    return result
 
 
 def cut_all(data: Any, kind: Kind, code: str) -> Cut | None:
     """Record that the line that is running cuts off the tensors in lists."""
     parts = data if isinstance(data, list | tuple) else [data]
     inner = [p for p in parts if isinstance(p, list | tuple) or hasattr(p, "_detached")]
-    found = [(cut_all if isinstance(p, list | tuple) else cut)(p, kind, code) for p in inner]
-    return next((c for c in found if c is not None), None)
+    result = [(cut_all if isinstance(p, list | tuple) else cut)(p, kind, code) for p in inner]
+    return next((c for c in result if c is not None), None)
 
 
 def note_lost(out: Tensor, operands: Sequence[Any], op: str, kind: Kind = Kind.DISCRETE) -> None:
@@ -118,5 +118,5 @@ def _leaves(x: Tensor) -> dict[int, weakref.ref[Tensor]]:
     except RuntimeError:  # a view that a change in place has left behind
         return {}
     retained = (e.retained() for e in edges if e.retained is not None)
-    found = [*(e.variable for e in edges if isinstance(e, Leaf)), *(y for y in retained if y is not None)]
-    return {id(y): weakref.ref(y) for y in found}
+    result = [*(e.variable for e in edges if isinstance(e, Leaf)), *(y for y in retained if y is not None)]
+    return {id(y): weakref.ref(y) for y in result}

@@ -93,8 +93,8 @@ def _weighed(x: Any) -> tuple[int, dtype]:
 
 @cache
 def _result(operands: tuple[tuple[int, dtype], ...]) -> dtype:
-    found = [[d.name for weight, d in operands if weight == own] for own in range(3)]
-    return BY_NAME[max((promoted(names) for names in found if names), key=KINDS.__getitem__)]
+    result = [[d.name for weight, d in operands if weight == own] for own in range(3)]
+    return BY_NAME[max((promoted(names) for names in result if names), key=KINDS.__getitem__)]
 
 
 def chosen(wanted: Any, usual: Any) -> Any:
@@ -104,9 +104,9 @@ def chosen(wanted: Any, usual: Any) -> Any:
     """
     if wanted is None:
         return usual
-    found = {float: float64, int: int64, bool: bool_}.get(wanted, wanted)
-    refuse_if(not isinstance(found, dtype), "no dtype", type(wanted).__name__)
-    return found
+    result = {float: float64, int: int64, bool: bool_}.get(wanted, wanted)
+    refuse_if(not isinstance(result, dtype), "no dtype", type(wanted).__name__)
+    return result
 
 
 class iinfo:
@@ -152,8 +152,8 @@ class Size(tuple[int, ...]):
         return Size(tuple(self) + tuple(other))
 
     def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
-        return Size(found) if isinstance(key, slice) else found
+        result = super().__getitem__(key)
+        return Size(result) if isinstance(key, slice) else result
 
 
 Size.__module__ = "torch"

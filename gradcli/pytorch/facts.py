@@ -14,12 +14,12 @@ def paragraphs(file: str) -> list[str]:
 
 def _tables() -> dict[str, dict[str, str]]:
     """Return the tables by name: what stands before the colon, by each word behind it."""
-    found = {}
+    result = {}
     for paragraph in paragraphs("facts.txt"):
         name, *lines = [line for line in paragraph.splitlines() if line[0] != "#"]
         rows = [line.rpartition(": ") for line in lines]
-        found[name] = {word: key for key, _, words in rows for word in words.split()}
-    return found
+        result[name] = {word: key for key, _, words in rows for word in words.split()}
+    return result
 
 
 TABLES = _tables()

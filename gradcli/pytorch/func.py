@@ -139,8 +139,8 @@ def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any,
             refuse_if(x.shape != v.shape, "size of a tangent", list(x.shape), list(v.shape))
         y, aux = _with_aux(_applied(func, filled(primals, iter(xs)), {}), has_aux, what)
         own = leaves(y)
-        found = filled(y, (o[...] for o in own)), filled(y, (pushed(o, xs, leaves(tangents)) for o in own))
-    return _cut((*found, aux) if has_aux else found, xs)
+        result = filled(y, (o[...] for o in own)), filled(y, (pushed(o, xs, leaves(tangents)) for o in own))
+    return _cut((*result, aux) if has_aux else result, xs)
 
 
 def _jacobians(
@@ -154,8 +154,8 @@ def _jacobians(
             with enable_grad():
                 given, xs = _chosen(func, args, argnums)
                 y, aux = _with_aux(_applied(func, given, kwargs), has_aux, what)
-                found = filled(y, iter([_arranged(derive(own, xs), given, argnums) for own in leaves(y)]))
-            return _cut((found, aux) if has_aux else found, xs)
+                result = filled(y, iter([_arranged(derive(own, xs), given, argnums) for own in leaves(y)]))
+            return _cut((result, aux) if has_aux else result, xs)
 
         return call
 
@@ -167,8 +167,8 @@ def _columns(y: Tensor, xs: tuple[Tensor, ...], name: str = "jacfwd") -> list[Te
 
     def by(x: Tensor) -> Tensor:
         tangents = ([unit(o, i) if o is x else zeros_like(o.detach()) for o in xs] for i in range(x.numel()))
-        found = assembled([pushed(y, xs, t) for t in tangents], -1, y, x)
-        return found if x.dim() else called(found, "SqueezeBackward1")
+        result = assembled([pushed(y, xs, t) for t in tangents], -1, y, x)
+        return result if x.dim() else called(result, "SqueezeBackward1")
 
     with asking(name):
         return [by(x) for x in xs]
@@ -228,10 +228,10 @@ def _rows(args: tuple[Any, ...], in_dims: Any, call: str) -> list[Any]:
 
 def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
     """Return what was found for each lane as one tensor, called after the operation that gave it."""
-    found, step = stack(lanes, dim), lanes[0]._fn
-    if found._map > Mode.maps:
-        found._map = math.inf
-    return found if step is None else called(found, _OF_LANES.get(step.name(), step.name()))
+    result, step = stack(lanes, dim), lanes[0]._fn
+    if result._map > Mode.maps:
+        result._map = math.inf
+    return result if step is None else called(result, _OF_LANES.get(step.name(), step.name()))
 
 
 # What PyTorch calls a step of all lanes where it is another operation than that of one.
@@ -249,18 +249,18 @@ def vmap(
     def call(*args: Any, **kwargs: Any) -> Any:
         name = getattr(func, "__name__", repr(func))
         rows = _rows(args, in_dims, f"vmap({name}, in_dims={in_dims}, ...)")
-        found: list[Any] = []
+        result: list[Any] = []
         random = DEFAULT.get_state()
         inside: Any = {"maps": Mode.maps + 1, "transforms": Mode.transforms + 1, "randomness": randomness}
         for i, own in enumerate(rows, 1):
             if randomness == "same":
                 DEFAULT.set_state(random)
             with _Switch(mapped=Mode.mapped or i < len(rows), **inside):
-                found.append(func(*own, **kwargs))
-            for y in leaves(found[-1]):
+                result.append(func(*own, **kwargs))
+            for y in leaves(result[-1]):
                 refuse_if(not isinstance(y, Tensor), "no tensor of a map", name, type(y))
-        columns = zip(zip(*map(leaves, found), strict=True), _spread(out_dims, found[0]), strict=True)
-        return filled(found[0], (_stacked(column, d) for column, d in columns))
+        columns = zip(zip(*map(leaves, result), strict=True), _spread(out_dims, result[0]), strict=True)
+        return filled(result[0], (_stacked(column, d) for column, d in columns))
 
     return call
 

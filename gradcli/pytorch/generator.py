@@ -72,8 +72,8 @@ class Generator:
         """Return numbers from `low` to before `high`."""
         kind = np.dtype(dtype).type
         a, b = kind(low), kind(high)
-        found = self.uniform(n, dtype) * (b - a) + a
-        return np.where(found == b, a, found)
+        result = self.uniform(n, dtype) * (b - a) + a
+        return np.where(result == b, a, result)
 
     def normal(
         self, n: int, dtype: Any = np.float32, mean: float = 0.0, std: float = 1.0, one_by_one: bool = False
@@ -83,18 +83,18 @@ class Generator:
         missing_if(is_half, "torch.randn(dtype=torch.float16)", "torch.randn(…).half()")
         if n < _BLOCK or one_by_one:
             return np.array([self._one() * std + mean for _ in range(n)], dtype)
-        found = self.uniform(n, dtype)
+        result = self.uniform(n, dtype)
         whole = n - n % _BLOCK
-        found[:whole] = _blocks(found[:whole].reshape(-1, _BLOCK), mean, std).reshape(-1)
+        result[:whole] = _blocks(result[:whole].reshape(-1, _BLOCK), mean, std).reshape(-1)
         if whole < n:
-            found[-_BLOCK:] = _blocks(self.uniform(_BLOCK, dtype)[None], mean, std)[0]
-        return found
+            result[-_BLOCK:] = _blocks(self.uniform(_BLOCK, dtype)[None], mean, std)[0]
+        return result
 
     def _one(self) -> float:
         """Return a normal number: of two that are made together, the other is kept."""
         if self._spare is not None:
-            found, self._spare = self._spare, None
-            return found
+            result, self._spare = self._spare, None
+            return result
         angle, radius = self.uniform(2, np.float64).tolist()
         rad, theta = math.sqrt(-2 * math.log1p(-radius)), 2 * math.pi * angle  # the C library's, as PyTorch's are
         self._spare = rad * math.sin(theta)
@@ -103,16 +103,16 @@ class Generator:
     def integers(self, low: int, high: int, n: int) -> Array:
         """Return whole numbers from `low` to before `high`."""
         count = high - low
-        found: Array = self.words(n) % np.uint32(count) if count < _LONG else self.long_words(n) % np.uint64(count)
-        return found.astype(np.int64) + low
+        result: Array = self.words(n) % np.uint32(count) if count < _LONG else self.long_words(n) % np.uint64(count)
+        return result.astype(np.int64) + low
 
     def permutation(self, n: int) -> Array:
         """Return the whole numbers below `n` in an order by chance."""
-        found = list(range(n))
+        result = list(range(n))
         for i, word in enumerate(self.words(max(0, n - 1)).tolist()):
             j = i + word % (n - i)
-            found[i], found[j] = found[j], found[i]
-        return np.array(found, np.int64)
+            result[i], result[j] = result[j], result[i]
+        return np.array(result, np.int64)
 
 
 Generator.__module__ = "torch._C"

@@ -85,8 +85,8 @@ class ScriptImports(importlib.abc.MetaPathFinder):
         """Return where a name is found without the script's folder."""
         for finder in self._finders:
             path = self._path if finder is PathFinder else None
-            if hasattr(finder, "find_spec") and (found := finder.find_spec(name, path, None)) is not None:
-                return found
+            if hasattr(finder, "find_spec") and (result := finder.find_spec(name, path, None)) is not None:
+                return result
         return None
 
     def _shadow(self, name: str) -> None:
@@ -113,10 +113,10 @@ class ScriptImports(importlib.abc.MetaPathFinder):
             if self._is_shadow(name, PathFinder.find_spec(name)):
                 self._shadow(name)
             return None
-        found = self._library(name)
-        if found is None and gradclis:
+        result = self._library(name)
+        if result is None and gradclis:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return found
+        return result
 
     def _importer(self, frame: FrameType | None) -> tuple[bool, bool]:
         """Return whether the script imports, and whether gradcli does, itself or by a library that it calls.

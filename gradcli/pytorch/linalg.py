@@ -41,10 +41,10 @@ def _solved(name: str, A: Tensor, *B: Tensor) -> Tensor:
 
     Errors: `LinAlgError` for a singular matrix, in PyTorch's words.
     """
-    found = named(name, A, *B)
-    if not np.isfinite(found._a).all() and (zero := first_zero(A._a[..., 0])):
+    result = named(name, A, *B)
+    if not np.isfinite(result._a).all() and (zero := first_zero(A._a[..., 0])):
         raise LinAlgError(told(f"singular matrix in {name}", f"(Batch element {zero[0]}): " * (A.dim() > 2), zero[1]))
-    return found
+    return result
 
 
 def qr(A: Any, mode: str = "reduced") -> Any:
@@ -61,13 +61,13 @@ def qr(A: Any, mode: str = "reduced") -> Any:
     sizes = np.abs(diagonal)
     is_singular = bool((sizes <= np.finfo(A._a.dtype).eps * sizes.max(-1, keepdims=True, initial=0)).any())
     missing_if(is_singular, "torch.linalg.qr of columns that are linearly dependent")
-    found: list[Any] = []
+    result: list[Any] = []
     for j, column in enumerate(A.unbind(-1)[: min(rows, columns)]):
-        for q in (*found, *found):
+        for q in (*result, *result):
             column = column - (q * column).sum(-1, keepdim=True) * q
         signs = of_array(np.sign(diagonal[..., j : j + 1]).astype(A._a.dtype))
-        found.append(column / column.norm(dim=-1, keepdim=True) * signs)
-    Q = called(stack(found, -1), "LinalgQrBackward0")
+        result.append(column / column.norm(dim=-1, keepdim=True) * signs)
+    Q = called(stack(result, -1), "LinalgQrBackward0")
     R = called((Q.mT @ A).triu(), "LinalgQrBackward0")
     return _QR(called(Q.reshape(-1)[:0], "LinalgQrBackward0") if mode == "r" else Q, R)
 

@@ -22,12 +22,12 @@ from gradcli.pytorch.modes import Mode
 @cache
 def _table() -> dict[str, tuple[str, str]]:
     """Return the kind and the text of each message by its name."""
-    found = {}
+    result = {}
     for paragraph in paragraphs("messages.txt"):
         head, _, text = paragraph.partition("\n")
         name, _, kind = head.partition(": ")
-        found[name] = kind, text.replace("\n", " ").replace("\\n", "\n").replace("\\t", "\t").replace("\\s", " ")
-    return found
+        result[name] = kind, text.replace("\n", " ").replace("\\n", "\n").replace("\\t", "\t").replace("\\s", " ")
+    return result
 
 
 def told(name: str, *values: Any) -> str:

@@ -72,11 +72,11 @@ class _Switch:
             while True:
                 try:
                     with _Switch(**self.wanted):
-                        found = go_on(given)
+                        result = go_on(given)
                 except StopIteration as end:
                     return end.value
                 try:
-                    go_on, given = made.send, (yield found)
+                    go_on, given = made.send, (yield result)
                 except GeneratorExit:
                     with _Switch(**self.wanted):
                         made.close()

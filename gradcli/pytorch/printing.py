@@ -47,15 +47,15 @@ class _Format:
     def __init__(self, numbers: Array) -> None:
         real = numbers.dtype.kind == "f"
         # What is 0 or not finite does not count, and may stand out.
-        found = numbers[np.isfinite(numbers) & (numbers != 0)].astype(float) if real else numbers.reshape(-1)
+        result = numbers[np.isfinite(numbers) & (numbers != 0)].astype(float) if real else numbers.reshape(-1)
         self.spec, self.end = (".0f", ".") if real else ("", "")
-        if real and found.size:
-            least, most = np.abs(found).min(), np.abs(found).max()
+        if real and result.size:
+            least, most = np.abs(result).min(), np.abs(result).max()
             is_wide = bool(most / least > 1000.0 or most > 1.0e8 or least < 1.0e-4)
             scientific = is_wide if Options.sci_mode is None else Options.sci_mode
-            if scientific or (found != np.ceil(found)).any():
+            if scientific or (result != np.ceil(result)).any():
                 self.spec, self.end = f".{Options.precision}{'e' if scientific else 'f'}", ""
-        self.width = max((len(self._text(v)) for v in found.tolist()), default=1)
+        self.width = max((len(self._text(v)) for v in result.tolist()), default=1)
 
     def _text(self, value: Any) -> str:
         return format(value, self.spec) + (self.end if math.isfinite(value) else "")
@@ -86,15 +86,15 @@ def tensor_text(x: Tensor) -> str:
 def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
     """Add what stands behind the numbers, on a new line where a line would be too long."""
     last = len(text) - text.rfind("\n") + 1
-    found = text
+    result = text
     for suffix in suffixes:
         if last + len(suffix) + 2 > Options.linewidth:
-            found += f",\n{' ' * indent}{suffix}"
+            result += f",\n{' ' * indent}{suffix}"
             last = indent + len(suffix)
         else:
-            found += f", {suffix}"
+            result += f", {suffix}"
             last += len(suffix) + 2
-    return found + ")"
+    return result + ")"
 
 
 def numbers_text(numbers: Array, indent: int) -> str:

@@ -84,8 +84,8 @@ class Program:
             values = [a.astype(np.float32) if a is not None and a.dtype == np.float16 else a for a in values]
         for function, places in self._steps:
             values.append(function(*[values[i] for i in places]))
-        found = [values[i] for i in self._outputs]
-        return [_of(d, a) for a, d in zip(found, self._dtypes, strict=True)]
+        result = [values[i] for i in self._outputs]
+        return [_of(d, a) for a, d in zip(result, self._dtypes, strict=True)]
 
 
 def _of(dtype: Any, a: Array) -> Array:
@@ -125,8 +125,10 @@ class Pull:
 
     def _of_table(self, kept: str) -> tuple[Collection[int], bool]:
         parts, count = kept.split(","), len(self.inputs) - 2  # constants are not inputs
-        found = "".join([parts[min(i, len(parts) - 1)] for i in self.active])
-        return [count if c == "y" else int(c) for c in found if c == "y" or (c != "-" and int(c) < count)], bool(found)
+        result = "".join([parts[min(i, len(parts) - 1)] for i in self.active])
+        return [count if c == "y" else int(c) for c in result if c == "y" or (c != "-" and int(c) < count)], bool(
+            result
+        )
 
 
 class Recipe:

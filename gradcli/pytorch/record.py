@@ -72,11 +72,11 @@ def script_line() -> Line:
         frame = frame.f_back
     if frame is None:
         return Line(0)
-    found = Line(frame.f_lineno or 0)
-    found.file, found.code = frame.f_code.co_filename, frame.f_code
-    found.traced = Mode.anomaly
-    found.call, found.inside = (id(frame), frame.f_lasti), inside
-    return found
+    result = Line(frame.f_lineno or 0)
+    result.file, result.code = frame.f_code.co_filename, frame.f_code
+    result.traced = Mode.anomaly
+    result.call, result.inside = (id(frame), frame.f_lasti), inside
+    return result
 
 
 class Handle:
@@ -251,12 +251,12 @@ def leading(a: Array, edge: Edge | None, is_own: bool = False) -> Tensor:
     """Return a tensor of what an edge leads back to: a leaf's own, if that is what the numbers are."""
     if is_own and isinstance(edge, Leaf):
         return edge.variable
-    found = Make.tensor(a)
+    result = Make.tensor(a)
     if isinstance(edge, Step):
-        found._fn = edge
+        result._fn = edge
     elif edge is not None:
-        found._leaf, found._requires = (lambda: edge), True  # type: ignore[assignment,return-value]
-    return found
+        result._leaf, result._requires = (lambda: edge), True  # type: ignore[assignment,return-value]
+    return result
 
 
 def dependencies(roots: Iterable[Edge]) -> dict[Edge, int]:

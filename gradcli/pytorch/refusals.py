@@ -43,8 +43,8 @@ def _kind(x: Any, inside: bool = False) -> str:
 
 def several(given: Any, axes: int) -> list[int]:
     """Return a setting as one number for each axis, or as it is where it has another length."""
-    found = list(given) if isinstance(given, tuple | list) else [given]
-    return found * axes if len(found) == 1 else found
+    result = list(given) if isinstance(given, tuple | list) else [given]
+    return result * axes if len(result) == 1 else result
 
 
 def _by(sizes: Sequence[int]) -> str:
@@ -125,11 +125,11 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
     windows = [Window(n, s, p, d, ceil) for n, s, p, d in zip(size, step, ends, apart, strict=True)]
     for w in windows:
         refuse_if(w.padding > w.reach // 2, f"padding of {kind}", w.padding, w.size, w.dilation)
-    found = [w.fitting(n) for w, n in zip(windows, input.shape[-axes:], strict=True)]
-    refuse_if(name == "max_pool1d" and min(found) < 1, "output of max_pool1d", found[0])
+    result = [w.fitting(n) for w, n in zip(windows, input.shape[-axes:], strict=True)]
+    refuse_if(name == "max_pool1d" and min(result) < 1, "output of max_pool1d", result[0])
     head = [input.shape[-axes - 1], *[1] * (axes == 1)]
-    before, after = ("x".join(map(str, (*head, *own))) for own in (input.shape[-axes:], found))
-    refuse_if(min(found) < 1, "output of a pool", before, after)
+    before, after = ("x".join(map(str, (*head, *own))) for own in (input.shape[-axes:], result))
+    refuse_if(min(result) < 1, "output of a pool", before, after)
 
 
 def check_square(name: str, A: Tensor) -> Tensor:

@@ -105,8 +105,8 @@ def _class_named(name: str) -> type[Module] | None:
     """Return a class of modules by its name: of `torch.nn`, or a script's own."""
     home, _, own = name.rpartition(".")
     known = vars(nn) if home.startswith("torch.nn.") else vars(sys.modules.get(home, object))
-    found = known.get(own) or (getattr(nn, own, None) if known is vars(nn) else None)
-    return found if isinstance(found, type) and issubclass(found, Module) else None
+    result = known.get(own) or (getattr(nn, own, None) if known is vars(nn) else None)
+    return result if isinstance(result, type) and issubclass(result, Module) else None
 
 
 def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) -> Any:
@@ -153,19 +153,19 @@ class _Maker:
         if kind == "module":
             return self._module(value, node["holds"], place)
         if kind in ("tuple", "size"):
-            found = _CONTAINERS[kind](map(self.made, value))
+            result = _CONTAINERS[kind](map(self.made, value))
         elif kind in _CONTAINERS:  # which may hold itself
-            self.seen[place] = found = _CONTAINERS[kind]()
+            self.seen[place] = result = _CONTAINERS[kind]()
             if kind == "list":
-                found += map(self.made, value)
+                result += map(self.made, value)
             else:
-                found.update({checked_key(self.made(k)): self.made(v) for k, v in value})
+                result.update({checked_key(self.made(k)): self.made(v) for k, v in value})
         elif kind == "array":
-            found = self._array(value, **node)
+            result = self._array(value, **node)
         else:
-            found = dtypes.device(str(value)) if kind == "device" else dtypes.BY_NAME[value]
-        self.seen[place] = found
-        return found
+            result = dtypes.device(str(value)) if kind == "device" else dtypes.BY_NAME[value]
+        self.seen[place] = result
+        return result
 
     def _array(
         self, number: int, dtype: str, shape: list[int], grad: bool | None = None, parameter: bool = False,
@@ -186,10 +186,10 @@ class _Maker:
         kind = _class_named(name)
         if kind is None:
             raise AttributeError(f"Can't get attribute '{name.rpartition('.')[2]}': no class of modules in this script")
-        self.seen[place] = found = object.__new__(kind)
+        self.seen[place] = result = object.__new__(kind)
         for key, value in holds:
-            found.__dict__[key] = self.made(value)
-        return found
+            result.__dict__[key] = self.made(value)
+        return result
 
     def _check(self, name: str) -> None:
         if name and self.weights_only:

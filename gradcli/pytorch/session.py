@@ -88,10 +88,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
-        found = import_module(f"gradcli.pytorch.{MODULES[spec.name]}")
-        view = types.ModuleType(spec.name, found.__doc__)
-        view.__dict__.update({name: getattr(found, name) for name in _defined(found)})
-        view.__getattr__ = partial(_found, found, view)  # type: ignore[method-assign]
+        result = import_module(f"gradcli.pytorch.{MODULES[spec.name]}")
+        view = types.ModuleType(spec.name, result.__doc__)
+        view.__dict__.update({name: getattr(result, name) for name in _defined(result)})
+        view.__getattr__ = partial(_found, result, view)  # type: ignore[method-assign]
         view.__dir__ = partial(_names, view)  # type: ignore[method-assign]
         return view
 
@@ -117,19 +117,19 @@ def _found(module: types.ModuleType, view: types.ModuleType, attribute: str) -> 
     """Return what stands elsewhere, what a module finds by its name, or a module in it; it is in the module then."""
     name, elsewhere = view.__name__, getattr(module, "ELSEWHERE", {})
     if attribute in elsewhere:
-        found = getattr(import_module(f"gradcli.pytorch.{elsewhere[attribute]}"), attribute)
+        result = getattr(import_module(f"gradcli.pytorch.{elsewhere[attribute]}"), attribute)
     elif f"{name}.{attribute}" in MODULES:
-        found = import_module(f"{name}.{attribute}")
+        result = import_module(f"{name}.{attribute}")
     else:
         try:
-            found = module.__getattr__(attribute)
+            result = module.__getattr__(attribute)
         except AttributeError:
             from gradcli.pytorch.names import absent
 
             inner = [m.rpartition(".")[2] for m in MODULES if m.rpartition(".")[0] == name]
             raise absent(name, attribute, [*public(module), *elsewhere, *inner]) from None
-    setattr(view, attribute, found)
-    return found
+    setattr(view, attribute, result)
+    return result
 
 
 def _names(view: types.ModuleType) -> list[str]:

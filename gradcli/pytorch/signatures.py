@@ -154,6 +154,6 @@ def find(name: str, module: str = "torch") -> Signature | None:
 
 def signature(name: str, module: str = "torch") -> Signature:
     """Return the signature of a function that is in the table."""
-    found = find(name, module)
-    assert found is not None, name
-    return found
+    result = find(name, module)
+    assert result is not None, name
+    return result

@@ -100,10 +100,10 @@ class Tensor(TensorBase):
 
     def stride(self, dim: int | None = None) -> Any:
         sizes = [max(1, n) for n in self._a.shape]
-        found = tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes) - 1))
+        result = tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes) - 1))
         if not self._a.flags.c_contiguous:  # else, of axes of one element, NumPy leaves any stride
-            found = tuple(step // self._a.itemsize for step in self._a.strides[:-1])
-        return found if dim is None else found[dim]
+            result = tuple(step // self._a.itemsize for step in self._a.strides[:-1])
+        return result if dim is None else result[dim]
 
     def data_ptr(self) -> int:
         return int(self._a.__array_interface__["data"][0])
@@ -250,33 +250,33 @@ class Tensor(TensorBase):
         return self._a[..., 0]
 
     def __array__(self, dtype: Any = None) -> Array:
-        found = self.numpy()
-        return found if dtype is None else found.astype(dtype)
+        result = self.numpy()
+        return result if dtype is None else result.astype(dtype)
 
     __array_priority__ = 1000
 
     def __array_wrap__(self, array: Array) -> Tensor:
-        found = np.asarray(array)
-        return of_array(found.astype(np.uint8) if found.dtype == bool else found)
+        result = np.asarray(array)
+        return of_array(result.astype(np.uint8) if result.dtype == bool else result)
 
     def __contains__(self, element: Any) -> bool:
         return bool((self == element).any().item())
 
     def __copy__(self) -> Tensor:
-        found: Tensor = alias(self, type(self))
-        found._requires = self.requires_grad
-        return found
+        result: Tensor = alias(self, type(self))
+        result._requires = self.requires_grad
+        return result
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         refuse_if(self._step is not None, "copy of a result")
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
-        found = new(self._a.copy(), type(self))
-        memo[id(self)] = found
-        found._memory.version = 1  # PyTorch sets the numbers of a new tensor
-        found._requires = self._requires
-        found._grad = None if self._grad is None else self._grad.__deepcopy__(memo)
-        return found
+        result = new(self._a.copy(), type(self))
+        memo[id(self)] = result
+        result._memory.version = 1  # PyTorch sets the numbers of a new tensor
+        result._requires = self._requires
+        result._grad = None if self._grad is None else self._grad.__deepcopy__(memo)
+        return result
 
 
 Tensor.__module__ = "torch"
@@ -285,12 +285,12 @@ TensorBase.__module__ = "torch._C"
 
 def new(a: Array, cls: type[Tensor] = Tensor) -> Tensor:
     """Return a tensor of an array that the engine has made."""
-    found: Tensor = object.__new__(cls)
-    found._a = a
-    found._memory = Memory()
+    result: Tensor = object.__new__(cls)
+    result._a = a
+    result._memory = Memory()
     if Mode.inference:
-        found._inference = True
-    return found
+        result._inference = True
+    return result
 
 
 record.Make.tensor = new
@@ -298,9 +298,9 @@ record.Make.tensor = new
 
 def alias(x: Tensor, cls: type[Tensor] = Tensor) -> Any:
     """Return a tensor that shows the same memory and has no history."""
-    found = new(x._a, cls)
-    found._memory, found._map = x._memory, x._map
-    return found
+    result = new(x._a, cls)
+    result._memory, result._map = x._memory, x._map
+    return result
 
 
 def tangent_of(x: Any) -> Tensor | None:

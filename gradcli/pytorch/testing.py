@@ -91,7 +91,7 @@ def _told(a: Any, b: Any, close: Any, *tolerances: float) -> str:
         return "\n".join(lines)
     count = int((~close).sum())
     lines.append(f"Mismatched elements: {count} / {a.size} ({100 * count / a.size:.1f}%)")
-    for word, found, allowed in (("absolute", sizes, absolute), ("relative", shares, relative)):
-        index = tuple(map(int, np.unravel_index(int(np.argmax(found)), found.shape)))
-        lines.append(f"Greatest {word} difference: {found[index].item()} at index {index}{allowed}")
+    for word, result, allowed in (("absolute", sizes, absolute), ("relative", shares, relative)):
+        index = tuple(map(int, np.unravel_index(int(np.argmax(result)), result.shape)))
+        lines.append(f"Greatest {word} difference: {result[index].item()} at index {index}{allowed}")
     return "\n".join(lines)

@@ -65,8 +65,8 @@ ELSEWHERE |= dict.fromkeys(("avg_pool1d", "conv1d", "conv2d", "max_pool1d", "max
 
 
 def __getattr__(name: str) -> Any:
-    if name not in TORCH and (found := function_named(name)) is not None:
-        TORCH[name] = found
+    if name not in TORCH and (result := function_named(name)) is not None:
+        TORCH[name] = result
     try:
         return TORCH[name]
     except KeyError:

@@ -119,7 +119,7 @@ def data_lines(result: Data, style: str) -> Iterator[str]:
 
 def row_of(cells: Row) -> dict[str, Array]:
     """Return the arrays of a row by their names; where elements have names of their own, each by its own."""
-    found: dict[str, Array] = {}
+    result: dict[str, Array] = {}
     for names, array in cells:
-        found |= {names: array} if isinstance(names, str) else dict(zip(names, array.reshape(-1), strict=True))
-    return found
+        result |= {names: array} if isinstance(names, str) else dict(zip(names, array.reshape(-1), strict=True))
+    return result

@@ -155,12 +155,12 @@ def pieces(latex: str, room: float = WIDTH) -> list[str]:
     """
     if width(latex) <= room:
         return [latex]
-    found: list[str] = []
+    result: list[str] = []
     for part in _at(latex, ("=",)):
-        found += [part] if width(part) <= room else _filled(_at(part, ("+", "-")), room)
-    if len(found) > 1 and width(found[0]) < _SHORT:  # a name alone is no line
-        found[:2] = [" ".join(found[:2])]
-    return found
+        result += [part] if width(part) <= room else _filled(_at(part, ("+", "-")), room)
+    if len(result) > 1 and width(result[0]) < _SHORT:  # a name alone is no line
+        result[:2] = [" ".join(result[:2])]
+    return result
 
 
 def _at(latex: str, signs: tuple[str, ...]) -> list[str]:

@@ -103,19 +103,19 @@ def _height(rows: Sequence[Sequence[str]]) -> int:
 
 def _laid_out(rows: Sequence[Row], sizes: Sequence[int], gap: str) -> list[list[str]]:
     """Return the lines of each row in columns of these widths."""
-    found = []
+    result = []
     for row in rows:
         parts = [broken(cell, size) for cell, size in zip(row, sizes, strict=True)]
         height = max(map(len, parts))
         lines = zip(*(part + [""] * (height - len(part)) for part in parts), strict=True)
-        found.append([gap.join(map(pad, line, sizes)).rstrip() for line in lines])
-    return found
+        result.append([gap.join(map(pad, line, sizes)).rstrip() for line in lines])
+    return result
 
 
 def _unbreakable(rows: Sequence[Row], count: int) -> list[int]:
     """Return for each column the width of what cannot be broken in it."""
     pieces = [[cells(piece) for row in rows for piece in broken(row[k], _LEAST)] for k in range(count)]
-    return [max(_LEAST, *found) for found in pieces]
+    return [max(_LEAST, *result) for result in pieces]
 
 
 def _narrowed(sizes: Sequence[int], room: int, least: Sequence[int]) -> list[int]:
@@ -128,15 +128,15 @@ def _narrowed(sizes: Sequence[int], room: int, least: Sequence[int]) -> list[int
     """
     if sum(least) > room:
         least = [_LEAST] * len(sizes)
-    found = list(sizes)
-    while (excess := sum(found) - room) > 0 and (wide := [k for k, size in enumerate(found) if size > least[k]]):
-        widest = max(found[k] for k in wide)
-        most = [k for k in wide if found[k] == widest]
-        lower = max([found[k] for k in wide if found[k] < widest] + [least[k] for k in most])
+    result = list(sizes)
+    while (excess := sum(result) - room) > 0 and (wide := [k for k, size in enumerate(result) if size > least[k]]):
+        widest = max(result[k] for k in wide)
+        most = [k for k in wide if result[k] == widest]
+        lower = max([result[k] for k in wide if result[k] < widest] + [least[k] for k in most])
         cut = min(widest - lower, -(-excess // len(most)))
         for k in most:
-            found[k] -= cut
-    return found
+            result[k] -= cut
+    return result
 
 
 def blocks(fixed: Sequence[Row], columns: Sequence[Row], width: int) -> list[list[list[str]]]:
@@ -145,15 +145,15 @@ def blocks(fixed: Sequence[Row], columns: Sequence[Row], width: int) -> list[lis
     Both are given column by column, headings first; a block has no row that says nothing in it.
     """
     taken = sum(max(map(cells, column)) + len(GAP) for column in fixed)
-    found, block = [], list(fixed)
+    result, block = [], list(fixed)
     used = taken
     for column in columns:
         size = max(map(cells, column))
         if len(block) > len(fixed) and used + size > width:
-            found.append(block)
+            result.append(block)
             block, used = list(fixed), taken
         block.append(column)
         used += size + len(GAP)
-    found.append(block)
-    rows = ([row for row in zip(*block, strict=True) if any(row[len(fixed) :])] for block in found)
+    result.append(block)
+    rows = ([row for row in zip(*block, strict=True) if any(row[len(fixed) :])] for block in result)
     return [table(shown, width) for shown in rows]

@@ -23,11 +23,11 @@ def shown(markdown: str) -> str:
     >>> shown("<!-- needs pyarrow -->\\nsee [shapes](shapes.md)\\n```python\\nf[0](x)\\n```")
     'see shapes\\n```python\\nf[0](x)\\n```'
     """
-    found, end = [], 0
+    result, end = [], 0
     for block in _CODE.finditer(markdown):
-        found += [_bare(markdown[end : block.start()]), block[0]]
+        result += [_bare(markdown[end : block.start()]), block[0]]
         end = block.end()
-    return "".join([*found, _bare(markdown[end:])])
+    return "".join([*result, _bare(markdown[end:])])
 
 
 def _bare(prose: str) -> str:

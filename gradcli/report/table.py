@@ -82,10 +82,10 @@ class _Terminal:
     def equations(self, block: Equations, room: int) -> list[str]:
         rows = [self.writer.sides(line.sides) for line in block.lines]
         notes = [self.tied(line.note) for line in block.lines]
-        found = equations(rows, notes, room)
+        result = equations(rows, notes, room)
         return [
             self.strong(text.replace(TIED, " "), line.strong)
-            for line, texts in zip(block.lines, found, strict=True)
+            for line, texts in zip(block.lines, result, strict=True)
             for text in texts
         ]
 
@@ -137,10 +137,10 @@ class _Terminal:
 
 def _in_room(room: int, lines: Callable[[int], Sequence[str]]) -> Sequence[str]:
     """Return lines laid out so that they have the room even if an accent counts as a letter, as it does to `wc -m`."""
-    found = lines(room)
-    plain = list(map(unstyle, found))
+    result = lines(room)
+    plain = list(map(unstyle, result))
     excess = max(map(len, plain), default=0) - room
-    return lines(room - excess) if excess > 0 and max(map(cells, plain)) <= room else found
+    return lines(room - excess) if excess > 0 and max(map(cells, plain)) <= room else result
 
 
 Renderer = Callable[[Page, int | None], str]

@@ -58,9 +58,9 @@ class Calls:
 
     def add(self, cls: type, arguments: tuple[Any, ...], needed: tuple[bool, ...]) -> None:
         """Keep a call."""
-        found = self.kept.setdefault(cls, [])
-        if len(found) < MOST and cls.__module__ != "gradcli.pytorch.autograd.function":
-            found.append(Applied.of(cls, arguments, needed))
+        result = self.kept.setdefault(cls, [])
+        if len(result) < MOST and cls.__module__ != "gradcli.pytorch.autograd.function":
+            result.append(Applied.of(cls, arguments, needed))
 
     def failed(self, error: BaseException, text: str) -> None:
         """Tell nothing of why a script failed."""
@@ -86,10 +86,10 @@ class Calls:
 
 def _verdicts(calls: Sequence[Applied]) -> Iterator[Verdict]:
     """Yield the verdict on the gradient of each argument, at all calls: a wrong one counts, then a right one."""
-    found: dict[str, list[Verdict]] = {}
+    result: dict[str, list[Verdict]] = {}
     for verdict in _at_each(calls):
-        found.setdefault(verdict.claim, []).append(verdict)
-    for each in found.values():
+        result.setdefault(verdict.claim, []).append(verdict)
+    for each in result.values():
         first = min(each, key=lambda v: ("wrong", "right", "undecided").index(v.verdict))
         points, wrong = sum(v.points for v in each), sum(v.wrong for v in each)
         left_out = sum((Counter(v.left_out) for v in each), Counter[str]())
@@ -167,9 +167,9 @@ def _in_numbers(call: Applied) -> Iterator[Verdict]:
     arrays = {i: decimal(a._a) for i, a in enumerate(call.arguments) if call.needed[i]}
     ran = call.forward({i: new(a.copy()) for i, a in arrays.items()})
     weights = [drawn(y._a.shape, k) for k, y in enumerate(ran.real)]
-    found = ran.backward([new(w) for w in weights])
+    result = ran.backward([new(w) for w in weights])
     for i, array in arrays.items():
-        yours = getattr(found[i], "_a", np.zeros_like(array))
+        yours = getattr(result[i], "_a", np.zeros_like(array))
         if yours.shape == array.shape:
             yield _compared(call, i, array, weights, yours.astype(float).reshape(-1))
 
@@ -178,25 +178,25 @@ def _compared(call: Applied, place: int, array: Any, weights: Sequence[Any], you
     """Return the verdict on the gradient of one argument, by finite differences alone."""
 
     def totals(moved: Any) -> Any:
-        found = [call.numbers({place: own.reshape(array.shape)}) for own in moved.T]
-        return np.array([sum((y * w).sum() for y, w in zip(ys, weights, strict=True)) for ys in found])
+        result = [call.numbers({place: own.reshape(array.shape)}) for own in moved.T]
+        return np.array([sum((y * w).sum() for y, w in zip(ys, weights, strict=True)) for ys in result])
 
     size, shape = array.size, array.shape[:-1]
-    found = along(totals, np.repeat(array.reshape(-1, 1), size, axis=1), np.eye(size))
-    off = np.abs(yours - found.value) - 10 * found.error - found.rounding
-    wrong = off > _LOOSE * np.maximum(np.abs(found.value), np.abs(yours))
+    result = along(totals, np.repeat(array.reshape(-1, 1), size, axis=1), np.eye(size))
+    off = np.abs(yours - result.value) - 10 * result.error - result.rounding
+    wrong = off > _LOOSE * np.maximum(np.abs(result.value), np.abs(yours))
     claim = f"{call.names[place]}.grad", _said(call, len(weights), place)
     if not wrong.any():
-        size = np.abs(found.value).max(initial=0)
-        if (found.error > np.maximum(1e-2 * size, 1e4 * found.rounding)).any():
+        size = np.abs(result.value).max(initial=0)
+        if (result.error > np.maximum(1e-2 * size, 1e4 * result.rounding)).any():
             return Verdict(*claim, "undecided", "points", 1, {"far": 1}, why=WHY["far"])
         return Verdict(*claim, "right", "points", 1)
     k = int(np.argmax(np.where(wrong, off, 0)))
-    true = float(found.value[k])
+    true = float(result.value[k])
     return Verdict(
         *claim, "wrong", "points", points=1, wrong=1, entry=entry_name(shape, k), at={call.names[place]: array[..., 0]},
-        yours=float(yours[k]), true=true, difference=true, error=float(found.error[k]),
-        why=_ratio(yours, found.value) or "it differs from the derivative",
+        yours=float(yours[k]), true=true, difference=true, error=float(result.error[k]),
+        why=_ratio(yours, result.value) or "it differs from the derivative",
     )  # fmt: skip
 
 

@@ -78,8 +78,8 @@ class Expressions:
 
     def operands(self, line: Line) -> Sequence[ast.expr]:
         """Return the expressions of what the operation of a line reads; those of a method begin with its object."""
-        found = self.of(line)
-        match found and found.node:
+        result = self.of(line)
+        match result and result.node:
             case ast.BinOp(left, _, right):
                 return left, right
             case ast.AugAssign(target, _, value):
@@ -97,10 +97,10 @@ class Expressions:
 
         With `or_function` the operand may be a call of an imported function, whose name is returned.
         """
-        found = self.of(step.line)
+        result = self.of(step.line)
         operands = self.operands(step.line)
-        if found is not None and isinstance(found.node, ast.Call):
-            called = "" if step.line.inside else _last(found.node.func)
+        if result is not None and isinstance(result.node, ast.Call):
+            called = "" if step.line.inside else _last(result.node.func)
             if not (step.is_own or step.line.inside or _is_called(step, called)):
                 order = _ORDER.get((called, step.recipe.op), ())
             else:
@@ -117,16 +117,16 @@ class Expressions:
 
     def is_call_of(self, line: Line, module: str) -> bool:
         """Tell whether the instruction of a line calls a module itself, and not one that contains it."""
-        found = self.of(line)
-        called = variable(found.node.func) if found is not None and isinstance(found.node, ast.Call) else ""
+        result = self.of(line)
+        called = variable(result.node.func) if result is not None and isinstance(result.node, ast.Call) else ""
         return bool(line.inside and called) and f".{module}".endswith(f".{called}")
 
     def call_name(self, line: Line, module: str) -> str:
         """Return what the output of a module is called in one of its calls: D(fake).0 of D.0, D(fake) of D itself."""
-        found = self.of(line)
-        if found is None or not line.inside or not isinstance(found.node, ast.Call):
+        result = self.of(line)
+        if result is None or not line.inside or not isinstance(result.node, ast.Call):
             return module
-        written, called = _plain_call(found.node), variable(found.node.func)
+        written, called = _plain_call(result.node), variable(result.node.func)
         before, called_here, rest = f".{module}.".rpartition(f".{called}.")
         if not (written and called_here) or len(written) > _LONG or "[" in written:
             return module
@@ -183,20 +183,20 @@ def _read(source: str) -> File:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return File({}, frozenset(), frozenset())
-    found: dict[Span, Expression] = {}
+    result: dict[Span, Expression] = {}
     for node in ast.walk(tree):
         for targets, value in _assignments(node):
             for part in ast.walk(value):
                 if isinstance(part, ast.expr):
-                    found.setdefault(_span(part), Expression(part, targets, part is value))
+                    result.setdefault(_span(part), Expression(part, targets, part is value))
         if isinstance(node, ast.AugAssign):
-            found[_span(node)] = Expression(node, _names(node.target), True)
+            result[_span(node)] = Expression(node, _names(node.target), True)
     for node in ast.walk(tree):
         if isinstance(node, ast.expr):
-            found.setdefault(_span(node), Expression(node))
+            result.setdefault(_span(node), Expression(node))
     imports = (a for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names)
     imported = frozenset((a.asname or a.name).partition(".")[0] for a in imports)
-    return File(found, imported, frozenset(name for e in found.values() for name in e.targets))
+    return File(result, imported, frozenset(name for e in result.values() for name in e.targets))
 
 
 def _span(node: Any) -> Span:

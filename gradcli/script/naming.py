@@ -44,11 +44,11 @@ def fresh(wanted: str, taken: Container[str]) -> str:
 
 def names_of(frame: Any) -> Names:
     """Return what the script calls its tensors in a frame, and in those that called it."""
-    found = Names()
+    result = Names()
     for each in script_frames(frame):
         for scope in (each.f_locals, each.f_globals):
-            _collect(scope, found)
-    return found
+            _collect(scope, result)
+    return result
 
 
 def _collect(scope: Mapping[str, Any], found: Names) -> None:

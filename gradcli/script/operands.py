@@ -97,8 +97,8 @@ class Operands:
             return const(exact(shortest(x.reshape(-1)[0]))) if x.size == 1 else self.constant(new(x), None)
         if id(x) not in self.nodes:
             name = self.names.get(id(x))
-            found = None if name else self.shown(x, line) or self.view(x, line) or self.written(x, line)
-            self.nodes[id(x)] = found or self.constant(x, name, local)
+            result = None if name else self.shown(x, line) or self.view(x, line) or self.written(x, line)
+            self.nodes[id(x)] = result or self.constant(x, name, local)
         return self.nodes[id(x)]
 
     def constant(self, x: Tensor, name: str | None, local: Local = unnamed) -> Node:

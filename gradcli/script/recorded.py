@@ -183,11 +183,11 @@ class _Maker(Operands, Recorded):
 
     def named_arguments(self, outputs: Mapping[str, Node]) -> list[Node]:
         """Return the arguments of own functions, which have names from now on."""
-        found = [n for use in self.functions.values() for n in use.arguments.values()]
-        for n in found:
+        result = [n for use in self.functions.values() for n in use.arguments.values()]
+        for n in result:
             if n.args and n not in self.computed.values() and n not in outputs.values():
                 self.computed[self.fresh("t")] = n
-        return found
+        return result
 
     def outputs(self, call: Call) -> dict[str, Node]:
         """Return what a call flowed from, by name; take down its v, and the names in the order of the call."""
@@ -213,15 +213,15 @@ class _Maker(Operands, Recorded):
         readers = Counter(a for n in self.graph.nodes for a in n.args)
         known = {n: name for name, n in given.items()}
         sizes: dict[Node, int] = {}  # in operations, down to what has a name
-        found: dict[str, Node] = {}
+        result: dict[str, Node] = {}
         for node in [n for n in self.graph.nodes if n.args]:
             sizes[node] = 1 + sum(sizes[a] for a in node.args if a.args)
             if node not in known and self.needs_name(node, sizes[node], readers[node]):
-                known[node] = self.name_for(node, {*self.graph.inputs, *given, *found})
+                known[node] = self.name_for(node, {*self.graph.inputs, *given, *result})
             if node in known:
-                found[known[node]] = node
+                result[known[node]] = node
                 sizes[node] = 0
-        return found | given
+        return result | given
 
     def name_for(self, node: Node, taken: set[str]) -> str:
         """Return a name for a part: the variable that alone held it, or else a number behind the statement's target."""

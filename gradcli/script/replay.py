@@ -46,14 +46,14 @@ class Applied:
         forward: Any = self.cls.forward  # type: ignore[attr-defined]
         parameters = list(inspect.signature(forward).parameters.values())
         parameters = parameters if hasattr(self.cls, "setup_context") else parameters[1:]
-        found = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        return [found[i] if i < len(found) else f"x{i}" for i in range(len(self.arguments))]
+        result = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        return [result[i] if i < len(result) else f"x{i}" for i in range(len(self.arguments))]
 
     def forward(self, own: Mapping[int, Tensor]) -> Ran:
         """Run the forward in float64, in the mode that holds, with other tensors for some of its arguments."""
         given = [own.get(i, a.double() if _is_real(a) else a) for i, a in enumerate(self.arguments)]
-        context, found = functions.forward(self.cls, given, {}, self.needed)
-        outputs = list(found) if isinstance(found, tuple) else [found]
+        context, result = functions.forward(self.cls, given, {}, self.needed)
+        outputs = list(result) if isinstance(result, tuple) else [result]
         return Ran(self, context, outputs, [y for y in outputs if _is_real(y) and id(y) not in context._whole])
 
     def numbers(self, moved: Mapping[int, Array]) -> list[Array]:
@@ -75,9 +75,9 @@ class Ran(NamedTuple):
         own = {id(y): w for y, w in zip(self.real, v, strict=True)}
         given = [own.get(id(y), y) for y in self.outputs if isinstance(y, Tensor)]
         cls: Any = self.call.cls
-        found = getattr(cls.backward, "__wrapped__", cls.backward)(self.context, *given)
-        found = list(found) if isinstance(found, tuple | list) else [found]
-        return found + [None] * (len(self.call.arguments) - len(found))
+        result = getattr(cls.backward, "__wrapped__", cls.backward)(self.context, *given)
+        result = list(result) if isinstance(result, tuple | list) else [result]
+        return result + [None] * (len(self.call.arguments) - len(result))
 
 
 @dataclass
@@ -111,12 +111,12 @@ def replayed(applied: Applied, seed: int) -> Replay | None:
         if not ran.real or not all(y.requires_grad for y in ran.real):
             return None
         v = [_leaf(new(drawn(y._a.shape, seed + k))) for k, y in enumerate(ran.real)]
-        found = ran.backward(v)
+        result = ran.backward(v)
     weights = ["v"] if len(v) == 1 else [f"v{k}" for k in range(len(v))]
     called = {id(x): applied.names[i] for i, x in leaves.items()} | {
         id(x): name for x, name in zip(v, weights, strict=True)
     }
-    return _as_graph(ran.real, weights, called, {applied.names[i]: found[i] for i in leaves})
+    return _as_graph(ran.real, weights, called, {applied.names[i]: result[i] for i in leaves})
 
 
 def _as_graph(kept: list[Tensor], weights: list[str], called: dict[int, str], found: dict[str, Any]) -> Replay | None:
@@ -141,9 +141,9 @@ def _is_real(a: Any) -> bool:
 
 def _leaf(a: Tensor) -> Tensor:
     """Return a leaf in float64; decimals are what they were typed as."""
-    found = new(decimal(a._a))
-    found._requires = True
-    return found
+    result = new(decimal(a._a))
+    result._requires = True
+    return result
 
 
 def drawn(shape: tuple[int, ...], seed: int) -> Array:

@@ -59,8 +59,8 @@ class Scene:
         """Return a line, without the space around it, and the comment behind it."""
         file = self.file(line)
         own = file == self.script.name
-        found = source_line(self.script, line) if own else linecache.getline(file, line).strip()
-        return _without_comment(found)
+        result = source_line(self.script, line) if own else linecache.getline(file, line).strip()
+        return _without_comment(result)
 
     def where(self, line: int) -> str:
         """Return a line in words: line 5, or line 5 of helper.py."""
@@ -69,8 +69,8 @@ class Scene:
 
     def code(self, line: int) -> str:
         """Return a line with its number, for the middle of a sentence: line 3, `y = x.exp()`, with the comma."""
-        found = self.source(line)
-        return f"{self.where(line)}, `{found}`," if found else self.where(line)
+        result = self.source(line)
+        return f"{self.where(line)}, `{result}`," if result else self.where(line)
 
     def lines(self, lines: Iterable[int]) -> str:
         """Return several lines in words: lines 5 and 7."""

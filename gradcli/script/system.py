@@ -71,11 +71,11 @@ class Recorded:
 
 def reachable(roots: Iterable[Edge], cut: Collection[Edge] = ()) -> list[Step]:
     """Return the steps that lead to roots, in the order in which they were recorded; none beyond those in `cut`."""
-    found: set[Step] = set()
+    result: set[Step] = set()
     waiting: list[Edge | None] = [*roots]
     while waiting:
         edge = waiting.pop()
-        if isinstance(edge, Step) and edge not in found and edge not in cut:
-            found.add(edge)
+        if isinstance(edge, Step) and edge not in result and edge not in cut:
+            result.add(edge)
             waiting += edge.edges
-    return sorted(found, key=lambda s: s.seq)
+    return sorted(result, key=lambda s: s.seq)

@@ -30,9 +30,9 @@ _CLOSE = 1e-5  # of float32 numbers that were computed in another order
 
 def shortest(value: Any) -> Any:
     """Return a number in the fewest digits that tell it from its neighbours, as it was typed."""
-    found = float(str(value)) if isinstance(value, np.float32) else value.item()
-    whole = isinstance(found, float) and found.is_integer() and abs(found) < _WHOLE and str(found) != "-0.0"
-    return int(found) if whole else found
+    result = float(str(value)) if isinstance(value, np.float32) else value.item()
+    whole = isinstance(result, float) and result.is_integer() and abs(result) < _WHOLE and str(result) != "-0.0"
+    return int(result) if whole else result
 
 
 def decimal(array: Array) -> Array:
@@ -69,8 +69,8 @@ def gives(node: Node, inputs: Mapping[str, Node], at: Mapping[str, Array], wante
         return False
     known = {name: n for name, n in inputs.items() if name in at}
     graph = Graph.of(known, {"": node})
-    found = at_point(graph, {name: at[name] for name in known}, [node])[node]
-    return bool(np.allclose(found, wanted, rtol=_CLOSE, atol=_CLOSE, equal_nan=True))
+    result = at_point(graph, {name: at[name] for name in known}, [node])[node]
+    return bool(np.allclose(result, wanted, rtol=_CLOSE, atol=_CLOSE, equal_nan=True))
 
 
 class CallOf(NamedTuple):
@@ -136,15 +136,15 @@ def spans_of_calls(graph: Graph, calls: Mapping[Node, CallOf]) -> dict[Node, Spa
     names = readable_names(graph)
     if len(names) > len(graph.labels):
         return {}
-    found: dict[Node, str] = {}
+    result: dict[Node, str] = {}
     for node, call in calls.items():
         if (written := _written(node, call, names)) is not None:
-            found[node] = written
+            result[node] = written
             names.setdefault(node, written)
     if len(names) > len(graph.labels):
         writer = Notation(names)
-        found = {n: writer.expression(n) for n in graph.labels if n.args} | found
-    return {n: Span(Source(text), 0, len(text)) for n, text in found.items() if n in graph.labels}
+        result = {n: writer.expression(n) for n in graph.labels if n.args} | result
+    return {n: Span(Source(text), 0, len(text)) for n, text in result.items() if n in graph.labels}
 
 
 def _written(node: Node, call: CallOf, names: dict[Node, str]) -> str | None:

@@ -33,7 +33,7 @@ def _median(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
 @each("argmax", "argmin")
 def _argument(op: str, x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
     if axis is None:
-        found = construct.argument(op, reshape(x, (x.size,)), 0)
-        return kept(found, x, axes_of(None, len(x.shape)), keepdims)
+        result = construct.argument(op, reshape(x, (x.size,)), 0)
+        return kept(result, x, axes_of(None, len(x.shape)), keepdims)
     axis = one_axis(axis, len(x.shape))
     return kept(construct.argument(op, x, axis), x, (axis,), keepdims)

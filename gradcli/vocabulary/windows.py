@@ -95,14 +95,14 @@ def _windows(axes: int, size: Sizes, stride: Sizes | None, padding: Sizes, dilat
     """Return the windows of pooling, which by default touch one another."""
     sizes, apart = _per_axis("kernel_size", size, axes), _per_axis("dilation", dilation, axes)
     steps, ends = sizes if stride is None else _per_axis("stride", stride, axes), _per_axis("padding", padding, axes, 0)
-    found = [Window(n, s, p, d, flag("ceil_mode", ceil)) for n, s, p, d in zip(sizes, steps, ends, apart, strict=True)]
-    for w in found:
+    result = [Window(n, s, p, d, flag("ceil_mode", ceil)) for n, s, p, d in zip(sizes, steps, ends, apart, strict=True)]
+    for w in result:
         if w.padding > w.reach // 2:
             raise InputError(
                 f"`padding` is at most half of the window, {w.reach // 2} here, not {w.padding}",
                 hint="a window is to have elements of the array in it",
             )
-    return found
+    return result
 
 
 @each("max_pool1d", "max_pool2d", methods=())

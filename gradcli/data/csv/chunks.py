@@ -100,9 +100,9 @@ class Rows:
 
         Errors: `InputError` for quotes that do not match, and for a row that is too long.
         """
-        found: list[tuple[int, list[str]]] = []
+        result: list[tuple[int, list[str]]] = []
         with _long_cells():
-            while len(found) < count:
+            while len(result) < count:
                 line, self._length = self.line, 0
                 try:
                     row = next(self._reader, None)
@@ -114,8 +114,8 @@ class Rows:
                 if row is None:
                     break
                 if not _blank(row):
-                    found.append((line, row))
-        return found
+                    result.append((line, row))
+        return result
 
     def _lines(self) -> Iterator[str]:
         """Yield the lines; a row of more than one, with newlines in quotes, may not be endless either."""

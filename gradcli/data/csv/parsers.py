@@ -60,12 +60,12 @@ def parse(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] | No
     if chunk.isspace():
         return None
     try:
-        found = (by_arrow if table.width <= _ARROW_WIDTH else by_numpy)(chunk, table, places)
+        result = (by_arrow if table.width <= _ARROW_WIDTH else by_numpy)(chunk, table, places)
     except ImportError:
-        found = by_numpy(chunk, table, places)
-    if found and any(np.isinf(column).any() for column in found) and _LARGE.search(chunk):
+        result = by_numpy(chunk, table, places)
+    if result and any(np.isinf(column).any() for column in result) and _LARGE.search(chunk):
         return None
-    return found
+    return result
 
 
 def by_arrow(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] | None:
@@ -78,7 +78,7 @@ def by_arrow(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] |
     names = [str(i) for i in range(table.width)]
     wanted = [names[i] for i in places]
     try:
-        found = arrow.read_csv(
+        result = arrow.read_csv(
             pa.py_buffer(chunk),
             read_options=arrow.ReadOptions(column_names=names, block_size=_ARROW_BLOCK),
             parse_options=arrow.ParseOptions(delimiter=table.delimiter, quote_char=False),
@@ -91,7 +91,7 @@ def by_arrow(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] |
         )
     except pa.ArrowException:
         return None
-    columns = [found.column(i).to_numpy() for i in range(len(wanted))]
+    columns = [result.column(i).to_numpy() for i in range(len(wanted))]
     holes = [k for k, column in enumerate(columns) if np.isnan(column).any()]
     if holes and b"(" in chunk:  # nan(…) is a number in C
         return None
@@ -106,7 +106,7 @@ def by_numpy(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] |
     if not _rectangular(chunk, table):
         return None
     try:
-        found = np.loadtxt(
+        result = np.loadtxt(
             io.BytesIO(chunk.translate(_NO_BLANKS)),
             usecols=list(places),
             delimiter=table.delimiter,
@@ -116,7 +116,7 @@ def by_numpy(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] |
         )
     except ValueError:
         return None
-    return list(_unsigned_nan(found).T)
+    return list(_unsigned_nan(result).T)
 
 
 def _rectangular(chunk: bytes, table: Table) -> bool:
@@ -174,17 +174,17 @@ def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterato
 
 
 def _numbers(row: list[str], picked: Picked, label: str, line: int, missing: Missing) -> list[float]:
-    found = []
+    result = []
     for place, name in zip(picked.places, picked.names, strict=True):
         cell = row[place]
         is_missing = _is_missing(cell)
         try:
-            found.append(math.nan if is_missing and missing.policy == "nan" else _number(cell))
+            result.append(math.nan if is_missing and missing.policy == "nan" else _number(cell))
         except InputError as error:
             told = f"{label}, line {line}, column {quoted(name)}: {error.message}"
             hint = "--missing skip leaves such points out, --missing nan reads nan" if is_missing else error.hint
             raise InputError(told, hint=hint) from None
-    return found
+    return result
 
 
 def _is_missing(cell: str) -> bool:
@@ -198,14 +198,14 @@ def _number(cell: str) -> float:
     Errors: `InputError` about the cell alone, for what is no number, and for one that float64 has no room for.
     """
     try:
-        found = float(cell) if cell.isascii() and "_" not in cell else None
+        result = float(cell) if cell.isascii() and "_" not in cell else None
     except ValueError:
-        found = None
-    if found is None:
+        result = None
+    if result is None:
         raise _no_number(cell)
-    if math.isinf(found) and "i" not in cell.lower():
+    if math.isinf(result) and "i" not in cell.lower():
         raise InputError(f"{quoted(cell)} is too large", hint="float64 ends near 1.8e308; infinity is `inf`")
-    return found
+    return result
 
 
 def _no_number(cell: str) -> InputError:

@@ -40,13 +40,13 @@ class NpzPoints:
                 match = _MEMBER.fullmatch(f"{name}.npy")
                 stem = variable(match[1]) if match else None
                 if match and stem:
-                    found = read_header(self._archive, info, f"{self._label}, array {quoted(info.filename[:-4])}")
-                    self._members.setdefault(stem + (match[2] or ""), []).append(found)
+                    result = read_header(self._archive, info, f"{self._label}, array {quoted(info.filename[:-4])}")
+                    self._members.setdefault(stem + (match[2] or ""), []).append(result)
         except BaseException:
             self.close()
             raise
-        self.shapes: dict[str, Shape] = {name: found[0].shape[1:] for name, found in self._members.items()}
-        counts = {found[0].count for found in self._members.values()}
+        self.shapes: dict[str, Shape] = {name: result[0].shape[1:] for name, result in self._members.items()}
+        counts = {result[0].count for result in self._members.values()}
         # Arrays that are not asked for may be of any length.
         self.count: int | None = counts.pop() if len(counts) == 1 else None
 

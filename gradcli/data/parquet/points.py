@@ -37,10 +37,10 @@ def parts(path: str) -> list[Path]:
     with reading(label(path)):
         if not whole.is_dir():
             return [whole]
-        found = [p for p in whole.iterdir() if p.suffix.lower() == ".parquet" and p.name[0] not in "._"]
-    if not found:
+        result = [p for p in whole.iterdir() if p.suffix.lower() == ".parquet" and p.name[0] not in "._"]
+    if not result:
         raise InputError(f"{label(path)} is a folder without .parquet files")
-    return sorted(found, key=lambda part: (_natural(part.name), part.name))
+    return sorted(result, key=lambda part: (_natural(part.name), part.name))
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

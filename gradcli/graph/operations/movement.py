@@ -42,8 +42,8 @@ def _broadcast(shape: Shape, x: Array) -> Array:
 
 
 def _diagonal(x: Array) -> Array:
-    found = x.diagonal()
-    return found.transpose(found.ndim - 1, *range(found.ndim - 1))
+    result = x.diagonal()
+    return result.transpose(result.ndim - 1, *range(result.ndim - 1))
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any], out: Array | None) -> Array:

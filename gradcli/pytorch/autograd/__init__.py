@@ -27,9 +27,9 @@ def _listed(x: Any) -> list[Any]:
 
 def _chosen(inputs: Any, function: str) -> list[Tensor]:
     """Return the tensors whose gradients a function is asked for."""
-    found = _listed(inputs)
-    refuse_if(not found, "empty inputs", function)
-    return found
+    result = _listed(inputs)
+    refuse_if(not result, "empty inputs", function)
+    return result
 
 
 def backward(
@@ -78,7 +78,7 @@ def grad(
     for x in wanted:
         refuse_if(not x.requires_grad, "input without a gradient", about=(x,))
     call.run()
-    found: list[Tensor | None] = []
+    result: list[Tensor | None] = []
     for i, x in enumerate(wanted):
         g = call.wanted[edge_of(x)]
         if g is not None:
@@ -88,10 +88,10 @@ def grad(
             g._requires = create_graph
         elif not allow_unused:
             raise refusal("unused input", i, about=(x, [y for y, _ in call.roots]))
-        found.append(g)
+        result.append(g)
     if Recorder.done is not None:
         Recorder.done(call)
-    return tuple(found)
+    return tuple(result)
 
 
 def _begun(outputs: Any, given: Any, retain: bool | None, create: bool) -> Call:
@@ -131,11 +131,11 @@ class Variable(metaclass=_VariableType):
         refuse_if(not isinstance(data, Tensor), "variable of no tensor", type(data).__name__)
         if volatile:
             warn("volatile")
-        found = alias(data)
+        result = alias(data)
         if requires_grad:
-            refuse_if(found._a.dtype.kind != "f", "whole numbers that require grad")
-            found.requires_grad_()
-        return found
+            refuse_if(result._a.dtype.kind != "f", "whole numbers that require grad")
+            result.requires_grad_()
+        return result
 
 
 Variable.__module__ = "torch.autograd"

@@ -110,11 +110,11 @@ class FunctionStep(Step):
 
         Errors: PyTorch's, for what was freed, or changed in place since.
         """
-        found = []
+        result = []
         for x, number, checks in self._kept:
             check_kept(self, checks)
-            found.append(x if number is None else leading(x._a, self.output(number)))
-        return tuple(found)
+            result.append(x if number is None else leading(x._a, self.output(number)))
+        return tuple(result)
 
     def grad_inputs(self, g: Any, create: bool) -> list[Any]:
         parts = g if isinstance(g, dict) else {0: g}
@@ -124,8 +124,8 @@ class FunctionStep(Step):
             if own is None and self.context._materialize:
                 own = new(np.zeros(shape, dtype))
             given.append(own)
-        found = self.cls.backward(self.context, *given)  # type: ignore[attr-defined]
-        return self._checked(list(found) if isinstance(found, tuple) else [found], create)
+        result = self.cls.backward(self.context, *given)  # type: ignore[attr-defined]
+        return self._checked(list(result) if isinstance(result, tuple) else [result], create)
 
     def _checked(self, found: list[Any], create: bool) -> list[Any]:
         count = len(self.edges)
@@ -154,14 +154,14 @@ class FunctionStep(Step):
 def _watched(tensors: Sequence[Any], outputs: Sequence[Tensor]) -> list[tuple[Any, int | None, Any]]:
     """Return what is saved: each with the number of the result that it is, and what tells whether it was changed."""
     numbers = {id(y): k for k, y in enumerate(outputs) if y._fn is None}
-    found: list[tuple[Any, int | None, Any]] = []
+    result: list[tuple[Any, int | None, Any]] = []
     for i, x in enumerate(tensors):
         refuse_if(x is not None and not isinstance(x, Tensor), "no tensor to save", i, typename(x))
         number = numbers.get(id(x))
         source = x if number is None else None
         checks = [(x._memory, x._memory.version, x._a, source, i)] if isinstance(x, Tensor) else []
-        found.append((x, number, checks))
-    return found
+        result.append((x, number, checks))
+    return result
 
 
 class OutputStep(Step):
@@ -222,15 +222,15 @@ class Function:
             Recorder.applied(cls, args, needed)
         edges = tuple(edge_of(x) if own else None for x, own in zip(args, needed, strict=True))
         with no_grad():
-            context, found = forward(cls, args, kwargs, needed)
+            context, result = forward(cls, args, kwargs, needed)
         for x in context._dirty:
             x._memory.version += 1
-        results = found if isinstance(found, tuple) else (found,)
+        results = result if isinstance(result, tuple) else (result,)
         if is_recorded:
             context._step = _recorded(cls, context, args, [y for y in results if isinstance(y, Tensor)], edges)
         number = count()
         outputs = tuple(_output(y, next(number), context, args) if isinstance(y, Tensor) else y for y in results)
-        return outputs if isinstance(found, tuple) else outputs[0]
+        return outputs if isinstance(result, tuple) else outputs[0]
 
 
 def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple[bool, ...]) -> tuple[Context, Any]:
@@ -238,9 +238,9 @@ def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple
     context = Context(cls, needed)
     if not hasattr(cls, "setup_context"):
         return context, cls.forward(context, *args, **kwargs)
-    found = cls.forward(*args, **kwargs)
-    cls.setup_context(context, tuple(args), found)
-    return context, found
+    result = cls.forward(*args, **kwargs)
+    cls.setup_context(context, tuple(args), result)
+    return context, result
 
 
 def _recorded(cls: type[Function], context: Context, args: Sequence[Any], outputs: list[Tensor], edges: Any) -> Any:
@@ -285,14 +285,14 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(ctx: Any, *grads: Any) -> Any:
         with no_grad():
-            found = function(ctx, *grads)
+            result = function(ctx, *grads)
         if not Mode.grad or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
-            return found
-        parts = found if isinstance(found, tuple) else (found,)
+            return result
+        parts = result if isinstance(result, tuple) else (result,)
         refused = tuple(
             _Refusal.apply(new(p._a).requires_grad_(), *grads) if isinstance(p, Tensor) else p for p in parts
         )
-        return refused if isinstance(found, tuple) else refused[0]
+        return refused if isinstance(result, tuple) else refused[0]
 
     return call
 

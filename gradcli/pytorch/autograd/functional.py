@@ -31,18 +31,18 @@ def filled(tree: Any, values: Iterator[Any]) -> Any:
         return {key: filled(inner, values) for key, inner in tree.items()}
     if not isinstance(tree, list | tuple):
         return next(values)
-    found = [filled(x, values) for x in tree]
-    return type(tree)(*found) if hasattr(tree, "_fields") else type(tree)(found)
+    result = [filled(x, values) for x in tree]
+    return type(tree)(*result) if hasattr(tree, "_fields") else type(tree)(result)
 
 
 def variable(x: Tensor, name: str = "", outside: bool = True) -> Any:
     """Return a tensor to differentiate by: a view, where what stands outside may differentiate once more, or a leaf."""
-    found: Any = x.view_as(x) if outside and x.requires_grad else x.detach()
-    if not found.requires_grad:
+    result: Any = x.view_as(x) if outside and x.requires_grad else x.detach()
+    if not result.requires_grad:
         with _Switch(transforms=0):
-            found.requires_grad_()
-    found._called = name
-    return found
+            result.requires_grad_()
+    result._called = name
+    return result
 
 
 def variables(func: Callable[..., Any], inputs: Any, outside: bool = True) -> tuple[Tensor, ...]:
@@ -63,24 +63,24 @@ def _cut(found: Any, outside: bool) -> Any:
 
 def _vectors(v: Any, others: Any, function: str) -> list[Tensor]:
     """Return vectors to multiply by, one for each of other tensors; 1 for a single number."""
-    own, found = leaves(others), leaves(v)
+    own, result = leaves(others), leaves(v)
     if v is None:
         refuse_if(len(own) != 1 or own[0].numel() != 1, "no v", function)
         return [ones_like(own[0].detach())]
-    if len(found) != len(own):
+    if len(result) != len(own):
         one = isinstance(others, Tensor)
-        raise refusal("several v") if one else refusal("count of v", len(own), len(found))
-    for i, (x, y) in enumerate(zip(found, own, strict=True)):
+        raise refusal("several v") if one else refusal("count of v", len(own), len(result))
+    for i, (x, y) in enumerate(zip(result, own, strict=True)):
         which = "" if isinstance(others, Tensor) else f"Entry {i} in "
         refuse_if(x.shape != y.shape, "size of v", which, y.shape, x.shape)
-    return found
+    return result
 
 
 def unit(x: Tensor, place: int) -> Tensor:
     """Return a tensor of the shape of another, with a 1 at a place and zeros elsewhere."""
-    found = zeros_like(x.detach())
-    found._a.flat[place] = 1  # also where the elements do not stand in order
-    return found
+    result = zeros_like(x.detach())
+    result._a.flat[place] = 1  # also where the elements do not stand in order
+    return result
 
 
 def assembled(parts: Sequence[Any], axis: int, y: Tensor, x: Tensor) -> Tensor:
@@ -109,8 +109,8 @@ def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool = True, name: st
 def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, *_: Any, **__: Any) -> Any:
     xs = _variables(func, inputs, create_graph)
     y = func(*xs)
-    found = (filled(inputs, iter(derivatives(own, xs, create_graph, "jacobian"))) for own in leaves(y))
-    return _cut(filled(y, found), create_graph)
+    result = (filled(inputs, iter(derivatives(own, xs, create_graph, "jacobian"))) for own in leaves(y))
+    return _cut(filled(y, result), create_graph)
 
 
 @enable_grad()
@@ -119,8 +119,8 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
     y = func(*xs)
     refuse_if(y.numel() != 1, "result of a hessian")
     with asking("hessian"):
-        found = [filled(inputs, iter(derivatives(g, xs, create_graph))) for g in gradients(y, xs)]
-    return _cut(filled(inputs, iter(found)), create_graph)
+        result = [filled(inputs, iter(derivatives(g, xs, create_graph))) for g in gradients(y, xs)]
+    return _cut(filled(inputs, iter(result)), create_graph)
 
 
 @enable_grad()
@@ -129,8 +129,8 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     y = func(*xs)
     vs = _vectors(v, y, "user-provided function returns")
     with asking("vjp"):
-        found = grad(leaves(y), xs, vs, create_graph=create_graph, materialize_grads=True)
-    return _cut((y, filled(inputs, iter(found))), create_graph)
+        result = grad(leaves(y), xs, vs, create_graph=create_graph, materialize_grads=True)
+    return _cut((y, filled(inputs, iter(result))), create_graph)
 
 
 @enable_grad()
@@ -146,8 +146,8 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     xs = _variables(func, inputs, create_graph)
     y, vs = func(*xs), _vectors(v, inputs, "input to the user-provided function is")
     with asking("hvp", vs):
-        found = _of_gradients(y, xs, vs, xs, None, create_graph)
-    return _cut((y, filled(inputs, iter(found))), create_graph)
+        result = _of_gradients(y, xs, vs, xs, None, create_graph)
+    return _cut((y, filled(inputs, iter(result))), create_graph)
 
 
 hvp = vhp

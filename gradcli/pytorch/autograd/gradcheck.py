@@ -64,8 +64,8 @@ def _compare(func: Callable[..., Any], given: list[Any], wanted: list[int], eps:
         numerics = [_numeric(func, given, i, k, eps) for i in wanted]
         for _again in range(2):  # as PyTorch does, which a backward that prints shows
             with told:
-                found = derivatives(y, xs, False)
-        for j, (numeric, jacobian) in enumerate(zip(numerics, found, strict=True)):
+                result = derivatives(y, xs, False)
+        for j, (numeric, jacobian) in enumerate(zip(numerics, result, strict=True)):
             _compare_one(f"output {k} with respect to input {j}", numeric, jacobian._a.reshape(y.numel(), -1).T, near)
     for _again in range(2 if len(outputs) == 1 else 2 + len(outputs)):
         with told:
@@ -112,8 +112,8 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
         xs, vs = args[: len(given)], args[len(given) :]
         wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
         with enable_grad(), asking(""):
-            found = grad(func(*xs), wanted, list(vs), create_graph=True, allow_unused=True)
-        return tuple(g for g in found if g is not None)
+            result = grad(func(*xs), wanted, list(vs), create_graph=True, allow_unused=True)
+        return tuple(g for g in result if g is not None)
 
     settings.pop("gen_non_contig_grad_outputs", None)
     return gradcheck(gradients, (*given, *weights), **settings)

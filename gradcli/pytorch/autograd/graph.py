@@ -34,9 +34,9 @@ def attribute(step: Step, name: str) -> Any:
         if place in step.packed:
             return step.packed[place].restored((*step.edges, step)[place])  # type: ignore[no-any-return]
         for memory, _, array, own, _ in checks:
-            found = leading(array, step) if own is None else own
-            found._memory = memory
-            return found
+            result = leading(array, step) if own is None else own
+            result._memory = memory
+            return result
     raise MissingError(f"{step.name()}.{name}")
 
 
@@ -82,9 +82,9 @@ class Hooks:
         """
         before = x._memory.version
         with _Switch(grad=False, hooks=None):
-            found = self.packer(x)
+            result = self.packer(x)
         refuse_if(x._memory.version != before, "pack hook in place")
-        return Packed(found, self.unpacker)
+        return Packed(result, self.unpacker)
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,6 @@ class Packed:
         Errors: `RuntimeError` where the function returns no tensor.
         """
         with _Switch(hooks=None):
-            found = self.unpacker(self.value)
-        refuse_if(not isinstance(found, Tensor), "no tensor of an unpack hook", type(found).__name__)
-        return leading(found._a, edge)
+            result = self.unpacker(self.value)
+        refuse_if(not isinstance(result, Tensor), "no tensor of an unpack hook", type(result).__name__)
+        return leading(result._a, edge)

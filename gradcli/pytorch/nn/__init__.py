@@ -13,16 +13,16 @@ __all__: list[str] = []  # all is found by name
 
 def _class(name: str) -> Any:
     for file in _FILES if name[0].isupper() else ():
-        found = getattr(import_module(f"{__name__}.{file}"), name, None)
-        if getattr(found, "__module__", "").startswith("torch.nn."):
-            return found
+        result = getattr(import_module(f"{__name__}.{file}"), name, None)
+        if getattr(result, "__module__", "").startswith("torch.nn."):
+            return result
     return None
 
 
 def __getattr__(name: str) -> Any:
-    if (found := _class(name)) is None:
+    if (result := _class(name)) is None:
         raise AttributeError(name)
-    return found
+    return result
 
 
 def __dir__() -> list[str]:

@@ -89,6 +89,6 @@ class EmbeddingBag(Embedding):
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, *args: Any, **kwargs: Any) -> Any:
-        found = cls(*embeddings.shape, *args, **kwargs)
-        found.weight = Parameter(embeddings, requires_grad=not freeze)
-        return found
+        result = cls(*embeddings.shape, *args, **kwargs)
+        result.weight = Parameter(embeddings, requires_grad=not freeze)
+        return result

@@ -40,9 +40,9 @@ class _Listed(Module):
 
     def pop(self, key: int) -> Any:
         own = list(self)
-        found = own.pop(key)
+        result = own.pop(key)
         self._become(own)
-        return found
+        return result
 
     def _become(self, values: Any) -> Any:
         self.__dict__[self.kind].clear()
@@ -56,8 +56,8 @@ class _Listed(Module):
 
     def __getitem__(self, key: Any) -> Any:
         refuse_if(isinstance(key, int) and not -len(self) <= key < len(self), "place in a list", key)
-        found = list(self)[key]
-        return type(self)(found) if isinstance(key, slice) else found
+        result = list(self)[key]
+        return type(self)(result) if isinstance(key, slice) else result
 
     def __setitem__(self, key: int, value: Any) -> None:
         own = self.__dict__[self.kind]
@@ -77,12 +77,12 @@ class ModuleList(_Listed):
     """Modules in a list."""
 
     def _children_shown(self) -> list[tuple[str, str]]:
-        found = []
+        result = []
         for text, group in groupby(enumerate(self), lambda row: repr(row[1])):
             places = [str(i) for i, _ in group]
             several = f"{len(places)} x " if len(places) > 1 else ""
-            found.append(("-".join(dict.fromkeys((places[0], places[-1]))), several + text))
-        return found
+            result.append(("-".join(dict.fromkeys((places[0], places[-1]))), several + text))
+        return result
 
 
 class Sequential(_Listed):

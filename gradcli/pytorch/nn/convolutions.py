@@ -43,12 +43,12 @@ def _transposed(axes: int) -> Callable[..., Tensor]:
             y = leaf((x.shape[0], w.shape[1] * groups, *sizes), x.dtype)
             spread = FUNCTIONS[f"conv{axes}d"](y, w, groups=groups, **own)
             back = sweep(Graph.of({"y": y, "w": w}, {"x": spread}), ["y"])
-            (found,) = substituted([back.gradients["y"]], {back.cotangents["x"]: x})
-            return found + reshape(bias[0], (*bias[0].shape, *(1,) * axes)) if bias else found
+            (result,) = substituted([back.gradients["y"]], {back.cotangents["x"]: x})
+            return result + reshape(bias[0], (*bias[0].shape, *(1,) * axes)) if bias else result
 
         given = [t for t in (x, weight, bias) if t is not None]
-        found = apply(name, build, given, (tuple(rows), groups), "ConvolutionBackward0")
-        return found if x is input else called(found.squeeze(0), "SqueezeBackward1")
+        result = apply(name, build, given, (tuple(rows), groups), "ConvolutionBackward0")
+        return result if x is input else called(result.squeeze(0), "SqueezeBackward1")
 
     return convolve
 

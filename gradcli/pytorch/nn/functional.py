@@ -49,10 +49,10 @@ def _pooled(name: str, made: Any, input: Tensor, *, kernel_size: Any, stride: An
     steps = kernel_size if stride is None or stride == [] else stride
     settings = {"kernel_size": kernel_size, "stride": steps, "padding": more.get("padding", 0)}
     check_pooling(name, input, {**settings, "dilation": more.get("dilation", 1)}, more.get("ceil_mode", False))
-    found = made(input, kernel_size, None if steps == kernel_size else steps, **more)
+    result = made(input, kernel_size, None if steps == kernel_size else steps, **more)
     if not with_indices:
-        return found
-    return found, indices_of(name, input, found, int(name[-2]), {"dilation": 1} | settings | more)
+        return result
+    return result, indices_of(name, input, result, int(name[-2]), {"dilation": 1} | settings | more)
 
 
 def _convolved(
@@ -60,8 +60,8 @@ def _convolved(
 ) -> Tensor:
     axes, settings = int(name[-2]), {"stride": 1, "padding": 0, "dilation": 1} | more
     check_convolution(axes, input, weight, bias, settings, groups)
-    found = made(input, weight, bias, groups=groups, **settings)
-    return found if input.dim() == axes + 2 else called(found, "SqueezeBackward1")
+    result = made(input, weight, bias, groups=groups, **settings)
+    return result if input.dim() == axes + 2 else called(result, "SqueezeBackward1")
 
 
 # How each is called with its settings.
@@ -169,8 +169,8 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     flat, shape = input.reshape(math.prod(outer), inner), (*outer, weight.shape[0])
     if input.is_contiguous():
         return addmm(bias, flat, turned).view(*shape)
-    found: Any = matmul(flat, turned)
-    return called(found.view(*shape), "UnsafeViewBackward0") + bias
+    result: Any = matmul(flat, turned)
+    return called(result.view(*shape), "UnsafeViewBackward0") + bias
 
 
 @partial(calling, name="dropout")
@@ -212,8 +212,8 @@ def embedding(
     mask = [] if padding_idx is None else [(own == padding_idx % weight.shape[0])[..., None, None]]
 
     def build(w: Node, *mask: Node) -> Node:
-        found = take(w, 0, places)
-        return elementwise("where", mask[0], call("detach", found), found) if mask else found
+        result = take(w, 0, places)
+        return elementwise("where", mask[0], call("detach", result), result) if mask else result
 
     return apply("embedding", build, (weight, *mask), places)
 
@@ -257,18 +257,18 @@ def instance_norm(
     count, channels, *rest = input.shape
     factor, summand = (None if p is None else p.repeat(count) for p in (weight, bias))
     flat = input.contiguous().view(1, count * channels, *rest)
-    found: Any = batch_norm(flat, None, None, factor, summand, True, momentum, eps)
-    return found.view(input.shape)
+    result: Any = batch_norm(flat, None, None, factor, summand, True, momentum, eps)
+    return result.view(input.shape)
 
 
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     count, channels, *rest = input.shape
     refuse_if(channels % num_groups, "channels in groups", list(input.shape), num_groups)
     rows = (channels // num_groups, *rest)
-    found = layer_norm(input.reshape(count, num_groups, *rows), rows, None, None, eps).reshape(input.shape)
+    result = layer_norm(input.reshape(count, num_groups, *rows), rows, None, None, eps).reshape(input.shape)
     for p, step in ((weight, Tensor.__mul__), (bias, Tensor.__add__)):
-        found = found if p is None else step(found, p.view(-1, *(1 for _ in rest)))
-    return called(found, "NativeGroupNormBackward0")
+        result = result if p is None else step(result, p.view(-1, *(1 for _ in rest)))
+    return called(result, "NativeGroupNormBackward0")
 
 
 # Windows
@@ -282,13 +282,13 @@ def _adaptive(kind: str, axes: int) -> Callable[..., Tensor]:
             return input.mean((-2, -1), keepdim=True)
         name, rows = f"adaptive_{kind}_pool{axes}d", [divmod(n, k) for n, k in zip(own, wanted, strict=True)]
         missing_if(any(rest for _, rest in rows), f"{name}(output_size={output_size}) of {list(input.shape)}")
-        found = named(f"{kind}_pool{axes}d", input, tuple(n for n, _ in rows))
-        called(found, f"Adaptive{kind.capitalize()}Pool2DBackward0" if axes == 2 else "SqueezeBackward1")
+        result = named(f"{kind}_pool{axes}d", input, tuple(n for n, _ in rows))
+        called(result, f"Adaptive{kind.capitalize()}Pool2DBackward0" if axes == 2 else "SqueezeBackward1")
         if not return_indices:
-            return found
+            return result
         sizes = tuple(n for n, _ in rows)
         settings = {"kernel_size": sizes, "stride": sizes, "padding": 0, "dilation": 1}
-        return found, indices_of(name, input, found, axes, settings)
+        return result, indices_of(name, input, result, axes, settings)
 
     return made if kind == "max" else lambda input, output_size: made(input, output_size)
 
@@ -333,8 +333,8 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     parts = input.view(*outer, channels // k**2, k, k, rows, columns)
     first = len(outer)
     order = (*range(first + 1), first + 3, first + 1, first + 4, first + 2)
-    found = parts.permute(*order).reshape(*outer, channels // k**2, rows * k, columns * k)
-    return called(found, "PixelShuffleBackward0")
+    result = parts.permute(*order).reshape(*outer, channels // k**2, rows * k, columns * k)
+    return called(result, "PixelShuffleBackward0")
 
 
 ELSEWHERE = {
@@ -350,18 +350,18 @@ _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 def __getattr__(name: str) -> Any:
     if name in _ROWS:
-        found: Any = _of_row(name)
+        result: Any = _of_row(name)
     elif _ROWS.get(name.removesuffix("_")) and "inplace" in signature(name[:-1], _HERE).known:
-        found = partial(__getattr__(name[:-1]), inplace=True)
+        result = partial(__getattr__(name[:-1]), inplace=True)
     elif name in ELSEWHERE:
-        found = getattr(import_module(f"gradcli.pytorch.{ELSEWHERE[name]}"), name)
+        result = getattr(import_module(f"gradcli.pytorch.{ELSEWHERE[name]}"), name)
     else:
-        found = getattr(losses, name, None) if name.endswith(_LOSSES) else row_named(name, _HERE)
-    if found is None:
+        result = getattr(losses, name, None) if name.endswith(_LOSSES) else row_named(name, _HERE)
+    if result is None:
         raise AttributeError(name)
     is_row = name not in ELSEWHERE and not hasattr(losses, name)  # the others tell by themselves
-    globals()[name] = found = calling(found, name) if is_row else found
-    return found
+    globals()[name] = result = calling(result, name) if is_row else result
+    return result
 
 
 def __dir__() -> list[str]:

@@ -66,7 +66,7 @@ class _Layer(Module):
         return getattr(F, function)(*given, **{name: getattr(self, name) for name in names} | more)
 
     def extra_repr(self) -> str:
-        found = []
+        result = []
         for word in self.shows.split():
             name = word.strip("*?!")
             value, usual = getattr(self, name), self.takes.get(name)
@@ -74,8 +74,8 @@ class _Layer(Module):
                 value = value is not None
             if "?" not in word or value not in (usual, (usual,), (usual, usual)):
                 text = repr(value) if "!" in word else str(value)
-                found.append(text if "*" in word else f"{name}={text}")
-        return ", ".join(found)
+                result.append(text if "*" in word else f"{name}={text}")
+        return ", ".join(result)
 
 
 class Identity(Module):
@@ -159,9 +159,9 @@ class Embedding(_Layer):
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Any:
-        found = cls(*embeddings.shape, padding_idx)
-        found.weight = Parameter(embeddings, requires_grad=not freeze)
-        return found
+        result = cls(*embeddings.shape, padding_idx)
+        result.weight = Parameter(embeddings, requires_grad=not freeze)
+        return result
 
 
 # Normalisation

@@ -32,9 +32,9 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
     """
     if size_average is not None or reduce_ is not None:
         whole, single = (given is None or bool(given) for given in (size_average, reduce_))
-        found = "mean" if whole and single else "sum" if single else "none"
-        warn("old reduction", found)
-        return found
+        result = "mean" if whole and single else "sum" if single else "none"
+        warn("old reduction", result)
+        return result
     if reduction == "elementwise_mean":
         warn("oldest reduction")
         return "mean"

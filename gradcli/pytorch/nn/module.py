@@ -24,10 +24,10 @@ class Parameter(Tensor):
     """A tensor that belongs to a module and wants a gradient."""
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
-        found = alias(new(np.zeros((0, 1), np.float32)) if data is None else data.detach(), cls)
-        refuse_if(requires_grad and found._a.dtype.kind != "f", "whole numbers that require grad")
-        found._requires = requires_grad
-        return found
+        result = alias(new(np.zeros((0, 1), np.float32)) if data is None else data.detach(), cls)
+        refuse_if(requires_grad and result._a.dtype.kind != "f", "whole numbers that require grad")
+        result._requires = requires_grad
+        return result
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return rebuilt_parameter, (self._a[..., 0].copy(), self._requires)
@@ -254,13 +254,13 @@ class Module:
         return dict(self.named_modules())[target]
 
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Tensor]:
-        found: OrderedDict[str, Tensor] = OrderedDict()
+        result: OrderedDict[str, Tensor] = OrderedDict()
         for name, value in (*self._parameters.items(), *self._buffers.items()):
             if value is not None and name not in self.__dict__["_transient"]:
-                found[f"{prefix}{name}"] = value if keep_vars else value.detach()
+                result[f"{prefix}{name}"] = value if keep_vars else value.detach()
         for name, module in self._modules.items():
-            found |= {} if module is None else module.state_dict(prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        return found
+            result |= {} if module is None else module.state_dict(prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        return result
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
         missing_if(assign, "torch.nn.Module.load_state_dict(assign=True)")

@@ -64,20 +64,20 @@ class Watched:
         hook: Any = partial(at, i)
         if not isinstance(x, Tensor) or not x.requires_grad or not Mode.grad:
             return x
-        found = _reshaped(x, tuple(x.shape), "BackwardHookFunctionBackward")
-        found._origin = Origin(Maker.FUNCTION if len(xs) == 1 else Maker.SEVERAL, HOOKED, i)
+        result = _reshaped(x, tuple(x.shape), "BackwardHookFunctionBackward")
+        result._origin = Origin(Maker.FUNCTION if len(xs) == 1 else Maker.SEVERAL, HOOKED, i)
         hook.of = self.module, next(reversed(self.hooks.values()))  # for explanations: which function it calls
-        found.register_hook(hook)
-        return found
+        result.register_hook(hook)
+        return result
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the inputs, whose gradients are seen."""
         self.into = [None] * len(args)
-        found = tuple(self._seen(self._at_input, i, args) for i in range(len(args)))
-        self.wanted = sum(a is not own for a, own in zip(args, found, strict=True))
+        result = tuple(self._seen(self._at_input, i, args) for i in range(len(args)))
+        self.wanted = sum(a is not own for a, own in zip(args, result, strict=True))
         if self.wanted:  # no gradient flows to the others
             self.into = [zeros_like(a.detach()) if isinstance(a, Tensor) else None for a in args]
-        return found
+        return result
 
     def _at_input(self, i: int, g: Tensor) -> Any:
         self.into[i] = g
@@ -95,10 +95,10 @@ class Watched:
         given = tuple(self.into)
         changed = None
         for hook in list(self.hooks.values()):
-            found = hook(self.module, given, tuple(self.out))
-            if found is not None:
-                refuse_if(len(found) != len(given), "count of a hook's gradients", len(found), len(given))
-                given = changed = tuple(found) if isinstance(found, tuple | list) else (found,)
+            result = hook(self.module, given, tuple(self.out))
+            if result is not None:
+                refuse_if(len(result) != len(given), "count of a hook's gradients", len(result), len(given))
+                given = changed = tuple(result) if isinstance(result, tuple | list) else (result,)
         return changed
 
     def outputs(self, result: Any) -> Any:

@@ -65,10 +65,10 @@ class _Loss(_Layer):
 def _settings(function: str) -> dict[str, Any]:
     """Return the settings of a module with their defaults: what its function is given behind the operand."""
     _, *rest = signature(getattr(F, function)).parameters.values()
-    found = {p.name: p.default for p in rest if p.kind is p.POSITIONAL_OR_KEYWORD}
-    if {"return_indices", "ceil_mode"} <= found.keys():
-        found["ceil_mode"] = found.pop("ceil_mode")  # which a module has last
-    return found
+    result = {p.name: p.default for p in rest if p.kind is p.POSITIONAL_OR_KEYWORD}
+    if {"return_indices", "ceil_mode"} <= result.keys():
+        result["ceil_mode"] = result.pop("ceil_mode")  # which a module has last
+    return result
 
 
 def __getattr__(name: str) -> type:
@@ -76,8 +76,8 @@ def __getattr__(name: str) -> type:
     row = rows().get(name)
     if row is None or not (row.calls or row.base) or name == row.base:
         raise AttributeError(name)
-    globals()[name] = found = _based(name, row) if row.base else _of_function(name, row)
-    return found
+    globals()[name] = result = _based(name, row) if row.base else _of_function(name, row)
+    return result
 
 
 def _based(name: str, row: Row) -> type:

@@ -40,9 +40,9 @@ def indices_of(name: str, x: Tensor, pooled: Tensor, axes: int, settings: Mappin
     is_nan = np.isnan(values)
     last_nan = values.shape[-1] - 1 - np.argmax(is_nan[..., ::-1], axis=-1)
     largest = np.where(is_nan.any(-1), last_nan, largest)
-    found = of_array(flat[np.arange(len(flat)), largest].reshape(pooled.shape))
-    note_lost(found, (x,), f"taking the indices of {name}")
-    return found
+    result = of_array(flat[np.arange(len(flat)), largest].reshape(pooled.shape))
+    note_lost(result, (x,), f"taking the indices of {name}")
+    return result
 
 
 def _unpooled(axes: int) -> Callable[..., Any]:

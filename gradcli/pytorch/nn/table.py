@@ -26,15 +26,15 @@ class Row(NamedTuple):
 @cache
 def rows() -> dict[str, Row]:
     """Return the row of each module by its name."""
-    found: dict[str, Row] = {}
+    result: dict[str, Row] = {}
     for paragraph in paragraphs("nn/modules.txt")[1:]:
         home, *modules = re.split(r"\n(?! )", paragraph)
         base = ""
         for module in modules:
             (name, *calls), *more = map(str.split, module.split("\n"))
             base = name if name.startswith("_") else base
-            found[name] = Row(home, base, calls, **{word: " ".join(rest) for word, *rest in more})
-    return found
+            result[name] = Row(home, base, calls, **{word: " ".join(rest) for word, *rest in more})
+    return result
 
 
 def taken(function: str) -> list[str]:
@@ -79,8 +79,8 @@ def given(name: str, known: Mapping[str, Any], args: Sequence[Any], kwargs: dict
     Errors: Python's `TypeError` for what does not fit.
     """
     first = dict(zip(known, args, strict=False))
-    found = {k: v for k, v in known.items() if v is not REQUIRED} | first | kwargs
-    if found.keys() != known.keys() or len(args) > len(known) or first.keys() & kwargs:
+    result = {k: v for k, v in known.items() if v is not REQUIRED} | first | kwargs
+    if result.keys() != known.keys() or len(args) > len(known) or first.keys() & kwargs:
         fields: list[Any] = [k if v is REQUIRED else (k, Any, field(default=v)) for k, v in known.items()]
         make_dataclass(_CONSTRUCTED.get(name, name), fields)(*args, **kwargs)  # so that Python says what does not fit
-    return found
+    return result

@@ -26,16 +26,16 @@ def _values(data: Any, wanted: Any = None) -> Array:
     if isinstance(data, np.ndarray | np.generic | Tensor):
         return data._a[..., 0] if isinstance(data, Tensor) else np.asarray(data)
     kinds: set[Any] = set()
-    found = np.asarray(_plain(data, kinds))
-    kind = found.dtype.kind
+    result = np.asarray(_plain(data, kinds))
+    kind = result.dtype.kind
     missing_if(kind == "c", "torch.complex64")
     refuse_if(kind in "US", "text among numbers", "str" if kind == "U" else "bytes")
-    for value in found.flat if kind == "O" else ():
+    for value in result.flat if kind == "O" else ():
         refuse_if(not isinstance(value, Number), "no number", type(value).__name__)
     refuse_if(kind == "O", "whole number too large")
     names: Any = {k if isinstance(k, str) else dtypes.of_number(k()).name for k in kinds}
     usual = BY_NAME[promoted(names)] if names else default_dtype()
-    return _fitting(found, chosen(wanted, usual).numpy)
+    return _fitting(result, chosen(wanted, usual).numpy)
 
 
 def _fitting(numbers: Array, kind: np.dtype[Any]) -> Array:
@@ -63,10 +63,10 @@ def _plain(data: Any, kinds: set[Any]) -> Any:
         if any(isinstance(e, np.ndarray) for e in data):
             warn_once("list of arrays")
         lengths = [len(e) for e in data if isinstance(e, list | tuple)]
-        found = [_plain(e, kinds) for e in data]
+        result = [_plain(e, kinds) for e in data]
         for n in lengths:
             refuse_if(n != lengths[0], "ragged list", lengths[0], n)
-        return found
+        return result
     if not isinstance(data, np.ndarray | np.generic):
         kinds.add(type(data))
     else:
@@ -82,10 +82,10 @@ def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: A
         raise MissingError(f"torch.{array.dtype.name}")
     kind = array.dtype.type
     refuse_if(wanted is None, "array of another dtype", kind.__module__, kind.__name__)
-    found = of_array(array.astype(wanted.numpy, copy=False))
-    refuse_if(requires_grad and found._a.dtype.kind != "f", "whole numbers that require grad")
-    found._requires = requires_grad
-    return found
+    result = of_array(array.astype(wanted.numpy, copy=False))
+    refuse_if(requires_grad and result._a.dtype.kind != "f", "whole numbers that require grad")
+    result._requires = requires_grad
+    return result
 
 
 @function("tensor")
@@ -94,9 +94,9 @@ def tensor(
 ) -> Tensor:
     if isinstance(data, Tensor):
         warn("tensor of a tensor")
-    found = made(np.array(_values(data, dtype)), dtype, requires_grad, device)
-    found._detached = cut_all(data, Kind.COPIED, f"torch.tensor({'…' if isinstance(data, Tensor) else '[…]'})")
-    return found
+    result = made(np.array(_values(data, dtype)), dtype, requires_grad, device)
+    result._detached = cut_all(data, Kind.COPIED, f"torch.tensor({'…' if isinstance(data, Tensor) else '[…]'})")
+    return result
 
 
 @function("as_tensor")
@@ -106,8 +106,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 @function("asarray")
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
-    found = as_tensor(obj, dtype, device)
-    return found.clone() if copy else found  # type: ignore[attr-defined,no-any-return]
+    result = as_tensor(obj, dtype, device)
+    return result.clone() if copy else result  # type: ignore[attr-defined,no-any-return]
 
 
 @function("from_numpy")
@@ -144,18 +144,18 @@ def sized(
 
 def in_memory(numbers: Any, like: Any) -> Any:
     """Return numbers as an array whose elements stand in memory as those of another one do."""
-    found = np.empty_like(like, numbers.dtype)
-    found.ravel(order="K")[...] = numbers
-    return found
+    result = np.empty_like(like, numbers.dtype)
+    result.ravel(order="K")[...] = numbers
+    return result
 
 
 def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callable[..., Tensor]:
     """Register what makes a tensor of a size, also as scripts `call` it; return what makes one like another."""
 
     def like(input: Tensor, *settings: Any, dtype: Any = None, **options: Any) -> Tensor:
-        found = make(tuple(input.shape), *settings, dtype=dtype or input.dtype, **options)
-        found._a = in_memory(found._a.reshape(-1), input._a)
-        return found
+        result = make(tuple(input.shape), *settings, dtype=dtype or input.dtype, **options)
+        result._a = in_memory(result._a.reshape(-1), input._a)
+        return result
 
     function(name)(calling(call or partial(make, what=name), name, out=True))
     return function(f"{name}_like")(calling(like, f"{name}_like"))
@@ -284,10 +284,10 @@ def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None, **_: Any) -> Te
     if args and isinstance(args[0], float):
         raise TypeError("new(): data must be a sequence (got float)")
     if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):
-        found = np.array(_values(args[0], dtype or default_dtype())).astype(kind)
+        result = np.array(_values(args[0], dtype or default_dtype())).astype(kind)
     else:
-        found = np.zeros(shape_of(args) if args else (0,), kind)
-    return new(found[..., None], cls)
+        result = np.zeros(shape_of(args) if args else (0,), kind)
+    return new(result[..., None], cls)
 
 
 Tensor.__new__ = old_tensor  # type: ignore[assignment]

@@ -108,16 +108,16 @@ def _hardtanh(x: Node, low: Node, high: Node) -> Node:
 
 def _logit(x: Node, eps: Node | None) -> Node:
     inner = x if eps is None else call("clamp", x, eps, _ONE - eps)
-    found = call("log", inner / (_ONE - inner))
+    result = call("log", inner / (_ONE - inner))
     inside = _both(_ge(x, _ZERO), _le(x, _ONE))
-    return found if eps is not None else found * where(inside, _ONE, _NAN)
+    return result if eps is not None else result * where(inside, _ONE, _NAN)
 
 
 def _xlogy(x: Node, y: Node) -> Node:
     is_zero = equal(x, 0)
     none = _both(is_zero, compare("or", _le(y, _ZERO), compare("eq", y, const(math.inf))))
-    found = x * call("log", y)
-    return where(none, _ZERO, where(is_zero, found - call("detach", found), found))  # 0, and not -0
+    result = x * call("log", y)
+    return where(none, _ZERO, where(is_zero, result - call("detach", result), result))  # 0, and not -0
 
 
 def _sinc(x: Node) -> Node:

@@ -36,7 +36,7 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
 
     Its name is empty where there are places.  Beside others, a slice of all makes no view.
     """
-    found: list[Any] = []
+    result: list[Any] = []
     axis, name = 0, "AliasBackward0"
     for k in _parts(x, key):
         if axis + _width(k) > x.dim():  # an index of more axes than there are
@@ -50,9 +50,9 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
             name = ""
         elif name and not shows_all:
             name = f"{'Unsqueeze' if k is None else 'Slice' if isinstance(k, slice) else 'Select'}Backward0"
-        found += own
+        result += own
         axis += _width(k)
-    return tuple(found), name
+    return tuple(result), name
 
 
 def _parts(x: Tensor, key: Any) -> list[Any]:

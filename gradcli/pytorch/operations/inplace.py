@@ -150,8 +150,8 @@ def replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
         return x
 
     def build(new: Node, *old: Node) -> Node:
-        found = construct.broadcast(cast(new, dtype), shape)
-        return elementwise("where", const(0, (), "bool"), old[0], found) if old else Node("identity", (found,), shape)
+        result = construct.broadcast(cast(new, dtype), shape)
+        return elementwise("where", const(0, (), "bool"), old[0], result) if old else Node("identity", (result,), shape)
 
     # Of a part, the whole passes nothing on for what is replaced.
     alone = not x.requires_grad or (x._base is not None and other.requires_grad)
@@ -274,15 +274,15 @@ def turned(self: Tensor, *args: Any, op: str) -> Tensor:
     """Let a tensor become its own view, whose step has a number of its own."""
     check(self)
     refuse_if(op == "t_" and self.dim() > 2, "rank of a t", op, self.dim())
-    found = getattr(Tensor, op.removesuffix("_"))(self, *args)
+    result = getattr(Tensor, op.removesuffix("_"))(self, *args)
     self._memory.version += 1
-    self._a, self._seen = found._a, self._memory.version
+    self._a, self._seen = result._a, self._memory.version
     if self._base is not None:
-        self._how = found._how
-    if found._fn is not None:
-        head, _, number = found._fn.name().partition("Backward")
-        called(found, f"{head}Backward{int(number) + (3 if op == 'squeeze_' else 1)}")
-        self._fn, self._requires = found._fn, False
+        self._how = result._how
+    if result._fn is not None:
+        head, _, number = result._fn.name().partition("Backward")
+        called(result, f"{head}Backward{int(number) + (3 if op == 'squeeze_' else 1)}")
+        self._fn, self._requires = result._fn, False
     return self
 
 
@@ -306,16 +306,16 @@ def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[A
     """Write a result into the tensor given as `out`."""
     own = any(isinstance(x, Tensor) and x.requires_grad for x in (*args, out))
     refuse_if(Mode.grad and own, "out requires grad", name)
-    found: Any = compute()
-    is_one = isinstance(found, Tensor) and isinstance(out, Tensor)
+    result: Any = compute()
+    is_one = isinstance(result, Tensor) and isinstance(out, Tensor)
     missing_if(not is_one, f"{name}(out=…) of several tensors")
     check(out)
     check_overlap(out, *args)
-    if out._a.shape != found._a.shape:
+    if out._a.shape != result._a.shape:
         if out._a.size:
-            warn("result resized", list(out.shape), list(found.shape))
-        out._a = np.empty(found._a.shape, out._a.dtype)
-    _write(out, _fitting(found, out, name)._a, name, False)
+            warn("result resized", list(out.shape), list(result.shape))
+        out._a = np.empty(result._a.shape, out._a.dtype)
+    _write(out, _fitting(result, out, name)._a, name, False)
     return out
 
 

@@ -232,6 +232,6 @@ def repeat(self: Tensor, *repeats: Any) -> Tensor:
     refuse_if(len(times) < self.dim(), "rank of a repeat")
     shape = [n * k for n, k in zip((1,) * (len(times) - self.dim()) + tuple(self.shape), times, strict=True)]
     refuse_if(min(times, default=1) < 0, "negative size", min(shape, default=0), shape)
-    found = named("repeat", self, *(max(1, n) for n in times))
+    result = named("repeat", self, *(max(1, n) for n in times))
     some = tuple(slice(None if n else 0) for n in times)
-    return found if 0 not in times else called(found[some], "RepeatBackward0")
+    return result if 0 not in times else called(result[some], "RepeatBackward0")

@@ -101,9 +101,9 @@ def _quotient(op: str, grad: str) -> Callable[..., Tensor]:
     """Return a division that whole numbers cannot do by 0; the step's name may tell whether the divisor is a tensor."""
 
     def made(input: Any, other: Any) -> Tensor:
-        found = pointwise(op, input, other, name=grad.format(int(isinstance(other, Tensor))))
+        result = pointwise(op, input, other, name=grad.format(int(isinstance(other, Tensor))))
         _no_zeros(input, other)
-        return found
+        return result
 
     return made
 

@@ -74,8 +74,8 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     shape = np.broadcast_shapes(*(x.shape for x in given))
     drawn = of_array(g.normal(math.prod(shape), given[0]._a.dtype, 0.0, 1.0 if spread else std).reshape(shape))
     with no_grad():
-        found = drawn * std + mean if spread else drawn + mean
-    return _drawn_for(found, given, f"NormalBackward{2 * spread + (given[0] is mean)}")
+        result = drawn * std + mean if spread else drawn + mean
+    return _drawn_for(result, given, f"NormalBackward{2 * spread + (given[0] is mean)}")
 
 
 def _drawn_for(found: Tensor, given: Sequence[Tensor], name: str) -> Tensor:
@@ -108,12 +108,12 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     refuse_if((own < 0).any() or not np.isfinite(own).all(), "no weights")
     refuse_if(not own.sum(-1).all(), "sum of weights")
     if replacement and num_samples > 1:
-        found = np.stack([_replacing(g, row, num_samples) for row in own])
+        result = np.stack([_replacing(g, row, num_samples) for row in own])
     else:
         drawn = -np.log1p(-g.uniform(own.size, np.float64)).reshape(own.shape).astype(own.dtype)
         with np.errstate(divide="ignore"):
-            found = np.argsort(-(own / drawn), axis=-1, kind="stable")[:, :num_samples]
-    return of_array(np.asarray(found, np.int64).reshape(*input.shape[:-1], num_samples))
+            result = np.argsort(-(own / drawn), axis=-1, kind="stable")[:, :num_samples]
+    return of_array(np.asarray(result, np.int64).reshape(*input.shape[:-1], num_samples))
 
 
 def _replacing(g: Generator, weights: Any, count: int) -> Any:

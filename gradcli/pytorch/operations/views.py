@@ -109,11 +109,11 @@ def _filled(shape: Sequence[int], size: int, what: str, *values: Any) -> tuple[i
     """Return sizes of so many elements in all, of which one may be -1."""
     refuse_if(shape.count(-1) > 1, "two sizes to infer")
     known = size_of(tuple(n for n in shape if n != -1))
-    found = tuple(size // (known or 1) if n == -1 else n for n in shape)
+    result = tuple(size // (known or 1) if n == -1 else n for n in shape)
     refuse_if(not known and not size and -1 in shape, "any size to infer", list(shape))
-    fits = size_of(found) == size and (known or -1 not in shape)
+    fits = size_of(result) == size and (known or -1 not in shape)
     refuse_if(not fits, f"sizes of a {what}", list(shape), *values)
-    return found
+    return result
 
 
 def _reshaped(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
@@ -152,8 +152,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 @method("unflatten")
 def unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
     axis, shape = axis_of(dim, self.dim()), self.shape
-    found = _filled(sizes, shape[axis], "part", axis, shape[axis])
-    return view(self, (*shape[:axis], *found, *shape[axis + 1 :]))
+    result = _filled(sizes, shape[axis], "part", axis, shape[axis])
+    return view(self, (*shape[:axis], *result, *shape[axis + 1 :]))
 
 
 def _permuted(x: Tensor, order: Sequence[int], name: str) -> Tensor:
@@ -167,8 +167,8 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     fits = new >= 0 and all(n in (1, m) for n, m in zip(shape, self.shape[new:], strict=True))
     refuse_if(not fits, "size of a sum", list(shape), list(self.shape))
     axes = [*range(new), *(i for i, n in enumerate(shape, new) if n == 1 != self.shape[i])]
-    found = self.sum(axes, keepdim=True) if axes else self
-    return found.view(shape) if new else found
+    result = self.sum(axes, keepdim=True) if axes else self
+    return result.view(shape) if new else result
 
 
 @method("t")
@@ -291,8 +291,8 @@ def diagonal_by(op: str, x: Tensor, offset: int, dim1: int = 0, dim2: int = 1, n
 
     def build(n: Node) -> Node:
         turned = construct.transpose(n, (a, b, *(i for i in range(len(n.shape)) if i not in (a, b))))
-        found = construct.diagonal(construct.index(turned, (rows, columns)))
-        return construct.transpose(found, (*range(1, len(found.shape)), 0))
+        result = construct.diagonal(construct.index(turned, (rows, columns)))
+        return construct.transpose(result, (*range(1, len(result.shape)), 0))
 
     return apply(op, build, (x,), (offset, a, b), name)
 
@@ -313,15 +313,15 @@ def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
 
 @method("detach")
 def detach(input: Tensor, *, how: str = ".detach()") -> Tensor:
-    found: Tensor = alias(input)
-    found._detached = cut(input, Kind.DETACHED, how)
-    return found
+    result: Tensor = alias(input)
+    result._detached = cut(input, Kind.DETACHED, how)
+    return result
 
 
 def _data(self: Tensor) -> Tensor:
-    found = detach(self, how=".data")
-    found._memory = type(self._memory)()  # whose changes nobody counts
-    return found
+    result = detach(self, how=".data")
+    result._memory = type(self._memory)()  # whose changes nobody counts
+    return result
 
 
 Tensor.data = property(_data, lambda self, value: setattr(self, "_a", value._a))

@@ -52,10 +52,10 @@ class _Again:
         """Call the function for the first time."""
         self.state = DEFAULT.get_state()
         with _Switch(hooks=self):
-            found = self.function(*self.args, **self.kwargs)
+            result = self.function(*self.args, **self.kwargs)
         is_random = not self.preserve and not _same(self.state, DEFAULT.get_state())
         missing_if(is_random, "torch.utils.checkpoint.checkpoint(preserve_rng_state=False) of a random function")
-        return found
+        return result
 
     def pack(self, step: Step, out: Tensor) -> None:
         """Count a step that keeps something, and have the function called again before its backward."""
@@ -128,9 +128,9 @@ class CheckpointFunction(Function):
 
 def _leaf(x: Tensor) -> Tensor:
     """Return a leaf with a tensor's numbers."""
-    found: Tensor = alias(x)
-    found.requires_grad = x.requires_grad
-    return found
+    result: Tensor = alias(x)
+    result.requires_grad = x.requires_grad
+    return result
 
 
 CheckpointFunction.__module__ = "torch.utils.checkpoint"

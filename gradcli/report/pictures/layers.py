@@ -82,20 +82,20 @@ class _Item:
         """Return where each port is, from the middle of the item."""
         if not self.ports:
             return [0.0] * len(self.above)
-        found = [0.0] * len(self.ports)
+        result = [0.0] * len(self.ports)
         left = -sum(self.ports) / 2
         for k in self.order:
-            found[k] = left + self.ports[k] / 2
+            result[k] = left + self.ports[k] / 2
             left += self.ports[k]
-        return found
+        return result
 
 
 def layered(sizes: Sequence[Size], sources: Sequence[Sequence[int]], ranked: Ranks) -> Layout:
     """Return the layout of boxes that read others."""
-    found = _Layers(sizes, sources, ranked)
-    found.arrange()
-    _set_coordinates(found.layers)
-    return _drawn(found, sizes, ranked)
+    result = _Layers(sizes, sources, ranked)
+    result.arrange()
+    _set_coordinates(result.layers)
+    return _drawn(result, sizes, ranked)
 
 
 class _Layers:

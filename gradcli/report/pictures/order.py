@@ -26,13 +26,13 @@ def ordered(ranks: Sequence[int], above: Sequence[Sequence[int]]) -> Layers:
     layers: Layers = [[] for _ in range(max(ranks, default=-1) + 1)]
     for item, rank in enumerate(ranks):
         layers[rank].append(item)
-    found = _by_barycentres(layers, above)
-    fewest = crossings(found, above)
+    result = _by_barycentres(layers, above)
+    fewest = crossings(result, above)
     if fewest and len(ranks) <= _LIBRARY:
         other = _by_library(layers, above)
         if other and crossings(other, above) < fewest:
             return other
-    return found
+    return result
 
 
 def crossings(layers: Layers, above: Sequence[Sequence[int]]) -> int:

@@ -24,5 +24,5 @@ def placed(targets: Sequence[float], weights: Sequence[float], gaps: Sequence[fl
             place = (before * heavy + place * total) / (heavy + total)
             total, count = total + heavy, count + many
         blocks.append((place, total, count))
-    found = [place for place, _, count in blocks for _ in range(count)]
-    return [place + shift for place, shift in zip(found, shifts, strict=True)]
+    result = [place for place, _, count in blocks for _ in range(count)]
+    return [place + shift for place, shift in zip(result, shifts, strict=True)]

@@ -41,18 +41,18 @@ class Failure(Scene):
     @classmethod
     def of(cls, error: BaseException, script: Script) -> Failure | None:
         """Return where an error arose: the innermost place in a file that is the user's."""
-        found, tb, places = None, error.__traceback__, []
+        result, tb, places = None, error.__traceback__, []
         for (frame, number), place in zip(traceback.walk_tb(tb), traceback.extract_tb(tb), strict=False):
             file = frame.f_code.co_filename
             module = frame.f_globals.get("__name__", "")
             beside = script.folder is not None and file.startswith(script.folder) and "site-packages" not in file
             if file == script.name or (beside and not module.startswith("gradcli.")):
-                found, line, span = frame, line_of(file, number), place
+                result, line, span = frame, line_of(file, number), place
                 places.append((frame, line))
-        if found is None:
+        if result is None:
             return None
         begin, end = (span.lineno or 0, span.colno or 0), (span.end_lineno or line, span.end_colno or sys.maxsize)
-        return cls(script, line, names_of(found), found, str(error), begin, end, places)
+        return cls(script, line, names_of(result), result, str(error), begin, end, places)
 
     @property
     def callers(self) -> Iterator[Failure]:

@@ -116,17 +116,17 @@ def _other(text: Text, given: ast.expr, receiver: str, y: Any, v: Any) -> list[E
 
 def solved(at: Failure) -> list[Change]:
     """Call torch.linalg.solve(A, b) in the place of torch.solve(b, A), which returned a pair."""
-    found = []
+    result = []
     for call in [c for c in at.text.calls("solve") if len(c.args) == 2]:
-        found += [
+        result += [
             *edits.instead(call.func, "torch.linalg.solve"),
             *edits.instead(call.args[0], at.text.of(call.args[1])),
         ]
-        found += edits.instead(call.args[1], at.text.of(call.args[0]))
+        result += edits.instead(call.args[1], at.text.of(call.args[0]))
         match at.text.statement:
             case ast.Assign([ast.Tuple([first, *_]) as pair], value) if value is call:
-                found = [*edits.instead(pair, at.text.of(first)), *found]
-    return at.text.edited(found)
+                result = [*edits.instead(pair, at.text.of(first)), *result]
+    return at.text.edited(result)
 
 
 def without_out(at: Failure) -> list[Change]:
@@ -177,8 +177,8 @@ def _dedented(text: Text, block: ast.With) -> list[Change]:
 def not_inference(at: Failure) -> list[Change]:
     """Compute without recording, in the place of inference_mode, whose tensors autograd never uses."""
     blocks = [item.context_expr for block in parts(at.text.tree, ast.With) for item in block.items]
-    found = [e for e in blocks if last_name(e) == "inference_mode"] + decorators(at.text.tree, "inference_mode")
-    return at.text.edited(edits.renamed(min(found, key=start), "no_grad")) if found else []
+    result = [e for e in blocks if last_name(e) == "inference_mode"] + decorators(at.text.tree, "inference_mode")
+    return at.text.edited(edits.renamed(min(result, key=start), "no_grad")) if result else []
 
 
 def twice_differentiable(text: Text) -> list[Change]:
@@ -192,8 +192,8 @@ def detached(at: Failure) -> list[Change]:
     for call in text.calls("numpy"):
         return text.edited(edits.before_call(call, ".detach()"))
     given = [c.args[0] for c in calls(text.statement) if c.args and text.of(c.func).startswith(("np.", "numpy."))]
-    found = [own for own in given if getattr(at.value(own), "requires_grad", False) or isinstance(at.value(own), list)]
-    for own in found or given:
+    result = [own for own in given if getattr(at.value(own), "requires_grad", False) or isinstance(at.value(own), list)]
+    for own in result or given:
         listed = isinstance(at.value(own), list)
         new = f"[e.detach() for e in {text.of(own)}]"
         return text.edited(edits.instead(own, new) if listed else edits.behind(own, ".detach()"))

@@ -26,14 +26,14 @@ class Flow:
 
     def back(self, start: ast.AST) -> list[ast.expr]:
         """Return the expressions that lead to a node, the nearest first."""
-        found: dict[ast.expr, None] = {}
+        result: dict[ast.expr, None] = {}
         waiting = deque(self._from(start))
-        while waiting and len(found) < _MOST:
+        while waiting and len(result) < _MOST:
             expression = waiting.popleft()
-            if expression not in found:
-                found[expression] = None
-                waiting.extend(e for e in self._from(expression) if e not in found)
-        return list(found)
+            if expression not in result:
+                result[expression] = None
+                waiting.extend(e for e in self._from(expression) if e not in result)
+        return list(result)
 
     def _from(self, node: ast.AST) -> Iterator[ast.expr]:
         """Yield what the names in a node were given, and what the functions in it return."""
@@ -86,17 +86,17 @@ def _near(found: Iterable[ast.expr], node: ast.expr) -> list[ast.expr]:
 
 def _given(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield the names that a statement gives a value to, each with the expression: also what is put into them."""
-    found: list[tuple[ast.expr, ast.expr]] = []
+    result: list[tuple[ast.expr, ast.expr]] = []
     match statement:
         case ast.Assign():
-            found = [pair for target in statement.targets for pair in pairs(target, statement.value)]
+            result = [pair for target in statement.targets for pair in pairs(target, statement.value)]
         case ast.AugAssign() | ast.AnnAssign() if statement.value is not None:
-            found = [(statement.target, statement.value)]
+            result = [(statement.target, statement.value)]
         case ast.For():
-            found = [*pairs(statement.target, statement.iter)]
+            result = [*pairs(statement.target, statement.iter)]
         case ast.Expr(ast.Call(ast.Attribute(owner), arguments)):  # losses.append(loss), out.copy_(h)
-            found = [(owner, argument) for argument in arguments]
-    for target, value in found:
+            result = [(owner, argument) for argument in arguments]
+    for target, value in result:
         while isinstance(target, ast.Subscript | ast.Starred):
             target = target.value
         yield target, value

@@ -130,24 +130,24 @@ def _stored(text: Text, statement: ast.stmt) -> set[str]:
 
 def _above(text: Text, inner: ast.stmt) -> list[ast.stmt]:
     """Return the statements before one in its block, and in the blocks around that in the same function."""
-    found: list[ast.stmt] = []
+    result: list[ast.stmt] = []
     for around in text.on(inner.lineno).around(ast.stmt):
         if around.lineno > inner.lineno or (around.end_lineno or 0) < (inner.end_lineno or 0):
             continue
-        found = [*(s for s in text.block(around) if s.lineno < around.lineno), *found]
+        result = [*(s for s in text.block(around) if s.lineno < around.lineno), *result]
         if isinstance(around, ast.FunctionDef) and around is not inner:
             break
-    return [s for s in found if not isinstance(s, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)]
+    return [s for s in result if not isinstance(s, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom)]
 
 
 def _slice(at: Failure, above: Sequence[ast.stmt], names: Sequence[str], step: Step) -> list[ast.stmt]:
     """Return the statements that compute names, and what these are computed from, as far as gradients go through it."""
-    needed, found = {*names}, []
+    needed, result = {*names}, []
     for statement in reversed(above):
         if _stored(at.text, statement) & needed:
-            found.append(statement)
+            result.append(statement)
             needed |= {at.text.of(n) for n in _loaded(statement) if _is_computed(at.value(n))}
-    return found[::-1]
+    return result[::-1]
 
 
 def _is_computed(x: Any) -> bool:
@@ -281,14 +281,14 @@ def _cut_off(
 ) -> list[Change]:
     """Detach, on the way to the first loss, what both losses share and no change of weights in between needs."""
     changed, text = {id(x) for x in stepped}, at.text
-    found: dict[str, list[ast.expr]] = {}
+    result: dict[str, list[ast.expr]] = {}
     for name in (n for e in way if e not in others for n in parts(e, ast.Name)):
         x = at.value(name)
         if isinstance(x, Tensor) and leads(x, step) and not changed & _leaves(x):
-            found.setdefault(name.id, []).append(name)
-    last = max(found, key=lambda name: at.value(ast.Name(name))._fn.seq, default=None)
+            result.setdefault(name.id, []).append(name)
+    last = max(result, key=lambda name: at.value(ast.Name(name))._fn.seq, default=None)
     cuts: dict[ast.stmt, list[Edit]] = {}
-    for n in found.get(last, ()) if last else ():
+    for n in result.get(last, ()) if last else ():
         cuts.setdefault(text.on(n.lineno).statement, []).extend(edits.behind(n, ".detach()"))
     return [change for own in cuts.values() for change in text.edited(list(dict.fromkeys(own)))]
 

@@ -47,9 +47,9 @@ class History:
 
     def _at(self, expression: ast.AST) -> Iterator[Cut]:
         for line in sorted({n.lineno for n in parts(expression, ast.expr)}):
-            found = CUTS.get((self.text.file, line))
-            if found is not None:
-                yield found
+            result = CUTS.get((self.text.file, line))
+            if result is not None:
+                yield result
 
     def has(self, name: str) -> bool:
         """Tell whether something of a name stands on the way."""
@@ -84,12 +84,12 @@ class History:
 
     def kept(self) -> list[Change]:
         """Return the changes that keep the values in the graph: tensors for numbers, PyTorch for NumPy."""
-        found: dict[ast.stmt, dict[Edit, None]] = {}
+        result: dict[ast.stmt, dict[Edit, None]] = {}
         for expression in self.way:
             statement = self.text.on(expression.lineno).statement
             for node in ast.walk(expression):
-                found.setdefault(statement, {}).update(dict.fromkeys(self._edits(node, statement)))
-        changes = [c for own in sorted(map(sorted, found.values())) for c in self.text.edited(own)]
+                result.setdefault(statement, {}).update(dict.fromkeys(self._edits(node, statement)))
+        changes = [c for own in sorted(map(sorted, result.values())) for c in self.text.edited(own)]
         try:
             ast.parse(changed(self.text.source, changes))
         except SyntaxError:

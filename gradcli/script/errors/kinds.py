@@ -133,8 +133,8 @@ def shape(at: Failure, y: Any, v: Any) -> Answer:
 def unused(at: Failure, x: Any, roots: Any) -> Answer:
     """Return what is said of an input that nothing came from."""
     name, outputs = at.name(x, "the input"), ", ".join(at.name(y, "the output") for y in roots)
-    if found := fixes.of_the_whole(at.text, at.names.tensors):
-        whole, changes = found
+    if result := fixes.of_the_whole(at.text, at.names.tensors):
+        whole, changes = result
         reason = f"{outputs} is computed from {whole}, and {name} is another tensor: a part that was taken of it."
         return Answer(reason, f"take the gradient with respect to {whole}, and then that part of it", changes)
     reason = f"no path leads from {outputs} back to {name}: it was computed without {name}, or from a copy of it."

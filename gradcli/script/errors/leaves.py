@@ -159,8 +159,8 @@ def last(at: Failure) -> list[Change]:
     """Let what an optimizer is given require a gradient last, behind what makes it."""
     read = {n.id for n in parts(at.text.statement, ast.Name)}
     names = [n for n, x in at.frame.f_locals.items() if n in read and getattr(x, "_fn", None) is not None]
-    found = (made_a_leaf(at.text, n) for n in names)
-    return next(filter(None, found), [])
+    result = (made_a_leaf(at.text, n) for n in names)
+    return next(filter(None, result), [])
 
 
 def given_leaves(at: Failure) -> list[Change]:
@@ -190,5 +190,5 @@ def needs(at: Failure) -> Answer:
         if getattr(x, "_detached", None) is not None:
             return detached_answer(at, at.name(x, "it"), x._detached, History(at.text))
     reason = "only tensors that require a gradient, or were computed from such tensors, have gradients and hooks."
-    found = (c for own in owners if (c := requiring(at.text, at.text.of(own))))
-    return required(reason, next(found, []))
+    result = (c for own in owners if (c := requiring(at.text, at.text.of(own))))
+    return required(reason, next(result, []))

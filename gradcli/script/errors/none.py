@@ -105,15 +105,15 @@ def _before_any(at: Failure, name: str, reason: str) -> Answer:
 
 def _emptied(text: Text) -> int:
     """Return the last line above the line that sets gradients to None: zero_grad(), or x.grad = None."""
-    found = 0
+    result = 0
     for statement in text.statements():
         match statement:
             case ast.Assign([target, *_]):
                 empties = text.of(target).endswith(".grad")
             case _:
                 empties = isinstance(statement, ast.Expr) and bool(calls(statement, "zero_grad"))
-        found = statement.lineno if empties and statement.lineno < text.line else found
-    return found
+        result = statement.lineno if empties and statement.lineno < text.line else result
+    return result
 
 
 def _renamed(at: Failure, name: str) -> Answer | None:

@@ -19,14 +19,14 @@ from gradcli.script.errors.syntax import N, called, calls, elements, end, owner_
 
 def _own(at: Failure, *kinds: type[N]) -> list[N]:
     """Return the parts of some kinds of the expression that failed, in the statement at the line."""
-    found = parts(at.text.statement, *kinds)
-    return [n for n in found if at.begin <= start(n) and end(n) <= at.end]
+    result = parts(at.text.statement, *kinds)
+    return [n for n in result if at.begin <= start(n) and end(n) <= at.end]
 
 
 def _calls(at: Failure, *names: str, given: int = 0) -> list[ast.Call]:
     """Return the calls in the expression that failed that have so many arguments, and one of some names, if any."""
-    found = [c for c in _own(at, ast.Call) if len(c.args) >= given]
-    return [c for c in found if not names or called(c) in names]
+    result = [c for c in _own(at, ast.Call) if len(c.args) >= given]
+    return [c for c in result if not names or called(c) in names]
 
 
 def _is_tensor(x: Any) -> bool:
@@ -260,8 +260,8 @@ def channels(at: Failure, how: str, weight: Sequence[int], shape: Sequence[int],
 def _layer(at: Failure, kind: str, given: int, *sizes: int) -> list[Change]:
     """Let the one layer of some sizes take as many numbers as it is given."""
     made = [c for c in calls(at.main.tree) if called(c).startswith(kind)]
-    found = [c for c in made if [getattr(a, "value", None) for a in c.args[: len(sizes)]] == [*sizes]]
-    return at.main.edited(edits.instead(found[0].args[0], str(given))) if found else []
+    result = [c for c in made if [getattr(a, "value", None) for a in c.args[: len(sizes)]] == [*sizes]]
+    return at.main.edited(edits.instead(result[0].args[0], str(given))) if result else []
 
 
 def reshaped(at: Failure) -> list[Change]:
@@ -280,11 +280,11 @@ def doubled(at: Failure) -> list[Change]:
 
 def _products(at: Failure) -> list[tuple[ast.expr, ast.expr]]:
     """Return the factors of the products of matrices at the line."""
-    found = []
+    result = []
     for node in ast.walk(at.text.statement):
         match node:
             case ast.BinOp(left, ast.MatMult(), right):
-                found.append((left, right))
+                result.append((left, right))
             case ast.Call(args=[*_, right]) if called(node) in ("matmul", "mm"):
-                found.append((at.text.operand(node) or right, right))
-    return found
+                result.append((at.text.operand(node) or right, right))
+    return result

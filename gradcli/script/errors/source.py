@@ -186,13 +186,13 @@ class Text:
 
     def without(self, statements: Sequence[ast.stmt]) -> list[Change]:
         """Return the lines of statements as removed, those that follow one another as one change."""
-        found: list[Change] = []
+        result: list[Change] = []
         for s in statements:
             change = self.instead_of(s)
-            if found and found[-1].last + 1 == change.first:
-                change = replace(found.pop(), last=change.last)
-            found.append(change)
-        return found
+            if result and result[-1].last + 1 == change.first:
+                change = replace(result.pop(), last=change.last)
+            result.append(change)
+        return result
 
     def replaced(self, statement: ast.stmt, *lines: str) -> list[Change]:
         """Return a statement with other lines in its place, indented as it is; what stands around it stays."""

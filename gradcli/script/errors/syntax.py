@@ -63,8 +63,8 @@ def last_name(node: ast.AST) -> str:
 
 def decorators(node: ast.AST, *names: str) -> list[ast.expr]:
     """Return the decorators in a node, in their order; only those of some names, where names are given."""
-    found = [d for n in ast.walk(node) for d in getattr(n, "decorator_list", ()) if last_name(d) in names or not names]
-    return sorted(found, key=start)
+    result = [d for n in ast.walk(node) for d in getattr(n, "decorator_list", ()) if last_name(d) in names or not names]
+    return sorted(result, key=start)
 
 
 def owner_of(call: ast.Call) -> ast.expr | None:

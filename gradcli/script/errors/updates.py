@@ -91,8 +91,8 @@ def kept_leaves(text: Text) -> list[Change]:
     """
     head = "" if is_unrecorded(text) else "with torch.no_grad(): "
     updates = [(s, new) for s in text.block(text.statement) if (new := _updated(text, s))]
-    found = any(s is text.statement for s, _ in updates)
-    return [c for s, new in updates for c in text.replaced(s, head + new)] if found else []
+    result = any(s is text.statement for s, _ in updates)
+    return [c for s, new in updates for c in text.replaced(s, head + new)] if result else []
 
 
 def _updated(text: Text, statement: ast.stmt) -> str:

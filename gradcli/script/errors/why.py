@@ -23,7 +23,7 @@ _MOST = 100  # columns
 def why(error: BaseException, script: Script) -> str:
     """Return what happened, what fixes it, and where the guide has more; nothing where PyTorch's message says all."""
     guide = None if _is_of_none(error) else find(str(error))
-    lines = _written(*found) if (found := _found(error, script)) is not None else []
+    lines = _written(*result) if (result := _found(error, script)) is not None else []
     return "\n".join([*lines, *([f"more: gradcli explain {guide.topic.name}"] if guide else [])])
 
 
@@ -35,8 +35,8 @@ def _is_of_none(error: BaseException) -> bool:
 
 def answer(error: BaseException, script: Script) -> Answer | None:
     """Return what is to be said of an error; None where that is nothing."""
-    found = _found(error, script)
-    return None if found is None else found[1]
+    result = _found(error, script)
+    return None if result is None else result[1]
 
 
 def _found(error: BaseException | None, script: Script) -> tuple[Failure, Answer] | None:
@@ -78,13 +78,13 @@ def _of_python() -> dict[str, Row]:
 @cache
 def _table() -> list[tuple[str, str, Row]]:
     """Return the rows of `answers.txt`: `error` with a key, or `text` with a pattern, and the answer."""
-    found: list[tuple[str, str, Row]] = []
+    result: list[tuple[str, str, Row]] = []
     for paragraph in Path(__file__).with_name("answers.txt").read_text("utf-8").strip().split("\n\n"):
         lines = re.split(r"\n(?=(?:error|why|fix|change|tell): )", paragraph)
         parts = [(word, text.replace("\n", " ")) for word, _, text in (line.partition(": ") for line in lines)]
         row = [part for part in parts if part[0] not in ("error", "text")]
-        found += [(kind, text, row) for kind, text in parts if kind in ("error", "text")]
-    return found
+        result += [(kind, text, row) for kind, text in parts if kind in ("error", "text")]
+    return result
 
 
 def _filled_in(at: Failure, row: Row, *facts: Any) -> Answer | None:
@@ -92,7 +92,7 @@ def _filled_in(at: Failure, row: Row, *facts: Any) -> Answer | None:
 
     Of several fixes it is the first that changes something, or else the last.
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     changes: list[Change] = []
     for word, text in row:
         if word == "tell":
@@ -103,8 +103,8 @@ def _filled_in(at: Failure, row: Row, *facts: Any) -> Answer | None:
             if changes:
                 break
         else:
-            found[word] = text.format(*facts, line=at.code(at.line))
-    return Answer(found["why"], found["fix"], changes)
+            result[word] = text.format(*facts, line=at.code(at.line))
+    return Answer(result["why"], result["fix"], changes)
 
 
 def _function(path: str) -> Any:

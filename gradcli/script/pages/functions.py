@@ -77,8 +77,8 @@ def _backward(use: Use, i: int, weights: Mapping[str, str]) -> str:
     `weights` are what the cotangents of outputs are called.
     """
     given = [weights[name] for name in use.outputs.values()]
-    found = f"{use.step.cls.__name__}.backward({', '.join(given)})"
-    return found if len(use.written) == 1 else f"{found}[{i}]"
+    result = f"{use.step.cls.__name__}.backward({', '.join(given)})"
+    return result if len(use.written) == 1 else f"{result}[{i}]"
 
 
 def _system(recorded: Recorded, result: BackwardResult, roots: Mapping[str, str]) -> Section:

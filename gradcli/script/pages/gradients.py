@@ -150,13 +150,13 @@ def distance(call: Call, told: Told) -> float:
 
     It is 0 where nobody sees it, and infinite where they are not finite at the same places.
     """
-    found = [(told.shown[name], g) for name, g in own_gradients(call, told).items() if name in told.shown]
-    largest = [np.abs(b[np.isfinite(b)]).max(initial=0) for _, b in found]
-    if all(np.allclose(a, b, 0, _LAST_DIGITS * m, equal_nan=True) for (a, b), m in zip(found, largest, strict=True)):
-        return 0.0 if found else np.inf
-    if not any(largest) or not all(np.array_equal(np.isfinite(a), np.isfinite(b)) for a, b in found):
+    result = [(told.shown[name], g) for name, g in own_gradients(call, told).items() if name in told.shown]
+    largest = [np.abs(b[np.isfinite(b)]).max(initial=0) for _, b in result]
+    if all(np.allclose(a, b, 0, _LAST_DIGITS * m, equal_nan=True) for (a, b), m in zip(result, largest, strict=True)):
+        return 0.0 if result else np.inf
+    if not any(largest) or not all(np.array_equal(np.isfinite(a), np.isfinite(b)) for a, b in result):
         return np.inf
-    return float(max(np.abs(a[np.isfinite(a)] - b[np.isfinite(b)]).max(initial=0) for a, b in found) / max(largest))
+    return float(max(np.abs(a[np.isfinite(a)] - b[np.isfinite(b)]).max(initial=0) for a, b in result) / max(largest))
 
 
 def without_noise(shown: Array, own: Array) -> Array:
@@ -232,11 +232,11 @@ def _arose(call: Call, told: Told) -> str:
     step = call.arose
     if step is None:
         return "it arises where contributions are added" if not call.changes else "a hook made it"
-    found = next((s for s in reachable([step]) if s.arose), step)  # on the way forward, maybe
-    op = found.recipe.op if hasattr(found, "recipe") else found.name().removesuffix("Backward")
-    what = "local derivative" if found is step else "value"
-    hidden = ": 0·inf is nan" * (found is step and _is_zero_times_inf(call, step))
-    return f"it arises in {op} ({told.code(found.line).rstrip(',')}), whose {what} is not finite there{hidden}"
+    result = next((s for s in reachable([step]) if s.arose), step)  # on the way forward, maybe
+    op = result.recipe.op if hasattr(result, "recipe") else result.name().removesuffix("Backward")
+    what = "local derivative" if result is step else "value"
+    hidden = ": 0·inf is nan" * (result is step and _is_zero_times_inf(call, step))
+    return f"it arises in {op} ({told.code(result.line).rstrip(',')}), whose {what} is not finite there{hidden}"
 
 
 def _is_zero_times_inf(call: Call, step: Step) -> bool:

@@ -93,11 +93,11 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
 def _with_loops(told: Told, recorded: Recorded) -> tuple[Graph, list[Loop]]:
     """Return the graph with names for what its loops carry, and the loops."""
     keep = {recorded.graph.names[name] for name in recorded.retained}
-    found = loops(recorded.graph, lambda parts: _loop(told, recorded, parts), keep)
-    left = len([n for n in recorded.graph.nodes if n.args]) - sum(len(p) for loop in found for p in loop.parts[1:])
+    result = loops(recorded.graph, lambda parts: _loop(told, recorded, parts), keep)
+    left = len([n for n in recorded.graph.nodes if n.args]) - sum(len(p) for loop in result for p in loop.parts[1:])
     if left > MOST:
         raise InputError(f"{left:,} operations were recorded, too many to show each")
-    return named(recorded.graph, found, lambda n: recorded.target(n) or ""), found
+    return named(recorded.graph, result, lambda n: recorded.target(n) or ""), result
 
 
 def _of_script(result: BackwardResult, found: Sequence[Loop], recorded: Recorded) -> Page:

@@ -21,7 +21,7 @@ def row(call: Call, told: Told) -> dict[str, Any]:
             "own": own._a[..., 0],
             "after": None if after is None else after._a[..., 0],
         }
-    found = {
+    result = {
         "line": int(told.line),
         "code": told.source(told.line),
         "outputs": {name: y._a[..., 0] for name, (y, _) in zip(roots, call.roots, strict=True)},
@@ -30,4 +30,4 @@ def row(call: Call, told: Told) -> dict[str, Any]:
         "retained": {n: g._a[..., 0] for n, g in told.recorded.kept_gradients().items()},
         "freed": call.freed,
     }
-    return plain(found)  # type: ignore[no-any-return]
+    return plain(result)  # type: ignore[no-any-return]

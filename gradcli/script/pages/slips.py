@@ -28,8 +28,8 @@ _MOST = 2_000  # steps that are computed once more
 def slips(steps: Sequence[Step], call: Call, told: Told) -> Iterator[str]:
     """Yield what was hardly meant in the steps that lead to what a call flowed from."""
     steps = [s for s in steps if not s.is_own]
-    found = (_paired(s, told) or _twice(s, told) for s in steps)
-    yield from [text for text in found if text][:1]
+    result = (_paired(s, told) or _twice(s, told) for s in steps)
+    yield from [text for text in result if text][:1]
     zero = sorted(told.name(x) for x, _, g, _ in call.leaves if g._a.size and not g._a.any())
     if zero and (stopped := _stopped(steps, told)):
         yield f"{in_words(zero)} {'gets' if len(zero) == 1 else 'get'} a gradient of 0: {stopped}"
@@ -39,15 +39,15 @@ def changed(steps: Sequence[Step], call: Call, told: Told) -> Iterator[str]:
     """Yield that a result is not what its operands give now: they were changed since they were used."""
     if len(steps) > _MOST or any(s.is_own or s.operands is None for s in steps):
         return
-    found: dict[Edge, Array] = {}
+    result: dict[Edge, Array] = {}
     with np.errstate(all="ignore"):
         for step in steps:
-            given = [_number(step, i, found) for i in range(len(step.edges))]
+            given = [_number(step, i, result) for i in range(len(step.edges))]
             if any(a.shape[:-1] != n.shape for a, n in zip(given, step.recipe.inputs, strict=True)):
                 return  # the shape was changed
-            (found[step],) = step.recipe.program(given)
+            (result[step],) = step.recipe.program(given)
     for y, _ in call.roots:
-        now = found.get(edge_of(y), y._a)
+        now = result.get(edge_of(y), y._a)
         if not np.allclose(now, y._a, rtol=1e-5, atol=1e-6, equal_nan=True):
             name = next(iter(told.recorded.roots), "the result")
             yield (

@@ -36,26 +36,26 @@ def step_lines(optimizer: Any, done: Sequence[Done], name: Callable[[Any], str])
     if len(done) == 1:
         return [f"{w} ← {right}" + (f" = {each[0]}" if each[0] else f", lr = {rates}"), *words]
     shown = names if len(names) <= _NAMES else [*names[: _NAMES - 1], "…", names[-1]]
-    found = [f"{w} ← {right} for {w} = {', '.join(shown)}; lr = {rates}", *words]
+    result = [f"{w} ← {right} for {w} = {', '.join(shown)}; lr = {rates}", *words]
     if len(done) <= _MOST and all(each) and max(map(len, each)) <= _LONG:
-        found += [f"{n} = {text}" for n, text in zip(names, each, strict=True)]
-    return found
+        result += [f"{n} = {text}" for n, text in zip(names, each, strict=True)]
+    return result
 
 
 def changed(done: Sequence[Done], name: Callable[[Any], str], left: Mapping[int, Any]) -> list[str]:
     """Return which gradients are not what `backward` has `left`, as those that were clipped."""
-    found = [p for p, _, _ in done if id(p) in left and not np.array_equal(left[id(p)], p._grad._a)]
-    if not found:
+    result = [p for p, _, _ in done if id(p) in left and not np.array_equal(left[id(p)], p._grad._a)]
+    if not result:
         return []
-    old = np.concatenate([left[id(p)].reshape(-1).astype(float) for p in found])
-    new = np.concatenate([p._grad._a.reshape(-1).astype(float) for p in found])
+    old = np.concatenate([left[id(p)].reshape(-1).astype(float) for p in result])
+    new = np.concatenate([p._grad._a.reshape(-1).astype(float) for p in result])
     share = np.linalg.norm(new) / (np.linalg.norm(old) or 1)
     how = f"scaled by {_short(share)}" if np.allclose(new, share * old, 1e-4, 0) else "changed"
-    if len(found) == 1:
+    if len(result) == 1:
         numbers = f": {_text(old)} → {_text(new)}" if old.size <= _FEW else ""
-        return [f"before it, {name(found[0])}.grad was {how}{numbers}"]
-    each = in_words([f"{name(p)}.grad" for p in found])
-    return [f"before it, {each if len(found) <= _NAMES else f'.grad of {len(found)} parameters'} were {how}"]
+        return [f"before it, {name(result[0])}.grad was {how}{numbers}"]
+    each = in_words([f"{name(p)}.grad" for p in result])
+    return [f"before it, {each if len(result) <= _NAMES else f'.grad of {len(result)} parameters'} were {how}"]
 
 
 def left_out(named: Mapping[str, Any], optimizers: Sequence[Any]) -> list[str]:
@@ -73,11 +73,11 @@ def optimizers_of(frame: Any) -> list[Any]:
     """Return the optimizers that have names where the script is."""
     from gradcli.pytorch.optim import Optimizer
 
-    found: dict[int, Any] = {}
+    result: dict[int, Any] = {}
     for each in script_frames(frame):
         for value in (*each.f_locals.values(), *each.f_globals.values()):
-            found |= {id(value): value} if isinstance(value, Optimizer) else {}
-    return list(found.values())
+            result |= {id(value): value} if isinstance(value, Optimizer) else {}
+    return list(result.values())
 
 
 def _short(number: Any) -> str:

@@ -34,9 +34,9 @@ class Sums:
         """Take down what `.grad` is after the first call at a line."""
         if not call.returns:
             own = [(x, after) for x, _, _, after in call.leaves if after is not None]
-            found = {id(x): (told.name(x), after._a.copy(), x._memory.version) for x, after in own}
-            self.lines[told.line] = found
-            self.left |= {x: value for x, (_, value, _) in found.items()}
+            result = {id(x): (told.name(x), after._a.copy(), x._memory.version) for x, after in own}
+            self.lines[told.line] = result
+            self.left |= {x: value for x, (_, value, _) in result.items()}
 
     def again(self, line: int, call: Call) -> None:
         """Keep the leaves whose `.grad` another call at the line found as the one before had left it, and added to."""
@@ -55,14 +55,14 @@ class Sums:
 
     def words(self, line: int) -> str:
         """Return what adds up at a line: x.grad adds up to [8, 16, 24]; nothing where nothing does."""
-        found = list(self.lines.get(line, {}).values()) if line in self.added else []
+        result = list(self.lines.get(line, {}).values()) if line in self.added else []
         each = ", also from one update to the next: zero what adds up in each round" if line in self.moved else ""
-        if len(found) == 1:
-            name, value, _ = found[0]
+        if len(result) == 1:
+            name, value, _ = result[0]
             total = array_words(value)
             to = f" to {total}" if len(total) <= _LONG and not total.endswith("numbers") else ""
             return f"{name}.grad adds up{to}{each}"
-        names = [f"{name}.grad" for name, *_ in found]
+        names = [f"{name}.grad" for name, *_ in result]
         if len(names) > _NAMED:
             return f".grad of {len(names)} leaves adds up{each}"
         return f"{in_words(names)} add up{each}" if names else ""

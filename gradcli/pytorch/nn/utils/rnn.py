@@ -19,11 +19,11 @@ def pad_sequence(
     own: list[Any] = list(sequences)
     length = max(len(x) for x in own)
     sizes = (len(own), length) if batch_first else (length, len(own))
-    found = own[0].new_full((*sizes, *own[0].shape[1:]), padding_value)
+    result = own[0].new_full((*sizes, *own[0].shape[1:]), padding_value)
     for i, x in enumerate(own):
         start = length - len(x) if padding_side == "left" else 0
-        (found[i] if batch_first else found[:, i])[start : start + len(x)] = x
-    return found
+        (result[i] if batch_first else result[:, i])[start : start + len(x)] = x
+    return result
 
 
 class PackedSequence(NamedTuple):
@@ -61,14 +61,14 @@ def pad_packed_sequence(
     counts = sequence.batch_sizes.tolist()
     length, order = total_length or len(counts), sequence.unsorted_indices
     refuse_if(length < len(counts), "total length", length, len(counts))
-    found = sequence.data.new_full((length, counts[0], *sequence.data.shape[1:]), padding_value)
+    result = sequence.data.new_full((length, counts[0], *sequence.data.shape[1:]), padding_value)
     for t, (x, n) in enumerate(zip(sequence.data.split(counts), counts, strict=True)):
-        found[t, :n] = x
-    found = called(found, "PadPackedSequenceBackward0")
+        result[t, :n] = x
+    result = called(result, "PadPackedSequenceBackward0")
     lengths = as_tensor([sum(n > i for n in counts) for i in range(counts[0])])
     if order is not None:
-        lengths, found = lengths[order], found.index_select(1, order)
-    return found.transpose(0, 1) if batch_first else found, lengths
+        lengths, result = lengths[order], result.index_select(1, order)
+    return result.transpose(0, 1) if batch_first else result, lengths
 
 
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> Any:
