@@ -226,15 +226,6 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def processor() -> str:
-    """Return a text that has the name of the processor's maker; empty where the system does not say it."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            return file.read(100)
-    except OSError:
-        return os.environ.get("PROCESSOR_IDENTIFIER", "")  # as Windows names it
-
-
 def computer() -> str:
     """Return a text that no other computer has at the time, as far as the system can tell."""
     try:

@@ -28,7 +28,6 @@ from gradcli.pytorch.messages import refusal
 
 Array = np.ndarray[Any, Any]
 Build = Callable[..., Node]
-Compute = Callable[[Sequence[Any]], list[Array]]
 
 _KEPT = 4096  # recipes
 
@@ -126,9 +125,8 @@ class Pull:
     def _of_table(self, kept: str) -> tuple[Collection[int], bool]:
         parts, count = kept.split(","), len(self.inputs) - 2  # constants are not inputs
         result = "".join([parts[min(i, len(parts) - 1)] for i in self.active])
-        return [count if c == "y" else int(c) for c in result if c == "y" or (c != "-" and int(c) < count)], bool(
-            result
-        )
+        indices = [count if c == "y" else int(c) for c in result if c == "y" or (c != "-" and int(c) < count)]
+        return indices, bool(result)
 
 
 class Recipe:

@@ -25,9 +25,11 @@ for _name in ("autograd", "autograd.graph"):
 
 
 class _Threads:
-    """The number of threads that a script asks PyTorch for."""
+    """The number of threads that a script asks PyTorch for: at first `OMP_NUM_THREADS`, at most the cores."""
 
-    count = os.cpu_count() or 1
+    _first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    _cores = os.cpu_count() or 1
+    count = min(int(_first) or _cores, _cores) if _first.isdecimal() else _cores
 
 
 __all__ = ["Tensor", "__version__"]  # the rest is found by name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import types
@@ -179,3 +180,9 @@ def test_what_pytorch_says_in_a_file_of_its_own_is_said_once(process, write):
     assert {part: told.count(part) for part in counts} == counts
     told = process("run", "-q", write(text.replace("warnings", "warnings; warnings.simplefilter('always')"))).err
     assert [told.count(part) for part in counts] == [2, 3, 2]
+
+
+@pytest.mark.parametrize(("threads", "count"), [("1", 1), ("1,2", 1), ("0", os.cpu_count()), ("x", os.cpu_count())])
+def test_threads_are_those_of_the_environment(process, threads, count):
+    code = "import torch; print(torch.get_num_threads())"
+    assert process("run", "--quiet", "-c", code, env={"OMP_NUM_THREADS": threads}).out == f"{count}\n"
