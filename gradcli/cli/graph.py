@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from typing import TYPE_CHECKING
 
 import click
@@ -12,13 +14,22 @@ from gradcli.plain import print_utf8
 if TYPE_CHECKING:
     from gradcli.cli.situation import Situation
     from gradcli.errors import Notes
+    from gradcli.explain.picture import View
     from gradcli.graph.array import Named
     from gradcli.graph.graph import Graph
 
-STYLES = ("text", "svg", "dot", "mermaid", "tikz")
+STYLES = ("text", "svg", "dot", "mermaid", "tikz", "html")
 LAID_OUT = 10_000  # boxes
 MERMAID = 500  # arrows that Mermaid draws by itself
-ENDINGS = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".tex": "tikz", ".txt": "text"}
+ENDINGS = {
+    ".svg": "svg",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".mmd": "mermaid",
+    ".tex": "tikz",
+    ".html": "html",
+    ".txt": "text",
+}
 
 EXAMPLES = """\b
 Examples:
@@ -27,6 +38,7 @@ Examples:
   gradcli graph "h=tanh(x@W)" "y=sum(h**2)" --shape x=2,W=2x3
   gradcli graph -F samples/bundle_adjustment.grad --v ones -f svg
   gradcli graph "y=sin(x)*x" -f mermaid
+  gradcli graph "y=sin(x)*x" --at x=2 --output y.html
 """
 
 
@@ -50,7 +62,8 @@ Examples:
     "--output",
     metavar="FILE",
     type=click.Path(allow_dash=True),
-    help="Write the picture to FILE; .svg, .dot, .mmd (Mermaid), .tex (TikZ) and .txt choose the format.",
+    help="Write the picture to FILE; .svg, .dot, .mmd (Mermaid), .tex (TikZ), .html (a live page) and .txt choose the "
+    "format.",
 )
 def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | None, output: str | None) -> None:
     """Draw what is computed from what, with values and derivatives.
@@ -58,6 +71,8 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
     EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  With --at, each box shows its value.
     With a cotangent, which is 1 for a single scalar output, it shows its adjoint too, x̄ = ∂L/∂x.  Each arrow shows its
     local derivative.  Long chains, and parts that are alike, are drawn once; the middle of a long system is one box.
+
+    A file .html is a live page: its inputs and v can be changed, and all numbers follow.
     """
     from gradcli.activity import doing
     from gradcli.cli.outcome import deliver
@@ -74,8 +89,12 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
     at = situation.points[0] if situation.points else None
     doing("drawing")
     view = View(shown_leaves(situation, asked), at, _call(situation, cotangents, notes), not every)
-    if every and style in ("svg", "tikz"):
+    if every and style in ("svg", "tikz", "html"):
         _check_size(situation.graph)
+    if style == "html":
+        print_utf8()
+        deliver(_live_page(situation, view, asked), output, notes)
+        return
     result = picture(situation.graph, view)
     if result.middle:
         notes.add(
@@ -90,6 +109,35 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
         print_utf8()
     drawn = render_picture(result, style, digits)
     deliver(drawn, output, notes)
+
+
+def _live_page(situation: Situation, view: View, asked: Asked) -> str:
+    """Return the live page of a system, as one file."""
+    from gradcli.explain.kernels import Kernels
+    from gradcli.explain.live import live
+    from gradcli.report.live.page import live_document
+
+    kernels = Kernels()
+    page = live(situation.graph, view, kernels, _command(asked), formulas=True)
+    return live_document(page, kernels.program())
+
+
+def _command(asked: Asked) -> str:
+    """Return the command that shows the same system in numbers, without its point; nothing for standard input."""
+    if "-" in asked.files or not (asked.files or asked.expr):
+        return ""
+    options = [("-F", name) for name in asked.files]
+    options += [("--wrt", asked.wrt)] if asked.wrt is not None else []
+    options += [("--outputs", asked.outputs)] if asked.outputs is not None else []
+    words = [*(_quoted(text) for text in asked.expr), *(part for o, value in options for part in (o, _quoted(value)))]
+    return " ".join(["gradcli backward", *words])
+
+
+def _quoted(text: str) -> str:
+    """Return an argument as a shell takes it."""
+    if re.fullmatch(r"[\w./,:-]+", text, re.ASCII):
+        return text
+    return shlex.quote(text) if re.search(r'["$`!\\]', text) else f'"{text}"'
 
 
 def _check_size(graph: Graph) -> None:

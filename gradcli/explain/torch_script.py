@@ -71,11 +71,7 @@ def torch_script(result: BackwardResult, point: BackwardPoint) -> list[str]:
     names = {n: function.names[n] for n in result.graph.inputs.values()}
     head = ["import torch", "", "torch.set_default_dtype(torch.float64)", ""]
     leaves = [_leaf(result, point, name, names[n]) for name, n in result.graph.inputs.items()]
-    writer = ArrayWriter(_LANGUAGE, function)
-    body = list(writer.write())
-    for name, node in function.results.items():
-        if writer.done[node] != name:
-            body.append(f"{name} = {writer.done[node]}")
+    body = statements(result.graph)[1]
     kept = [identifier(name) for name in point.retained if name not in result.unreached]
     body += [f"{name}.retain_grad()" for name in kept]
     outputs = {identifier(name): y for name, y in result.graph.outputs.items()}
@@ -83,6 +79,26 @@ def torch_script(result: BackwardResult, point: BackwardPoint) -> list[str]:
     lines = [call_line(outputs, v, k < len(calls) - 1, whole=True) for k, v in enumerate(calls)]
     shown = [f'print("{name}.grad =", {name}.grad)' for name in (*map(identifier, result.wrt), *kept)]
     return [*head, *leaves, *body, *lines, *shown]
+
+
+def statements(graph: Graph) -> tuple[dict[str, str], list[str]]:
+    """Return what the inputs and outputs of a system are called in PyTorch, and the lines that compute the outputs.
+
+    Errors: `InputError` for an operation that PyTorch lacks.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> statements(Graph.of({"x": x}, {"y": x * x}))
+    ({'x': 'x', 'y': 'y'}, ['y = x * x'])
+    """
+    function = _function(graph)
+    writer = ArrayWriter(_LANGUAGE, function)
+    lines = list(writer.write())
+    for name, node in function.results.items():
+        if writer.done[node] != name:
+            lines.append(f"{name} = {writer.done[node]}")
+    names = {name: function.names[n] for name, n in graph.inputs.items()}
+    return names | {name: identifier(name) for name in graph.outputs}, lines
 
 
 def _leaf(result: BackwardResult, point: BackwardPoint, name: str, written: str) -> str:

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import isfinite
 
@@ -124,6 +124,19 @@ def _about(kind: str, graph: Graph, wanted: Wanted) -> str:
 def _function(kind: str, graph: Graph, wanted: Wanted) -> Function:
     about = _about(kind, graph, wanted)
     graph, pattern = _of_kind(kind, graph, wanted)
+    name = wanted.name if kind == "value" else f"{wanted.name}_{kind}"
+    return replace(_of_graph(name, about, graph, wanted), pattern=pattern)
+
+
+def loop_function(name: str, graph: Graph, reserved: frozenset[str]) -> Function:
+    """Return the function of a graph in a language of numbers, with a loop over each array.
+
+    Its results are those of the engines, nan included: no product by a structural zero is left out.
+    """
+    return _of_graph(name, "", graph, Wanted(name, (), (), numbers=True, reserved=reserved), unrolled=False)
+
+
+def _of_graph(name: str, about: str, graph: Graph, wanted: Wanted, unrolled: bool = True) -> Function:
     new = _simplified(graph, wanted.numbers)
     taken = set(wanted.reserved - _HIDDEN)
     called = {name: _own(name, taken) for name in graph.outputs}
@@ -131,20 +144,19 @@ def _function(kind: str, graph: Graph, wanted: Wanted) -> Function:
     hidden = graph.outputs if wanted.numbers else ()  # results there have a place of their own
     named = [(new[n], name) for name, n in graph.names.items() if n in new and name not in hidden]
     nodes = scheduled(results.values())
-    if wanted.numbers and (written := in_elements(results)) is not None:
+    if wanted.numbers and unrolled and (written := in_elements(results)) is not None:
         results, nodes, named = written.results, written.nodes, _elements_named(written, named)
     if len(nodes) > MAX_NODES:
         raise InputError(
-            f"`{kind}` takes {len(nodes):,} steps, and a readable function has {MAX_NODES:,} at most",
+            f"`{name}` takes {len(nodes):,} steps, and a readable function has {MAX_NODES:,} at most",
             hint="choose with --what, --outputs and --wrt",
         )
     names = _names(graph.inputs, named, set(nodes), {*wanted.reserved, *(results if wanted.numbers else ())})
     arguments = {names[n]: n for n in graph.inputs.values()}
     readers = Counter(a for n in nodes for a in n.args)
     readers.update(results.values())
-    name = wanted.name if kind == "value" else f"{wanted.name}_{kind}"
     test = None if wanted.at is None else _tested(graph, names, called, wanted.at)
-    return Function(name, about, arguments, results, nodes, names, readers, test, pattern)
+    return Function(name, about, arguments, results, nodes, names, readers, test)
 
 
 def _elements_named(written: Written, named: Iterable[tuple[Node, str]]) -> list[tuple[Node, str]]:

@@ -1,0 +1,106 @@
+"""The JavaScript of a live page: a function for each kind of operation, of its passes and of its local derivatives.
+
+The functions are exported from the graphs that everything else comes from: an operation alone, and its reverse sweep.
+Operations that are alike share theirs, so that a page of 2,000 of them has a few dozen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gradcli.export.javascript import RESERVED, source
+from gradcli.export.program import Function, Program, loop_function
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node, leaf
+from gradcli.graph.vjp import reverse
+
+ADJOINT, RESULT = -1, -2  # what a function may read beside the arguments of its operation
+
+
+class Call(NamedTuple):
+    """A call of a function: its index, and what it reads: arguments by their positions, or one of the above."""
+
+    function: int
+    reads: tuple[int, ...]
+
+
+class Pull(NamedTuple):
+    """What is passed to one argument, and the local derivative, of an elementwise operation alone."""
+
+    contribution: Call
+    slope: Call | None
+
+
+@dataclass
+class Kernels:
+    """The functions of a program, which several pages may share.
+
+    >>> x = leaf()
+    >>> kernels = Kernels()
+    >>> kernels.forward(x * x), kernels.forward(leaf() * leaf())
+    (Call(function=0, reads=(0, 1)), Call(function=0, reads=(0, 1)))
+    """
+
+    functions: list[Function] = field(default_factory=list)
+    _forward: dict[Any, Call] = field(default_factory=dict)
+    _pulls: dict[Any, dict[int, Pull]] = field(default_factory=dict)
+
+    def forward(self, node: Node) -> Call:
+        """Return the call that computes a node from its arguments."""
+        key = _signature(node)
+        if key not in self._forward:
+            own, arguments = standing_alone(node)
+            self._forward[key] = self._add(own, arguments)
+        return self._forward[key]
+
+    def pull(self, node: Node, position: int) -> Pull:
+        """Return the calls that pass an adjoint from a node to one of its arguments."""
+        key = _signature(node)
+        if key not in self._pulls:
+            self._pulls[key] = {}
+        if position not in self._pulls[key]:
+            own, arguments = standing_alone(node)
+            adjoint = leaf(own.shape, own.dtype)
+            active = {own, own.args[position]}
+            graph = Graph.of({f"a{i}": a for i, a in arguments.items()}, {"y": own})
+            (passed,) = reverse(graph, [(own, adjoint)], active)[0]
+            read = arguments | {ADJOINT: adjoint, RESULT: own}
+            slope = None if passed.slope is None else self._add(passed.slope, read)
+            self._pulls[key][position] = Pull(self._add(passed.contribution, read), slope)
+        return self._pulls[key][position]
+
+    def _add(self, result: Node, read: Mapping[int, Node]) -> Call:
+        """Add the function of a node that is computed from some others, which become its arguments."""
+        known = {n: leaf(n.shape, n.dtype) for n in read.values() if n.op != "input" and n is not result}
+        if known:
+            from gradcli.graph.substitute import rewritten
+
+            result = rewritten(scheduled([result], known), lambda n: n, known)[result]
+        names = {known.get(n, n): k for k, n in read.items()}
+        used = [(names[n], n) for n in scheduled([result]) if n in names]
+        inputs = {f"a{k}" if k >= 0 else "gy"[-k - 1]: n for k, n in used}
+        name = f"k{len(self.functions)}"
+        self.functions.append(loop_function(name, Graph.of(inputs, {"r": result}), RESERVED | {name}))
+        return Call(len(self.functions) - 1, tuple(k for k, _ in used))
+
+    def program(self) -> str:
+        """Return the functions as JavaScript: a list of them, in their order."""
+        text = source(Program("k", (), tuple(self.functions)))
+        lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("//")]
+        body = re.sub(r"^export ", "", "\n".join(lines), flags=re.MULTILINE)
+        return f"{body}\nconst KERNELS = [{', '.join(f.name for f in self.functions)}];\n"
+
+
+def standing_alone(node: Node) -> tuple[Node, dict[int, Node]]:
+    """Return the same operation of leaves and of single constants, and these leaves by their positions."""
+    arguments = {i: leaf(a.shape, a.dtype) for i, a in enumerate(node.args) if a.value is None}
+    return node.with_args(tuple(arguments.get(i, a) for i, a in enumerate(node.args))), arguments
+
+
+def _signature(node: Node) -> Sequence[Any]:
+    """Return what makes two operations the same function."""
+    arguments = tuple((a.shape, a.dtype, str(a.value) if a.value is not None else None) for a in node.args)
+    return node.op, node.settings, arguments, node.shape, node.dtype

@@ -1,0 +1,1 @@
+"""The live page: a system in HTML whose numbers can be changed, in one file."""

@@ -1,0 +1,1306 @@
+"use strict";
+/* global WORDS, KERNELS */
+// The live page: a system whose numbers can be changed.  KERNELS are functions that gradcli exports, one for each kind
+// of operation and of its passes; everything here is about when they are called, and what is shown of their results.
+
+const SIGNIFICANT = 6;
+const SMALL = 64; // entries of an array that has a field for each
+const MOST_PATHS = 400;
+const ADJOINT = -1;
+const RESULT = -2;
+
+// Numbers and words
+
+function say(key, ...values) {
+  return WORDS[key].replace(/\{(\d)\}/g, (_, k) => String(values[k]));
+}
+
+function short(x) {
+  if (Number.isNaN(x)) return "nan";
+  if (!Number.isFinite(x)) return x > 0 ? "inf" : "-inf";
+  if (x === 0) return "0";
+  const size = Math.abs(x);
+  const rounded = Number(x.toPrecision(SIGNIFICANT));
+  if (size >= 1e-4 && Math.abs(rounded) < 10 ** SIGNIFICANT) return String(rounded);
+  return rounded.toExponential().replace("e+", "e");
+}
+
+function typed(x) {
+  // A number with all its digits, as gradcli and Python read it.
+  if (Number.isNaN(x)) return "nan";
+  if (!Number.isFinite(x)) return x > 0 ? "inf" : "-inf";
+  return Object.is(x, -0) ? "-0.0" : String(x).replace("e+", "e");
+}
+
+function read(text) {
+  const plain = text.trim().replace(/\u2212/g, "-").replace(/_/g, "").toLowerCase();
+  const word = /^([+-]?)(inf|infinity|nan)$/.exec(plain);
+  if (word) return word[2] === "nan" ? NaN : word[1] === "-" ? -Infinity : Infinity;
+  const one = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/;
+  const [above, below, ...more] = plain.split("/").map((part) => part.trim());
+  if (more.length || !one.test(above) || (below !== undefined && !one.test(below))) return null;
+  return below === undefined ? Number(above) : Number(above) / Number(below);
+}
+
+function bracketed(text) {
+  return text.startsWith("-") ? `(${text})` : text;
+}
+
+const numberOf = (x) => (x === "NaN" ? NaN : x === "Infinity" ? Infinity : x === "-Infinity" ? -Infinity : x);
+
+function entryName(name, shape, entry) {
+  if (!shape.length) return name;
+  const index = [];
+  for (let axis = shape.length - 1, rest = entry; axis >= 0; axis--) {
+    index.unshift(rest % shape[axis]);
+    rest = Math.floor(rest / shape[axis]);
+  }
+  return `${name}[${index.join(",")}]`;
+}
+
+function nested(shape, texts) {
+  if (!shape.length) return texts[0];
+  const step = texts.length / shape[0];
+  const rows = Array.from({ length: shape[0] }, (_, k) => texts.slice(k * step, (k + 1) * step));
+  return `[${rows.map((row) => nested(shape.slice(1), row)).join(", ")}]`;
+}
+
+function summary(shape, array, letters = 60) {
+  // An array as it is written, or its beginning.
+  if (!shape.length) return short(array[0]);
+  const texts = Array.from(array.slice(0, 12), short);
+  const whole = array.length <= 12 ? nested(shape, texts) : "";
+  if (whole && whole.length <= letters) return whole;
+  let begin = texts[0];
+  for (let k = 1; k < texts.length && begin.length + texts[k].length + 6 <= letters; k++) begin += `, ${texts[k]}`;
+  return `[${begin}, …]`;
+}
+
+// The tape: values forwards, adjoints backwards
+
+class Tape {
+  constructor(data, kernels) {
+    this.kernels = kernels;
+    this.nodes = data.nodes.map((n) => ({
+      name: n.n, bar: n.b, kind: n.k, shape: n.s, size: n.s.reduce((a, b) => a * b, 1), single: Boolean(n.o),
+      formula: n.f ?? "", args: n.a ?? [], call: n.c ?? null, start: n.v?.map(numberOf) ?? null,
+    }));
+    this.passes = data.passes.map((p) => ({
+      node: p[0], argument: this.nodes[p[0]].args[p[1]], rule: p[2], contribution: p[3], slope: p[4],
+    }));
+    this.wrt = new Set(data.wrt);
+    this.constants = this.nodes.map((n) => (n.call || !n.start ? null : this.kept(n, n.start)));
+  }
+
+  kept(node, value) {
+    // A single number as it is; an array as numbers in their order, rounded to float32 where the system is.
+    if (!node.shape.length) {
+      const number = Number(typeof value === "object" ? value[0] : value);
+      return node.single ? Math.fround(number) : number;
+    }
+    const array = typeof value === "object" ? Float64Array.from(value) : new Float64Array(node.size).fill(Number(value));
+    return node.single ? array.map(Math.fround) : array;
+  }
+
+  values(point) {
+    const result = this.constants.slice();
+    this.nodes.forEach((n, k) => {
+      if (point.has(k)) result[k] = n.shape.length ? point.get(k) : point.get(k)[0];
+      else if (n.call) result[k] = this.kept(n, this.kernels[n.call[0]](...n.call[1].map((i) => result[n.args[i]])));
+    });
+    return result;
+  }
+
+  called(call, pass, values, adjoint) {
+    const args = this.nodes[pass.node].args;
+    const reads = call[1].map((i) => (i === ADJOINT ? adjoint : i === RESULT ? values[pass.node] : values[args[i]]));
+    return this.kernels[call[0]](...reads);
+  }
+
+  requiring(cuts) {
+    // Which nodes require a gradient: as PyTorch, those that a leaf leads to, unless they are cut from the graph.
+    const result = [];
+    this.nodes.forEach((n, k) => {
+      result.push(!cuts.has(k) && (n.call ? n.args.some((a) => result[a]) : this.wrt.has(k)));
+    });
+    return result;
+  }
+
+  // `most` passes are made at most; what they bring is in the order of the passes, undefined where nothing flows.
+  reverse(values, v, cuts, hooks, most = Infinity) {
+    const requires = this.requiring(cuts);
+    const adjoints = new Array(this.nodes.length).fill(null);
+    const before = new Map(); // what a hook has changed
+    const brought = new Array(this.passes.length);
+    const add = (k, value) => {
+      const one = this.kept(this.nodes[k], value);
+      if (adjoints[k] === null) adjoints[k] = one;
+      else if (typeof one === "number") adjoints[k] += one;
+      else adjoints[k] = adjoints[k].map((x, i) => x + one[i]);
+    };
+    const hooked = (k) => {
+      if (!hooks.has(k) || before.has(k) || adjoints[k] === null) return;
+      before.set(k, adjoints[k]);
+      const factor = hooks.get(k);
+      adjoints[k] = typeof adjoints[k] === "number" ? adjoints[k] * factor : adjoints[k].map((x) => x * factor);
+    };
+    for (const [k, value] of v) if (requires[k]) add(k, value);
+    let made = 0;
+    this.passes.forEach((pass, i) => {
+      if (!requires[pass.node] || !requires[pass.argument] || adjoints[pass.node] === null || made >= most) return;
+      made += 1;
+      hooked(pass.node);
+      brought[i] = this.kept(this.nodes[pass.argument], this.called(pass.contribution, pass, values, adjoints[pass.node]));
+      add(pass.argument, brought[i]);
+    });
+    if (made < most) for (const k of hooks.keys()) hooked(k);
+    return { adjoints, brought, before, requires };
+  }
+
+  slope(pass, values) {
+    return pass.slope ? this.called(pass.slope, pass, values, null) : null;
+  }
+}
+
+const flat = (x) => (typeof x === "number" || typeof x === "boolean" ? [Number(x)] : x);
+const norm = (x) => Math.sqrt(flat(x).reduce((sum, e) => sum + e * e, 0));
+
+function shown(node, value) {
+  return value === null || value === undefined ? WORDS.none : summary(node.shape, flat(value));
+}
+
+// Elements of the page; text is only ever text
+
+function make(tag, attributes = {}, ...children) {
+  const element = tag.includes(":")
+    ? document.createElementNS("http://www.w3.org/2000/svg", tag.slice(4))
+    : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children);
+  return element;
+}
+
+function put(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+class Page {
+  constructor(root, data, kernels, linked) {
+    this.root = root;
+    this.data = data;
+    this.linked = linked;
+    this.tape = new Tape(data, kernels);
+    this.nodes = this.tape.nodes;
+    this.byName = new Map(data.inputs.map((k) => [this.nodes[k].name, k]));
+    this.byCotangent = new Map(data.v.map(([k, name]) => [`${name}.v`, k]));
+    this.outputs = data.v.map(([k]) => k);
+    this.start = this.initial();
+    this.state = this.initial();
+    this.past = [];
+    this.last = "";
+    this.focus = data.inputs.length ? data.inputs[0] : this.outputs[0];
+    this.entry = 0;
+    this.plotted = null;
+    this.losses = [];
+    this.at = null; // how many steps have been made; null: all is shown
+    this.fields = new Map();
+    this.find();
+    this.listen();
+    if (linked) this.fromLink();
+    this.compute();
+    this.restart();
+    this.show();
+  }
+
+  part(name) {
+    return this.root.querySelector(`[data-part="${name}"]`);
+  }
+
+  all(selector) {
+    return [...this.root.querySelectorAll(selector)];
+  }
+
+  initial() {
+    const point = new Map(this.data.inputs.map((k) => [k, Float64Array.from(this.tape.nodes[k].start)]));
+    const v = new Map();
+    for (const [k, , value] of this.data.v) {
+      const own = Float64Array.from(value.map(numberOf));
+      v.set(k, v.has(k) ? v.get(k).map((x, i) => x + own[i]) : own);
+    }
+    return { point, v, cuts: new Map(), hooks: new Map(), rate: 0.1 };
+  }
+
+  // What is changed
+
+  copied(state) {
+    const each = (map) => new Map([...map].map(([k, x]) => [k, x.slice()]));
+    return { ...state, point: each(state.point), v: each(state.v), cuts: new Map(state.cuts), hooks: new Map(state.hooks) };
+  }
+
+  change(what, act) {
+    // One entry of the history for all that is typed into one field.
+    if (what !== this.last || !what) this.past.push({ state: this.copied(this.state), losses: this.losses.slice() });
+    if (this.past.length > 200) this.past.shift();
+    this.last = what;
+    act(this.state);
+    this.at = null;
+    this.compute();
+    this.restart();
+    this.show();
+    this.announce();
+  }
+
+  undo() {
+    const before = this.past.pop();
+    if (!before) return;
+    this.state = before.state;
+    this.losses = before.losses;
+    this.last = "";
+    this.refresh();
+  }
+
+  reset() {
+    this.past.push({ state: this.copied(this.state), losses: this.losses.slice() });
+    this.state = this.initial();
+    this.losses = [];
+    this.last = "";
+    this.refresh();
+  }
+
+  refresh() {
+    this.stop();
+    this.at = null;
+    this.compute();
+    this.restart();
+    this.show();
+    this.announce();
+  }
+
+  setEntry(field, value) {
+    const { node, entry, isV } = field;
+    const what = `${isV ? "v" : "x"} ${node} ${entry}`;
+    this.change(what, (state) => {
+      (isV ? state.v : state.point).get(node)[entry] = this.nodes[node].single ? Math.fround(value) : value;
+    });
+  }
+
+  compute() {
+    this.values = this.tape.values(this.state.point);
+    const v = new Map([...this.state.v].map(([k, x]) => [k, this.tape.kept(this.nodes[k], x)]));
+    this.back = this.tape.reverse(this.values, v, this.state.cuts, this.state.hooks);
+    this.loss = [...this.state.v].reduce((sum, [k, x]) => {
+      const y = flat(this.values[k]);
+      return sum + x.reduce((s, w, i) => s + (w === 0 && y.length > 1 ? 0 : w * y[i]), 0);
+    }, 0);
+    this.steps = this.timeline();
+  }
+
+  timeline() {
+    const forward = this.nodes.flatMap((n, k) => (n.call ? [{ node: k }] : []));
+    const backward = this.back.brought.flatMap((x, i) => (x === undefined ? [] : [{ pass: i }]));
+    return [...forward, { seed: true }, ...backward];
+  }
+
+  get forwards() {
+    return this.steps.findIndex((s) => s.seed);
+  }
+
+  restart() {
+    this.calls = 1;
+    this.grads = new Map([...this.tape.wrt].map((k) => [k, this.back.adjoints[k]]));
+  }
+
+  call() {
+    this.calls += 1;
+    for (const [k, before] of this.grads) {
+      const own = this.back.adjoints[k];
+      if (own === null) continue;
+      this.grads.set(k, before === null ? own : typeof own === "number" ? before + own : before.map((x, i) => x + own[i]));
+    }
+    this.show();
+    this.announce();
+  }
+
+  zero() {
+    this.calls = 0;
+    for (const [k, before] of this.grads) {
+      if (before !== null) this.grads.set(k, typeof before === "number" ? 0 : new Float64Array(before.length));
+    }
+    this.show();
+    this.announce();
+  }
+
+  // Steps
+
+  step(by) {
+    const last = this.steps.length;
+    this.at = this.at === null ? (by > 0 ? 0 : last) : Math.min(last, Math.max(0, this.at + by));
+    this.show();
+  }
+
+  forward() {
+    if (this.at === null) this.at = 0;
+    this.step(1);
+  }
+
+  backward() {
+    // The forward pass comes first; then one edge at a time.
+    if (this.at === null) this.at = this.forwards;
+    this.at = Math.max(this.at, this.forwards);
+    this.step(1);
+  }
+
+  play() {
+    if (this.timer) {
+      this.stop();
+      return;
+    }
+    if (this.at === null || this.at >= this.steps.length) this.at = 0;
+    this.timer = setInterval(() => {
+      this.step(1);
+      if (this.at >= this.steps.length) this.stop();
+    }, 1000);
+    this.show();
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = null;
+    this.stepBar();
+  }
+
+  seen() {
+    // What is known at this step: values of nodes, adjoints as far as they have come, gradients that are complete.
+    if (this.at === null) return null;
+    const known = new Set(this.nodes.keys());
+    this.steps.slice(this.at).forEach((s) => s.node !== undefined && known.delete(s.node));
+    const made = this.at - this.forwards - 1;
+    const none = { adjoints: new Array(this.nodes.length).fill(null), brought: [] };
+    const v = new Map([...this.state.v].map(([k, x]) => [k, this.tape.kept(this.nodes[k], x)]));
+    const back = made < 0 ? none : this.tape.reverse(this.values, v, this.state.cuts, this.state.hooks, made);
+    const waiting = new Set(this.steps.slice(this.at).flatMap((s) => (s.pass === undefined ? [] : [this.tape.passes[s.pass].argument])));
+    return { known, back, waiting };
+  }
+
+  sentence() {
+    const step = this.at === null ? null : this.steps[this.at - 1];
+    if (this.at === null) return WORDS.stepAll;
+    if (!step) return WORDS.stepStart;
+    if (step.seed) {
+      const seeds = [...this.state.v].map(([k, x]) => `${this.nodes[k].bar} = v = ${summary(this.nodes[k].shape, x)}`);
+      return say("stepSeed", seeds.join(", "));
+    }
+    return step.node !== undefined ? this.forwardLine(step.node) : this.backwardLine(step.pass);
+  }
+
+  forwardLine(k) {
+    const n = this.nodes[k];
+    const sides = [n.name, n.formula];
+    const numbers = this.inNumbers(n);
+    if (numbers && numbers !== n.formula) sides.push(numbers);
+    sides.push(shown(n, this.values[k]));
+    return sides.join(" = ");
+  }
+
+  inNumbers(n) {
+    // A formula with the numbers in place of the names, where they are single ones.
+    const known = new Map(n.args.filter((a) => this.nodes[a].name).map((a) => [this.nodes[a].name, a]));
+    if ([...known.values()].some((a) => this.nodes[a].shape.length)) return "";
+    return n.formula.replace(/[\p{L}_][\p{L}\p{N}\p{M}_.]*(\[[\d,]*\])?/gu, (word, _, at) => {
+      const plain = !known.has(word) || n.formula[at + word.length] === "(";
+      return plain ? word : bracketed(short(flat(this.values[known.get(word)])[0]));
+    });
+  }
+
+  backwardLine(i) {
+    const pass = this.tape.passes[i];
+    const [node, argument] = [this.nodes[pass.node], this.nodes[pass.argument]];
+    const brought = shown(argument, this.back.brought[i]);
+    const slope = this.tape.slope(pass, this.values);
+    const now = this.seen().back.adjoints[pass.argument];
+    let line = `${pass.rule} = ${brought}`;
+    if (slope !== null && !node.shape.length) {
+      const adjoint = short(flat(this.back.adjoints[pass.node])[0]);
+      line = `${argument.bar} += ${node.bar}·∂${node.name}/∂${argument.name}`;
+      line += ` = ${bracketed(adjoint)}·${bracketed(short(flat(slope)[0]))} = ${brought}`;
+    } else if (slope !== null) {
+      line = `${argument.bar} += ${node.bar}·∂${node.name}/∂${argument.name},  ${pass.rule}:  ${brought}`;
+    }
+    return this.terms(pass.argument).length > 1 ? `${line},  ${argument.bar} = ${shown(argument, now)}` : line;
+  }
+
+  // What an adjoint is the sum of
+
+  terms(k) {
+    const n = this.nodes[k];
+    const result = [];
+    if (this.state.v.has(k) && this.back.requires[k]) {
+      const text = summary(n.shape, this.state.v.get(k));
+      result.push({ symbols: say("seed"), numbers: text, value: flat(this.state.v.get(k)) });
+    }
+    this.tape.passes.forEach((pass, i) => {
+      if (pass.argument !== k || this.back.brought[i] === undefined) return;
+      const node = this.nodes[pass.node];
+      const value = flat(this.back.brought[i]);
+      const slope = this.tape.slope(pass, this.values);
+      const adjoint = this.back.adjoints[pass.node];
+      if (slope !== null && !node.shape.length) {
+        const factors = [flat(adjoint)[0], flat(slope)[0]].map(short);
+        result.push({ symbols: `${node.bar}·∂${node.name}/∂${n.name}`, numbers: `${bracketed(factors[0])}·${bracketed(factors[1])}`, value, pass: i });
+      } else {
+        result.push({ symbols: pass.rule, numbers: summary(n.shape, value), value, pass: i, rule: true });
+      }
+    });
+    return result;
+  }
+
+  paths(k) {
+    // All ways along which k is computed, with the products of the local derivatives; of a leaf, all that lead to it.
+    const back = this.data.inputs.includes(k);
+    const next = new Map();
+    let scalar = true;
+    this.tape.passes.forEach((pass, i) => {
+      if (this.back.brought[i] === undefined) return;
+      const [from, to] = back ? [pass.argument, pass.node] : [pass.node, pass.argument];
+      next.set(from, [...(next.get(from) ?? []), [i, to]]);
+    });
+    const result = [];
+    const stack = [{ at: k, way: [k], factors: [] }];
+    while (stack.length && result.length < MOST_PATHS) {
+      const { at, way, factors } = stack.pop();
+      const onwards = next.get(at) ?? [];
+      const ends = back ? this.state.v.has(at) : !onwards.length && this.tape.wrt.has(at);
+      if (ends && way.length > 1) {
+        const own = back ? [...factors, flat(this.state.v.get(at))[0]] : factors;
+        result.push({ way: back ? way.slice().reverse() : way, factors: back ? own.reverse() : own, value: own.reduce((p, x) => p * x, 1) });
+      }
+      for (const [i, to] of onwards) {
+        const pass = this.tape.passes[i];
+        const slope = this.tape.slope(pass, this.values);
+        if (slope === null || this.nodes[pass.node].shape.length || this.nodes[pass.argument].shape.length) scalar = false;
+        else stack.push({ at: to, way: [...way, to], factors: [...factors, flat(slope)[0]] });
+      }
+    }
+    return scalar ? result.sort((a, b) => Math.abs(b.value) - Math.abs(a.value)) : null;
+  }
+
+  // Showing
+
+  find() {
+    const marks = (name) => this.all(`[data-${name}]`).map((e) => ({ element: e, node: Number(e.dataset[name]), entry: Number(e.dataset.entry ?? -1) }));
+    this.valueMarks = marks("value");
+    this.adjointMarks = marks("adjoint");
+    this.gradMarks = marks("grad");
+    this.slopeMarks = this.all("[data-slope]").map((e) => ({ element: e, passes: e.dataset.slope.split(" ").map(Number) }));
+    this.edges = this.all("[data-passes]").map((e) => ({ element: e, line: e.querySelector(".line"), passes: e.dataset.passes.split(" ").map(Number) }));
+    this.boxes = this.all("[data-box]").map((e) => ({ element: e, node: Number(e.dataset.box) }));
+    this.rows = this.all("[data-row]").map((e) => ({ element: e, node: Number(e.dataset.row) }));
+    for (const input of this.all("[data-input], [data-cotangent]")) this.addField(input);
+    this.sliders = this.all("[data-slider]").map((e) => ({ element: e, node: Number(e.dataset.slider) }));
+    this.large = this.all("[data-large]").map((e) => new Large(this, e));
+  }
+
+  show() {
+    const seen = this.seen();
+    const of = (array, k, entry) => (entry < 0 ? summary(this.nodes[k].shape, flat(array), 26) : short(flat(array)[entry]));
+    const mark = ({ element, node, entry }, array) => {
+      const none = array === null || array === undefined;
+      put(element, none ? (seen && this.at < this.steps.length ? "…" : WORDS.none) : of(array, node, entry));
+      const single = !none && (entry >= 0 || !this.nodes[node].shape.length);
+      if (single) element.dataset.number = String(flat(array)[Math.max(entry, 0)]);
+      else delete element.dataset.number;
+      element.classList.toggle("unknown", none);
+    };
+    for (const m of this.valueMarks) mark(m, seen && !seen.known.has(m.node) ? null : this.values[m.node]);
+    for (const m of this.adjointMarks) mark(m, (seen ? seen.back : this.back).adjoints[m.node]);
+    for (const m of this.gradMarks) mark(m, seen && seen.waiting.has(m.node) ? null : this.at !== null && this.at <= this.forwards ? null : this.grads.get(m.node));
+    for (const field of this.fields.values()) this.showField(field);
+    for (const slider of this.sliders) this.showSlider(slider);
+    for (const large of this.large) large.show();
+    this.showEdges(seen);
+    this.stepBar();
+    this.alarms();
+    const words = this.calls > 1 ? say("calls", this.calls) : this.calls ? WORDS.oneCall : WORDS.noCalls;
+    put(this.part("calls"), words);
+    for (const button of this.all('[data-action="undo"]')) button.disabled = !this.past.length;
+    this.later();
+  }
+
+  showField(field) {
+    const { input, node, entry, isV } = field;
+    const value = (isV ? this.state.v : this.state.point).get(node)[entry];
+    input.dataset.number = String(value);
+    const now = read(input.value);
+    if (document.activeElement === input && now !== null && (Object.is(now, value) || Math.fround(now) === value)) return;
+    if (document.activeElement === input && field.typing) return;
+    if (input.value !== typed(value)) input.value = typed(value);
+    input.removeAttribute("aria-invalid");
+  }
+
+  showSlider({ element, node }) {
+    const value = this.state.point.get(node)[0];
+    let [low, high] = [Number(element.min), Number(element.max)];
+    if (!(value >= low && value <= high) || element.dataset.ready === undefined) {
+      const reach = Number.isFinite(value) ? Math.max(2, 2 * Math.abs(value)) : 2;
+      const middle = Number.isFinite(value) ? value : 0;
+      [low, high] = [middle - reach, middle + reach].map((x) => Number(x.toPrecision(3)));
+      element.min = low;
+      element.max = high;
+      element.step = "any";
+      element.dataset.ready = "";
+    }
+    if (Number(element.value) !== value) element.value = value;
+    element.setAttribute("aria-valuetext", short(value));
+  }
+
+  showEdges(seen) {
+    const contributions = this.back.brought.map((x) => (x === undefined ? 0 : norm(x)));
+    const largest = Math.max(...contributions.filter(Number.isFinite), 1e-300);
+    const current = this.at === null ? null : this.steps[this.at - 1];
+    for (const { element, line, passes } of this.edges) {
+      const size = Math.max(...passes.map((i) => contributions[i]));
+      const width = Number.isFinite(size) ? 1.2 + 4.3 * Math.sqrt(size / largest) : 5.5;
+      line.style.strokeWidth = width.toFixed(2);
+      element.classList.toggle("stopped", passes.every((i) => this.back.brought[i] === undefined));
+      element.classList.toggle("ahead", Boolean(seen) && !seen.known.has(this.tape.passes[passes[0]].node));
+      element.classList.toggle("current", Boolean(current) && passes.includes(current.pass));
+    }
+    for (const { element, passes } of this.slopeMarks) {
+      const known = !seen || seen.known.has(this.tape.passes[passes[0]].node);
+      const slopes = passes.map((i) => this.tape.slope(this.tape.passes[i], this.values));
+      const total = slopes.reduce((a, b) => (typeof a === "object" || typeof b === "object" ? Array.from(flat(typeof a === "object" ? a : b), (x, k) => (flat(a)[k] ?? flat(a)[0]) + (flat(b)[k] ?? flat(b)[0])) : a + b));
+      put(element, known ? ` = ${typeof total === "object" ? summary([total.length], total, 16) : short(Number(total))}` : "");
+    }
+    for (const { element, node } of [...this.boxes, ...this.rows]) {
+      const step = current && (current.node ?? (current.pass === undefined ? null : this.tape.passes[current.pass].argument));
+      element.classList.toggle("ahead", Boolean(seen) && !seen.known.has(node));
+      element.classList.toggle("current", step === node);
+      element.classList.toggle("focused", node === this.focus);
+      element.classList.toggle("cut", this.state.cuts.has(node) || this.state.hooks.has(node));
+      if (element.dataset.box !== undefined) element.setAttribute("aria-pressed", node === this.focus);
+    }
+  }
+
+  stepBar() {
+    put(this.part("sentence"), this.sentence());
+    const whole = this.steps.length;
+    const place = this.at === null ? "" : `${this.at > this.forwards ? WORDS.backwardPass : WORDS.forwardPass}, ${say("stepOutOf", this.at, whole)}`;
+    put(this.part("place"), place);
+    for (const button of this.all('[data-action="play"]')) put(button, this.timer ? WORDS.pause : WORDS.play);
+    for (const button of this.all('[data-action="previous"]')) button.disabled = this.at === 0;
+    for (const button of this.all('[data-action="all"]')) button.disabled = this.at === null;
+  }
+
+  alarms() {
+    // Where nan and infinity come up first, in words; and the corners that the point lies on.
+    const told = [];
+    const bad = (x) => flat(x).find((e) => !Number.isFinite(e));
+    const marked = new Set();
+    this.nodes.forEach((n, k) => {
+      const value = n.call ? bad(this.values[k]) : undefined;
+      if (value === undefined || n.args.some((a) => bad(this.values[a]) !== undefined)) return;
+      marked.add(k);
+      told.push(say("arises", short(value), this.forwardLine(k)));
+    });
+    this.tape.passes.forEach((pass, i) => {
+      const brought = this.back.brought[i];
+      const value = brought === undefined ? undefined : bad(brought);
+      if (value === undefined || bad(this.back.adjoints[pass.node]) !== undefined) return;
+      if (bad(this.values[pass.node]) !== undefined && !marked.has(pass.node)) return;
+      marked.add(pass.argument);
+      told.push(say("arisesGrad", short(value), this.nodes[pass.argument].bar, this.backwardTerm(pass, i)));
+    });
+    for (const { element, node } of [...this.boxes, ...this.rows]) element.classList.toggle("alarm", marked.has(node));
+    const list = this.part("alarms");
+    const now = told.slice(0, 4);
+    if (list.dataset.told === now.join("\n")) return;
+    list.dataset.told = now.join("\n");
+    list.replaceChildren(...now.map((text) => make("li", {}, text)));
+    list.hidden = !now.length;
+  }
+
+  backwardTerm(pass, i) {
+    const slope = this.tape.slope(pass, this.values);
+    const brought = shown(this.nodes[pass.argument], this.back.brought[i]);
+    if (slope === null) return `${pass.rule} = ${brought}`;
+    return `${shown(this.nodes[pass.node], this.back.adjoints[pass.node])}·(${pass.rule} = ${short(flat(slope)[0])}) = ${brought}`;
+  }
+
+  announce() {
+    clearTimeout(this.saying);
+    this.saying = setTimeout(() => {
+      const values = this.outputs.slice(0, 4).map((k) => `${this.nodes[k].name} = ${shown(this.nodes[k], this.values[k])}`);
+      const grads = [...this.grads].slice(0, 4).map(([k, g]) => `${this.nodes[k].name}.grad = ${shown(this.nodes[k], g)}`);
+      put(this.part("live"), [...values, ...grads].join(", "));
+    }, 300);
+  }
+
+  later() {
+    // What is computed more than once for each change waits for the next frame.
+    if (this.waiting) return;
+    this.waiting = requestAnimationFrame(() => {
+      this.waiting = null;
+      this.showFocus();
+      this.showJacobian();
+      this.showPlot();
+      this.showDescent();
+      this.toLink();
+    });
+  }
+
+  // The node in focus
+
+  choose(k, entry = 0) {
+    this.focus = k;
+    this.entry = entry;
+    this.showEdges(this.seen());
+    this.later();
+  }
+
+  showFocus() {
+    const panel = this.part("focus");
+    const n = this.nodes[this.focus];
+    if (!n) return;
+    const adjoint = this.back.adjoints[this.focus];
+    const title = make("h3", {}, make("code", {}, n.name), " ", make("small", {}, `${WORDS[n.kind]}${n.shape.length ? `, ${n.shape.join("×")}` : ""}`));
+    const lines = [];
+    if (n.formula) lines.push([WORDS.formula, this.forwardLine(this.focus)]);
+    else lines.push([WORDS.value, `${n.name} = ${shown(n, this.values[this.focus])}`]);
+    const terms = this.terms(this.focus);
+    const list = [];
+    if (adjoint === null) list.push(say("noContribution", n.name));
+    else if (!n.shape.length && !terms.some((t) => t.rule)) {
+      const after = this.back.before.has(this.focus) ? this.back.before.get(this.focus) : adjoint;
+      const many = terms.length > 6 ? [...terms.slice(0, 5), { symbols: "…", numbers: "…" }] : terms;
+      const sides = [n.bar, many.map((t) => t.symbols).join(" + "), many.map((t) => t.numbers).join(" + ")];
+      if (terms.length > 1) sides.push(terms.map((t) => bracketed(short(t.value[0]))).slice(0, 6).join(" + ") + (terms.length > 6 ? " + …" : ""));
+      list.push([...sides, short(flat(after)[0])].filter((side, k, whole) => side !== whole[k - 1]).join(" = "));
+    } else {
+      list.push(...terms.slice(0, 8).map((t) => `${t.symbols} = ${t.numbers}`), `${n.bar} = ${shown(n, adjoint)}`);
+    }
+    lines.push([say("contributions", n.bar), ...list]);
+    const body = make("dl", {}, ...lines.flatMap(([term, ...texts]) => [make("dt", {}, term), ...texts.map((t) => make("dd", {}, make("code", {}, t)))]));
+    const parts = [title, body];
+    if (n.shape.length && n.size <= SMALL) parts.push(this.entries(this.focus, adjoint));
+    parts.push(...this.pathList());
+    if (n.call) parts.push(this.cutting(this.focus));
+    this.replace(panel, parts);
+  }
+
+  entries(k, adjoint) {
+    const n = this.nodes[k];
+    const columns = n.shape[n.shape.length - 1];
+    const rows = Array.from({ length: n.size / columns }, (_, r) =>
+      make("tr", {}, ...Array.from({ length: columns }, (_, c) => {
+        const entry = r * columns + c;
+        const name = entryName(n.name, n.shape, entry);
+        const cell = [make("span", { class: "number", title: name }, short(flat(this.values[k])[entry]))];
+        if (adjoint !== null) cell.push(make("span", { class: "number adjoint", title: `∂${this.data.scalar}/∂${name}` }, short(flat(adjoint)[entry])));
+        return make("td", {}, ...cell);
+      })));
+    const caption = make("caption", {}, adjoint === null ? WORDS.value : `${WORDS.value}, ${WORDS.adjoint}`);
+    return make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": n.name }, make("table", { class: "entries" }, caption, make("tbody", {}, ...rows)));
+  }
+
+  pathList() {
+    const k = this.focus;
+    const found = this.paths(k);
+    const isLeaf = this.data.inputs.includes(k);
+    const title = make("h4", {}, say(isLeaf ? "pathsTo" : "paths", this.nodes[k].name));
+    if (found === null) return [title, make("p", { class: "quiet" }, WORDS.pathsArrays)];
+    if (!found.length || (found.length === 1 && found[0].way.length < 3)) return [];
+    const names = (way) => way.map((i) => this.nodes[i].name).join(" → ");
+    const items = found.slice(0, 6).map((p) => make("li", {}, make("code", {}, `${names(p.way)}:  ${p.factors.map((x) => bracketed(short(x))).join("·")} = ${short(p.value)}`)));
+    const rest = found.length > 6 ? [make("p", { class: "quiet" }, say("pathsMore", found.length - 6))] : [];
+    const total = isLeaf && found.length > 1 && found.length < MOST_PATHS ? [make("p", {}, make("code", {}, say("pathsTotal", short(found.reduce((sum, p) => sum + p.value, 0)))))] : [];
+    return [title, make("ol", { class: "paths" }, ...items), ...rest, ...total];
+  }
+
+  cutting(k) {
+    const n = this.nodes[k];
+    const kind = this.state.hooks.has(k) ? "hook" : (this.state.cuts.get(k) ?? "plain");
+    const set = (chosen, factor = 0.5) => this.change("", (state) => {
+      state.cuts.delete(k);
+      state.hooks.delete(k);
+      if (chosen === "hook") state.hooks.set(k, factor);
+      else if (chosen !== "plain") state.cuts.set(k, chosen);
+    });
+    const choices = ["plain", "detach", "no_grad", "hook"].map((c) =>
+      make("button", { type: "button", "data-cut": c, "aria-pressed": String(c === kind), onclick: () => set(c) }, WORDS[c]));
+    const parts = [make("h4", {}, WORDS.cut), make("div", { class: "buttons", role: "group", "aria-label": WORDS.cut }, ...choices)];
+    if (kind === "hook") {
+      const factor = this.state.hooks.get(k);
+      const field = make("input", { type: "text", class: "field", value: typed(factor), inputmode: "decimal", onchange: (e) => {
+        const value = read(e.target.value);
+        if (value !== null) set("hook", value);
+      } });
+      parts.push(make("p", {}, make("label", {}, `${say("hookFactor", n.name)} `, field)));
+      const before = this.back.before.get(k);
+      if (before !== undefined) parts.push(make("p", { class: "said" }, say("hookSays", n.name, short(factor), shown(n, before), shown(n, this.back.adjoints[k]))));
+    } else if (kind !== "plain") {
+      const stopped = this.back.brought.filter((x) => x === undefined).length;
+      parts.push(make("p", { class: "said" }, `${say(`${kind}Says`, n.name)} ${say("stopped", stopped)}`));
+    }
+    return make("div", { class: "cutting" }, ...parts);
+  }
+
+  replace(panel, parts) {
+    // The element in focus keeps it, though what it stands in is made anew.
+    const active = panel.contains(document.activeElement) ? document.activeElement : null;
+    const all = (selector) => [...panel.querySelectorAll(selector)];
+    const place = active ? all("button, input, [tabindex]").indexOf(active) : -1;
+    panel.replaceChildren(...parts);
+    if (place >= 0) all("button, input, [tabindex]")[place]?.focus();
+  }
+
+  // J, v and vᵀJ
+
+  showJacobian() {
+    const panel = this.part("jacobian");
+    if (!panel) return;
+    const wrt = this.data.inputs.filter((k) => this.tape.wrt.has(k));
+    const columns = wrt.flatMap((k) => Array.from({ length: this.nodes[k].size }, (_, e) => [k, e]));
+    const rows = this.outputs.flatMap((k) => Array.from({ length: this.nodes[k].size }, (_, e) => [k, e]));
+    if (!this.data.jacobian) {
+      this.replace(panel, [make("p", { class: "quiet" }, say("jacobianLarge", rows.length, columns.length))]);
+      return;
+    }
+    const name = ([k, e]) => entryName(this.nodes[k].name, this.nodes[k].shape, e);
+    const cell = (text, more = {}) => make("td", { class: "number", ...more }, text);
+    const head = make("tr", {}, make("th", { scope: "col" }, "v"), make("th", { scope: "col" }, "J"), ...columns.map((c) => make("th", { scope: "col" }, `∂/∂${name(c)}`)));
+    const body = rows.map(([k, e], i) => {
+      const one = this.oneHot(k, e);
+      const line = columns.map(([x, j]) => {
+        const value = one.adjoints[x] === null ? 0 : flat(one.adjoints[x])[j];
+        const formula = this.data.jacobian[i]?.[columns.findIndex((c) => c[0] === x && c[1] === j)] ?? "";
+        const plain = !formula || formula === short(value) || read(formula) !== null;
+        return make("td", { class: "number" }, plain ? short(value) : make("span", { class: "formula" }, `${formula} = `), plain ? "" : short(value));
+      });
+      return make("tr", {}, cell(short(this.state.v.get(k)[e])), make("th", { scope: "row" }, name([k, e])), ...line);
+    });
+    const below = columns.map(([x, j]) => cell(this.back.adjoints[x] === null ? WORDS.none : short(flat(this.back.adjoints[x])[j])));
+    const foot = make("tr", { class: "total" }, make("td", {}), make("th", { scope: "row" }, "vᵀJ"), ...below);
+    this.replace(panel, [make("table", { class: "jacobian" }, make("thead", {}, head), make("tbody", {}, ...body), make("tfoot", {}, foot))]);
+  }
+
+  oneHot(k, entry) {
+    const one = new Float64Array(this.nodes[k].size);
+    one[entry] = 1;
+    return this.tape.reverse(this.values, new Map([[k, this.tape.kept(this.nodes[k], one)]]), this.state.cuts, this.state.hooks);
+  }
+
+  // y against an input
+
+  showPlot() {
+    const panel = this.part("plot");
+    const k = this.data.inputs.includes(this.focus) ? this.focus : (this.plotted ?? this.data.inputs[0]);
+    if (k === undefined || !panel) return;
+    if (k !== this.plotted) this.reach = null;
+    this.plotted = k;
+    const entry = k === this.focus ? this.entry : 0;
+    const x = this.state.point.get(k)[entry];
+    const started = performance.now();
+    if (!this.reach || !(x > this.reach[0] && x < this.reach[1]) || this.reach[2] !== entry) {
+      const reach = Number.isFinite(x) ? Math.max(2, 2 * Math.abs(x)) : 2;
+      this.reach = [(Number.isFinite(x) ? x : 0) - reach, (Number.isFinite(x) ? x : 0) + reach, entry];
+    }
+    const [low, high] = this.reach;
+    const point = new Map([...this.state.point].map(([i, a]) => [i, i === k ? a.slice() : a]));
+    const at = (value) => {
+      point.get(k)[entry] = value;
+      const values = this.tape.values(point);
+      return [...this.state.v].reduce((sum, [i, w]) => sum + w.reduce((s, u, j) => s + (u === 0 ? 0 : u * flat(values[i])[j]), 0), 0);
+    };
+    at(x);
+    const cost = Math.max(0.01, performance.now() - started);
+    const count = Math.max(20, Math.min(160, Math.floor(30 / cost)));
+    const points = Array.from({ length: count + 1 }, (_, i) => low + ((high - low) * i) / count).map((u) => [u, at(u)]);
+    const adjoint = this.back.adjoints[k];
+    this.drawPlot(panel, { k, entry, x, y: this.loss, slope: adjoint === null ? 0 : flat(adjoint)[entry], points, low, high });
+  }
+
+  drawPlot(panel, { k, entry, x, y, slope, points, low, high }) {
+    const [width, height, left, bottom] = [360, 220, 46, 26];
+    const finite = points.map((p) => p[1]).filter(Number.isFinite).sort((a, b) => a - b);
+    if (Number.isFinite(y)) finite.push(y);
+    let [down, up] = [Math.min(...finite), Math.max(...finite)];
+    if (!(up > down)) [down, up] = [(finite[0] ?? 0) - 1, (finite[0] ?? 0) + 1];
+    const margin = 0.06 * (up - down);
+    [down, up] = [down - margin, up + margin];
+    const px = (u) => left + ((u - low) / (high - low)) * (width - left - 8);
+    const py = (u) => 8 + ((up - u) / (up - down)) * (height - bottom - 8);
+    let way = "";
+    for (const [u, w] of points) way += Number.isFinite(w) ? `${way.endsWith("Z") || !way ? "M" : "L"}${px(u).toFixed(1)} ${py(w).toFixed(1)}` : way && !way.endsWith("Z") ? "Z" : "";
+    way = way.replace(/Z/g, "");
+    const name = entryName(this.nodes[k].name, this.nodes[k].shape, entry);
+    const title = say("plotTitle", this.lossName(), name, short(slope));
+    const clip = `clip-${this.data.id}`;
+    const line = (x1, y1, x2, y2, look) => make("svg:line", { x1, y1, x2, y2, class: look });
+    const text = (tx, ty, content, anchor) => make("svg:text", { x: tx, y: ty, "text-anchor": anchor, class: "tick" }, content);
+    const svg = make("svg:svg", { viewBox: `0 0 ${width} ${height}`, class: "curve", role: "slider", tabindex: "0", "aria-label": say("plotSlider", name), "aria-valuemin": low, "aria-valuemax": high, "aria-valuenow": x, "aria-valuetext": `${name} = ${short(x)}, ${this.lossName()} = ${short(y)}` },
+      make("svg:clipPath", { id: clip }, make("svg:rect", { x: left, y: 4, width: width - left - 8, height: height - bottom - 4 })),
+      line(left, height - bottom, width - 8, height - bottom, "axis"), line(left, 8, left, height - bottom, "axis"),
+      text(left, height - 8, short(low), "start"), text(width - 8, height - 8, short(high), "end"), text((left + width) / 2, height - 8, name, "middle"),
+      text(left - 6, 16, short(Number(up.toPrecision(3))), "end"), text(left - 6, height - bottom, short(Number(down.toPrecision(3))), "end"),
+      make("svg:path", { d: way, class: "graph", "clip-path": `url(#${clip})` }));
+    if (Number.isFinite(x) && Number.isFinite(y)) {
+      if (Number.isFinite(slope)) {
+        const tangent = line(px(low), py(y + slope * (low - x)), px(high), py(y + slope * (high - x)), "tangent");
+        tangent.setAttribute("clip-path", `url(#${clip})`);
+        svg.append(tangent);
+      }
+      svg.append(make("svg:circle", { cx: px(x), cy: py(y), r: 6, class: "dot" }));
+    }
+    const to = (event) => {
+      const box = (panel.querySelector("svg") ?? svg).getBoundingClientRect();
+      const u = low + (((event.clientX - box.left) * (width / box.width) - left) / (width - left - 8)) * (high - low);
+      this.setEntry({ node: k, entry, isV: false }, Number(Math.min(high, Math.max(low, u)).toPrecision(4)));
+    };
+    svg.addEventListener("pointerdown", (event) => {
+      event.preventDefault();
+      to(event);
+      const move = (e) => to(e);
+      const up = () => {
+        window.removeEventListener("pointermove", move);
+        this.last = "";
+      };
+      window.addEventListener("pointermove", move);
+      window.addEventListener("pointerup", up, { once: true });
+      window.addEventListener("pointercancel", up, { once: true });
+    });
+    svg.addEventListener("keydown", (event) => {
+      const sign = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+      if (!sign) return;
+      event.preventDefault();
+      this.nudge({ node: k, entry, isV: false }, sign, event);
+    });
+    this.replace(panel, [make("p", { class: "title" }, title), svg]);
+  }
+
+  lossName() {
+    return this.data.scalar;
+  }
+
+  // Gradient descent
+
+  showDescent() {
+    const panel = this.part("losses");
+    if (!panel) return;
+    const rate = this.part("rate");
+    if (document.activeElement !== rate) rate.value = typed(this.state.rate);
+    if (this.losses.length < 2) {
+      this.replace(panel, []);
+      return;
+    }
+    const [width, height] = [360, 90];
+    const finite = this.losses.filter(Number.isFinite);
+    const [low, high] = [Math.min(...finite), Math.max(...finite)];
+    const at = (y, k) => `${(6 + ((width - 12) * k) / (this.losses.length - 1)).toFixed(1)},${(high > low ? 8 + ((high - y) / (high - low)) * (height - 16) : height / 2).toFixed(1)}`;
+    const drawn = this.losses.map((y, k) => (Number.isFinite(y) ? at(y, k) : null)).filter((text) => text !== null);
+    const title = say("losses", this.lossName(), this.losses.length - 1, short(this.losses[0]), short(this.losses.at(-1)));
+    const svg = make("svg:svg", { viewBox: `0 0 ${width} ${height}`, class: "curve", role: "img", "aria-label": title }, make("svg:polyline", { points: drawn.join(" "), class: "graph" }),
+      ...drawn.slice(-1).map((p) => make("svg:circle", { cx: p.split(",")[0], cy: p.split(",")[1], r: 4, class: "dot" })));
+    this.replace(panel, [make("p", { class: "title" }, title), svg]);
+  }
+
+  descend(times) {
+    const moving = new Set(this.all("[data-moves]").filter((e) => e.checked).map((e) => Number(e.dataset.moves)));
+    this.change("", (state) => {
+      if (!this.losses.length) this.losses.push(this.loss);
+      for (let i = 0; i < times; i++) {
+        for (const k of moving) {
+          const gradient = this.back.adjoints[k];
+          if (gradient === null) continue;
+          const next = state.point.get(k).map((x, e) => x - state.rate * flat(gradient)[e]);
+          state.point.set(k, this.nodes[k].single ? next.map(Math.fround) : next);
+        }
+        this.compute();
+        this.losses.push(this.loss);
+      }
+    });
+  }
+
+  // Fields
+
+  addField(input) {
+    const isV = input.dataset.cotangent !== undefined;
+    const field = { input, isV, node: Number(input.dataset.node), entry: Number(input.dataset.entry ?? 0), typing: false };
+    this.fields.set(input, field);
+    const take = () => {
+      const value = read(input.value);
+      if (value === null) {
+        input.setAttribute("aria-invalid", "true");
+        return;
+      }
+      input.removeAttribute("aria-invalid");
+      if (!Object.is(value, (isV ? this.state.v : this.state.point).get(field.node)[field.entry])) this.setEntry(field, value);
+    };
+    input.addEventListener("input", () => {
+      field.typing = true;
+      take();
+    });
+    input.addEventListener("change", () => {
+      take();
+      field.typing = false;
+      this.last = "";
+      if (read(input.value) === null) put(this.part("live"), say("notNumber", input.value.slice(0, 40)));
+    });
+    input.addEventListener("blur", () => {
+      field.typing = false;
+      this.showField(field);
+    });
+    input.addEventListener("focus", () => this.choose(field.node, field.entry));
+    input.addEventListener("keydown", (event) => {
+      const sign = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+      if (event.key === "Enter") {
+        take();
+        input.select();
+      }
+      if (!sign) return;
+      event.preventDefault();
+      this.nudge(field, sign, event);
+    });
+    input.addEventListener("wheel", (event) => {
+      if (document.activeElement !== input) return;
+      event.preventDefault();
+      this.nudge(field, event.deltaY < 0 ? 1 : -1, event);
+    }, { passive: false });
+    const label = this.root.querySelector(`label[for="${input.id}"]`);
+    if (label) this.drag(label, field);
+  }
+
+  nudge(field, sign, event) {
+    const value = (field.isV ? this.state.v : this.state.point).get(field.node)[field.entry];
+    const first = (field.isV ? this.start.v : this.start.point).get(field.node)[field.entry];
+    const size = Math.max(Math.abs(first), Math.abs(value) / 10);
+    const unit = Number.isFinite(size) && size > 0 ? 10 ** Math.min(6, Math.max(-6, Math.floor(Math.log10(size)) - 1)) : 0.1;
+    const step = Math.min(unit, 0.1 * 10 ** Math.max(0, Math.floor(Math.log10(size || 1)))) * (event.shiftKey ? 10 : event.altKey ? 0.1 : 1);
+    field.typing = false;
+    if (field.input) field.input.value = "";
+    this.setEntry(field, Number(((Number.isFinite(value) ? value : 0) + sign * step).toPrecision(12)));
+  }
+
+  drag(label, field) {
+    label.addEventListener("pointerdown", (event) => {
+      let [from, moved] = [event.clientX, false];
+      const move = (e) => {
+        const steps = Math.trunc((e.clientX - from) / 6);
+        if (!steps) return;
+        moved = true;
+        from += 6 * steps;
+        for (let k = 0; k < Math.abs(steps); k++) this.nudge(field, Math.sign(steps), e);
+      };
+      const up = () => {
+        window.removeEventListener("pointermove", move);
+        if (moved) this.last = "";
+      };
+      window.addEventListener("pointermove", move);
+      window.addEventListener("pointerup", up, { once: true });
+      window.addEventListener("pointercancel", up, { once: true });
+      event.preventDefault();
+      field.input.focus();
+    });
+  }
+
+  listen() {
+    const actions = {
+      reset: () => this.reset(), undo: () => this.undo(), call: () => this.call(), zero: () => this.zero(),
+      forward: () => this.forward(), backward: () => this.backward(), previous: () => this.step(-1), play: () => this.play(),
+      all: () => this.refresh(), descend: () => this.descend(1), "descend-many": () => this.descend(10),
+      command: () => this.copy(this.command()), pytorch: () => this.copy(this.pytorch()), link: () => this.copy(this.link()),
+      close: () => { this.part("copied").hidden = true; },
+    };
+    for (const button of this.all("[data-action]")) {
+      button.addEventListener("click", () => {
+        if (this.timer && !["play"].includes(button.dataset.action)) this.stop();
+        actions[button.dataset.action]();
+      });
+    }
+    for (const { element, node } of [...this.boxes, ...this.rows]) {
+      element.addEventListener("click", (event) => {
+        if (!event.target.closest("input, label, canvas")) this.choose(node);
+      });
+      element.addEventListener("keydown", (event) => {
+        if (element.dataset.box === undefined || !["Enter", " "].includes(event.key)) return;
+        event.preventDefault();
+        this.choose(node);
+      });
+    }
+    for (const { element, node } of this.sliders) {
+      element.addEventListener("input", () => this.setEntry({ node, entry: 0, isV: false }, Number(element.value)));
+      element.addEventListener("change", () => {
+        this.last = "";
+        delete element.dataset.ready;
+        this.showSlider({ element, node });
+      });
+    }
+    const rate = this.part("rate");
+    rate?.addEventListener("change", () => {
+      const value = read(rate.value);
+      if (value !== null) this.state.rate = value;
+      else rate.value = typed(this.state.rate);
+    });
+    if (this.linked) window.addEventListener("hashchange", () => {
+      if (location.hash !== this.hash) {
+        this.state = this.initial();
+        this.fromLink();
+        this.refresh();
+      }
+    });
+  }
+
+  // What is copied
+
+  changes() {
+    const result = [];
+    const compare = (name, shape, now, first) => {
+      const different = [...now.keys()].filter((i) => !Object.is(now[i], first[i]));
+      if (!different.length) return;
+      if (!shape.length || different.length > 8) result.push([name, Array.from(now, typed).join(",")]);
+      else for (const i of different) result.push([entryName(name, shape, i), typed(now[i])]);
+    };
+    for (const [k, now] of this.state.point) compare(this.nodes[k].name, this.nodes[k].shape, now, this.start.point.get(k));
+    for (const [name, k] of this.byCotangent) compare(name, this.nodes[k].shape, this.state.v.get(k), this.start.v.get(k));
+    for (const [k, kind] of this.state.cuts) result.push([`~${kind}`, this.nodes[k].name]);
+    for (const [k, factor] of this.state.hooks) result.push([`~hook ${typed(factor)}`, this.nodes[k].name]);
+    return result;
+  }
+
+  fragment() {
+    return this.changes().map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join("&");
+  }
+
+  link() {
+    return `${location.href.split("#")[0]}#${this.fragment()}`;
+  }
+
+  toLink() {
+    if (!this.linked) return;
+    const write = () => {
+      this.linking = null;
+      const text = this.fragment();
+      if (text.length > 30000) return;
+      this.hash = text ? `#${text}` : "";
+      this.linkedAt = performance.now();
+      if (location.hash === this.hash) return;
+      try {
+        history.replaceState(null, "", this.hash || location.href.split("#")[0]);
+      } catch {
+        this.linked = false; // a page inside of another, which has no address
+      }
+    };
+    clearTimeout(this.linking);
+    // Browsers take no more than some hundred addresses in a minute.
+    if (performance.now() - (this.linkedAt ?? -1000) > 400) write();
+    else this.linking = setTimeout(write, 400);
+  }
+
+  fromLink() {
+    for (const part of location.hash.slice(1).split("&")) {
+      const [name, value] = part.split("=", 2).map((text) => {
+        try {
+          return decodeURIComponent(text);
+        } catch {
+          return "";
+        }
+      });
+      if (!name || value === undefined) continue;
+      const kind = /^~(detach|no_grad|hook)(?: (.+))?$/.exec(name);
+      if (kind) this.linkedCut(kind, value);
+      else this.linkedNumbers(name, value);
+    }
+    this.hash = location.hash;
+  }
+
+  linkedCut([, kind, factor], name) {
+    const k = this.nodes.findIndex((n) => n.name === name && n.call);
+    if (k < 0) return;
+    if (kind !== "hook") this.state.cuts.set(k, kind);
+    else if (read(factor ?? "") !== null) this.state.hooks.set(k, read(factor));
+  }
+
+  linkedNumbers(name, text) {
+    const numbers = text.split(",").map(read);
+    if (numbers.includes(null)) return;
+    const all = [...[...this.byName].map(([n, k]) => [n, k, this.state.point]), ...[...this.byCotangent].map(([n, k]) => [n, k, this.state.v])];
+    for (const [own, k, map] of all) {
+      const { size, shape } = this.nodes[k];
+      if (own === name && numbers.length === size) map.set(k, Float64Array.from(numbers));
+      else if (numbers.length === 1 && shape.length && name.startsWith(`${own}[`)) {
+        const entry = this.entryOf(own, shape, name);
+        if (entry >= 0) map.get(k)[entry] = numbers[0];
+      }
+    }
+  }
+
+  entryOf(own, shape, name) {
+    const index = name.slice(own.length + 1, -1).split(",").map(Number);
+    if (index.length !== shape.length || index.some((i, axis) => !(Number.isInteger(i) && i >= 0 && i < shape[axis]))) return -1;
+    return index.reduce((sum, i, axis) => sum * shape[axis] + i, 0);
+  }
+
+  command() {
+    const literal = (k, array) => nested(this.nodes[k].shape, Array.from(array, typed)).replace(/ /g, "");
+    const quote = (text) => (/[^\w.,=+-]/.test(text) ? `"${text}"` : text);
+    const point = [...this.state.point].map(([k, x]) => `${this.nodes[k].name}=${literal(k, x)}`).join(",");
+    const v = [...this.byCotangent].map(([name, k]) => [name.slice(0, -2), literal(k, this.state.v.get(k))]);
+    const weights = v.length === 1 ? v[0][1] : v.map(([name, text]) => `${name}=${text}`).join(",");
+    const single = v.length === 1 && weights === "1";
+    return `${this.data.command}${point ? ` --at ${quote(point)}` : ""}${single ? "" : ` --v=${quote(weights)}`}`;
+  }
+
+  pytorch() {
+    const { names, body } = this.data.pytorch;
+    const number = (x) => (Number.isFinite(x) ? (/[.e]/.test(typed(x)) ? typed(x) : `${typed(x)}.0`) : `float("${typed(x)}")`);
+    const tensor = (k, array) => `torch.tensor(${nested(this.nodes[k].shape, Array.from(array, number))})`;
+    const leaves = [...this.state.point].map(([k, x]) => {
+      const text = tensor(k, x);
+      return `${names[this.nodes[k].name]} = ${this.tape.wrt.has(k) ? `${text.slice(0, -1)}, requires_grad=True)` : text}`;
+    });
+    const outputs = [...this.byCotangent].map(([name, k]) => [names[name.slice(0, -2)], tensor(k, this.state.v.get(k))]);
+    const call = `torch.autograd.backward([${outputs.map((o) => o[0]).join(", ")}], [${outputs.map((o) => o[1]).join(", ")}])`;
+    const prints = [...this.tape.wrt].map((k) => names[this.nodes[k].name]).map((n) => `print("${n}.grad =", ${n}.grad)`);
+    return ["import torch", "", "torch.set_default_dtype(torch.float64)", "", ...leaves, ...body, call, ...prints, ""].join("\n");
+  }
+
+  copy(text) {
+    const [box, area] = [this.part("copied"), this.part("copied-text")];
+    box.hidden = false;
+    area.value = text;
+    put(this.part("copied-title"), WORDS.copyThis);
+    area.focus();
+    area.select();
+    navigator.clipboard?.writeText(text).then(() => put(this.part("copied-title"), WORDS.copied), () => {});
+  }
+}
+
+// An array of many entries: its statistics, as an image where it is one, and a field for the entry in focus
+
+class Large {
+  constructor(page, element) {
+    this.page = page;
+    this.element = element;
+    this.node = Number(element.dataset.large);
+    this.input = element.querySelector("[data-input], [data-cotangent]");
+    this.index = element.querySelector("[data-index]");
+    this.canvas = element.querySelector("canvas");
+    this.statistics = element.querySelector("[data-statistics]");
+    this.gradient = element.querySelector("[data-grad]");
+    this.index.addEventListener("change", () => {
+      const n = page.nodes[this.node];
+      const entry = page.entryOf("", n.shape, `[${this.index.value}]`);
+      if (entry >= 0) this.select(entry);
+      else this.index.setAttribute("aria-invalid", "true");
+    });
+    this.canvas?.addEventListener("click", (event) => this.click(event));
+    this.canvas?.addEventListener("keydown", (event) => this.move(event));
+  }
+
+  get shape() {
+    return this.page.nodes[this.node].shape;
+  }
+
+  get grid() {
+    // Channels, rows and columns, and how an entry is numbered.
+    const s = this.shape;
+    if (s.length === 2) return { c: 1, h: s[0], w: s[1], at: (_, i, j) => i * s[1] + j };
+    if (s[2] === 1 || (s[2] === 3 && s[0] > 3)) return { c: s[2], h: s[0], w: s[1], at: (c, i, j) => (i * s[1] + j) * s[2] + c };
+    return { c: s[0], h: s[1], w: s[2], at: (c, i, j) => (c * s[1] + i) * s[2] + j };
+  }
+
+  select(entry) {
+    const { page, input } = this;
+    const field = page.fields.get(input);
+    field.entry = entry;
+    const name = entryName(page.nodes[this.node].name, this.shape, entry);
+    input.dataset[field.isV ? "cotangent" : "input"] = name;
+    input.dataset.entry = String(entry);
+    input.setAttribute("aria-label", name);
+    this.index.value = name.slice(name.lastIndexOf("[") + 1, -1);
+    this.index.removeAttribute("aria-invalid");
+    for (const mark of page.gradMarks) {
+      if (mark.element === this.gradient) {
+        mark.entry = entry;
+        mark.element.dataset.gradOf = name;
+      }
+    }
+    page.choose(this.node, entry);
+    page.show();
+  }
+
+  click(event) {
+    const { c, h, w, at } = this.grid;
+    const box = this.canvas.getBoundingClientRect();
+    const [i, j] = [Math.floor(((event.clientY - box.top) / box.height) * h), Math.floor(((event.clientX - box.left) / box.width) * w)];
+    const entry = at(0, Math.min(h - 1, i), Math.min(w - 1, j));
+    const array = this.page.state.point.get(this.node);
+    const [low, high] = this.range(array);
+    this.select(entry);
+    const value = array[entry] > (low + high) / 2 ? low : high;
+    for (let k = 0; k < c; k++) this.page.setEntry({ node: this.node, entry: at(k, i, j), isV: false }, value);
+  }
+
+  move(event) {
+    const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    const { h, w, at } = this.grid;
+    const entry = this.page.fields.get(this.input).entry;
+    if (!by) return;
+    event.preventDefault();
+    for (let i = 0; i < h; i++) {
+      for (let j = 0; j < w; j++) {
+        if (at(0, i, j) !== entry) continue;
+        this.select(at(0, Math.min(h - 1, Math.max(0, i + by[0])), Math.min(w - 1, Math.max(0, j + by[1]))));
+        return;
+      }
+    }
+  }
+
+  range(array) {
+    const finite = array.filter(Number.isFinite);
+    const [low, high] = finite.length ? [finite.reduce((a, b) => Math.min(a, b)), finite.reduce((a, b) => Math.max(a, b))] : [0, 1];
+    return high > low ? [low, high] : [Math.min(0, low), Math.max(1, low)];
+  }
+
+  show() {
+    const { page, node } = this;
+    const array = (page.fields.get(this.input).isV ? page.state.v : page.state.point).get(node);
+    const mean = array.reduce((a, b) => a + b, 0) / array.length;
+    put(this.statistics, say("statistics", array.length, short(array.reduce((a, b) => Math.min(a, b))), short(mean), short(array.reduce((a, b) => Math.max(a, b)))));
+    if (this.canvas) this.draw(array);
+  }
+
+  draw(array) {
+    const { c, h, w, at } = this.grid;
+    const [low, high] = this.range(array);
+    Object.assign(this.canvas, { width: w, height: h });
+    const context = this.canvas.getContext("2d");
+    const image = context.createImageData(w, h);
+    for (let i = 0; i < h; i++) {
+      for (let j = 0; j < w; j++) {
+        for (let k = 0; k < 3; k++) image.data[(i * w + j) * 4 + k] = (255 * (array[at(c === 3 ? k : 0, i, j)] - low)) / (high - low);
+        image.data[(i * w + j) * 4 + 3] = 255;
+      }
+    }
+    context.putImageData(image, 0, 0);
+  }
+}
+
+function start() {
+  const roots = [...document.querySelectorAll("[data-live]")];
+  const open = (root) => {
+    if (root.dataset.ready !== undefined) return;
+    root.dataset.ready = "";
+    const data = JSON.parse(document.getElementById(root.dataset.live).textContent);
+    root.page = new Page(root, data, KERNELS, roots.length === 1);
+  };
+  for (const root of roots) {
+    const folded = root.closest("details:not([open])");
+    if (folded) folded.addEventListener("toggle", () => open(root), { once: true });
+    else open(root);
+  }
+}
+
+if (typeof document !== "undefined") start();

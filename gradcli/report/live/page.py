@@ -1,0 +1,375 @@
+"""A live page as HTML: what it shows before its script runs, and the data that this reads."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from gradcli.explain.live import LiveNode, LivePage
+from gradcli.files import printable
+from gradcli.graph.names import element_names
+from gradcli.graph.shapes import Shape
+from gradcli.report.live.drawing import drawn
+from gradcli.report.live.numbers import GRID, exact, is_image, packed, shown
+
+_NOTHING = "base-uri 'none'; form-action 'none'"
+_ROW = 8  # entries of a vector that stand side by side
+
+
+@cache
+def file_text(name: str) -> str:
+    """Return a file of this folder."""
+    return Path(__file__).with_name(name).read_text("utf-8")
+
+
+@cache
+def words() -> Mapping[str, str]:
+    """Return the strings of the page, by their keys."""
+    table: dict[str, str] = json.loads(file_text("words.json"))
+    return table
+
+
+def document(title: str, body: str, program: str) -> str:
+    """Return a file of pages: with their style, their script, and a policy that allows these and nothing else."""
+    style = file_text("live.css")
+    script = f"const WORDS = {_json(words())};\n{program}{file_text('live.js')}"
+    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; {_NOTHING}"
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>{text(title[:200])}</title>",
+            f"<style>{style}</style>",
+            "</head>",
+            "<body>",
+            body,
+            f"<script>{script}</script>",
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def live_document(page: LivePage, program: str) -> str:
+    """Return the file of one page."""
+    title = f"{page.title}: live"
+    heading = f'<header class="top"><h1>{text(page.title[:200])}</h1></header>'
+    return document(title, f"<main>\n{heading}\n{live_section(page, 0)}\n</main>", program)
+
+
+def live_section(page: LivePage, number: int) -> str:
+    """Return one page, for a document that has several, each with a number."""
+    key = f"live-{number}"
+    return "\n".join(
+        [
+            f'<section class="live" data-live="{key}" aria-label="{text(page.title[:200])}">',
+            *_Section(page, key).lines(),
+            "</section>",
+            f'<script type="application/json" id="{key}">{_json(data(page, key))}</script>',
+        ]
+    )
+
+
+def data(page: LivePage, key: str) -> dict[str, Any]:
+    """Return what the script reads."""
+    nodes = []
+    for n in page.nodes:
+        row: dict[str, Any] = {"n": printable(n.name), "b": printable(n.bar), "k": n.kind, "s": list(n.shape)}
+        if n.single:
+            row["o"] = 1
+        if n.call is not None:
+            row |= {"f": printable(n.formula), "a": list(n.args), "c": [n.call.function, list(n.call.reads)]}
+        else:
+            row["v"] = packed(n.value)
+        nodes.append(row)
+    passes = [
+        [p.node, p.position, printable(p.rule), _call(p.pull.contribution), _call(p.pull.slope)] for p in page.passes
+    ]
+    return {
+        "id": key,
+        "scalar": page.scalar,
+        "nodes": nodes,
+        "passes": passes,
+        "inputs": list(page.inputs.values()),
+        "wrt": list(page.wrt),
+        "v": [[k, name, packed(page.v[name])] for name, k in page.outputs.items()],
+        "jacobian": page.jacobian,
+        "command": page.command,
+        "pytorch": None if page.pytorch is None else {"names": page.pytorch[0], "body": page.pytorch[1]},
+    }
+
+
+def _call(call: Any) -> Any:
+    return None if call is None else [call.function, list(call.reads)]
+
+
+class _Section:
+    def __init__(self, page: LivePage, key: str) -> None:
+        self.page = page
+        self.key = key
+        self.fields = 0
+
+    def lines(self) -> Iterator[str]:
+        yield self.toolbar()
+        yield '<ul class="alarms" data-part="alarms" role="status" hidden></ul>'
+        yield '<div class="columns"><div class="left">'
+        yield from self.card("inputs", self.inputs(), f'<p class="quiet screen">{word("hint")}</p>')
+        yield from self.card("system", self.system())
+        yield '</div><div class="middle">'
+        yield from self.card(
+            "graph", [*self.steps(), f'<div class="scroll drawing">{drawn(self.page)}</div>', self.meaning()]
+        )
+        yield '</div><div class="right">'
+        yield from self.card("focus", [f'<div data-part="focus"><p class="quiet">{word("focusNothing")}</p></div>'])
+        yield from self.card("plot", ['<div data-part="plot"></div>'])
+        yield from self.card("descent", self.descent())
+        yield "</div></div>"
+        yield from self.card("jacobian", ['<div class="scroll" data-part="jacobian"></div>'])
+        yield '<p class="hidden" data-part="live" aria-live="polite"></p>'
+
+    def card(self, name: str, lines: Iterator[str] | Sequence[str], more: str = "") -> Iterator[str]:
+        yield f'<section class="card {name}"><h2>{word(name)}</h2>{more}'
+        yield from lines
+        yield "</section>"
+
+    def toolbar(self) -> str:
+        names = ["reset", "undo", *(["command"] if self.page.command else [])]
+        names += [*(["pytorch"] if self.page.pytorch else []), "link"]
+        buttons = "".join(button(name) for name in names)
+        copied = (
+            '<div class="copied" data-part="copied" hidden><label data-part="copied-title" '
+            f'for="{self.key}-copied">{word("copyThis")}</label>'
+            f'<textarea id="{self.key}-copied" data-part="copied-text" rows="4" readonly></textarea>'
+            f"{button('close')}</div>"
+        )
+        return f'<div class="bar buttons screen" role="toolbar">{buttons}</div>{copied}'
+
+    # Inputs
+
+    def inputs(self) -> Iterator[str]:
+        for k in self.page.inputs.values():
+            n = self.page.nodes[k]
+            yield f'<div class="leaf" data-row="{k}">'
+            if not n.shape:
+                yield self.scalar(k, n)
+            elif n.value.size <= GRID:
+                yield self.heading(n) + self.table(k, n, n.value, "input", n.name)
+            else:
+                yield self.heading(n) + self.large(k, n, "input")
+            yield "</div>"
+        yield (
+            f'<p class="calls"><span data-part="calls">{word("oneCall")}</span> <span class="buttons screen">'
+            f"{button('call')}{button('zero')}</span></p>"
+        )
+
+    def heading(self, n: LiveNode) -> str:
+        sizes = "×".join(map(str, n.shape))
+        return f'<p class="name"><code>{text(n.name)}</code> <small>{sizes}</small></p>'
+
+    def scalar(self, k: int, n: LiveNode) -> str:
+        field = self.field(k, 0, "input", n.name, float(n.value), n.name)
+        slider = f'<input type="range" data-slider="{k}" aria-label="{text(say("slider", n.name))}" class="screen">'
+        return f'<div class="line">{field}{slider}{self.grad(k, n, None)}</div>'
+
+    def grad(self, k: int, n: LiveNode, entry: int | None) -> str:
+        """Return the gradient of a leaf, or of one of its elements."""
+        if k not in self.page.wrt:
+            return f'<span class="grad quiet">{word("notRequired")}</span>' if entry in (None, 0) else ""
+        name = n.name if entry is None else element_names(n.name, n.shape)[entry]
+        value = None if n.adjoint is None else float(n.adjoint.reshape(-1)[entry or 0])
+        label = f"<span>{text(n.name)}.grad = </span>" if entry is None else ""
+        return f'<span class="grad">{label}{_mark("grad", k, entry or 0, name, value)}</span>'
+
+    def field(self, k: int, entry: int, kind: str, name: str, value: float, label: str) -> str:
+        """Return a field with its label: of an input, or of a cotangent."""
+        self.fields += 1
+        key = f"{self.key}-{self.fields}"
+        said = say("cotangent", name) if kind == "cotangent" else name
+        return (
+            f'<label for="{key}" title="{text(said)}">{text(label)}</label>'
+            f'<input id="{key}" class="field" type="text" inputmode="decimal" autocomplete="off" spellcheck="false" '
+            f'data-{kind}="{text(name)}" data-node="{k}" data-entry="{entry}" aria-label="{text(said)}" '
+            f'value="{exact(value).replace("Infinity", "inf").replace("NaN", "nan")}">'
+        )
+
+    def table(self, k: int, n: LiveNode, values: Any, kind: str, name: str) -> str:
+        """Return a grid of fields."""
+        names, flat = element_names(name, n.shape), values.reshape(-1)
+
+        def cell(i: int) -> str:
+            index = names[i][len(name) :]
+            below = self.grad(k, n, i) if kind == "input" else ""
+            return f"{self.field(k, i, kind, names[i], float(flat[i]), index)}{below}"
+
+        return grid(n.shape, cell)
+
+    def large(self, k: int, n: LiveNode, kind: str) -> str:
+        """Return an array of many entries: statistics, an image where it is one, and the entry in focus."""
+        names = element_names(n.name, n.shape)
+        key = f"{self.key}-index-{k}-{kind}"
+        canvas = (
+            f'<canvas tabindex="0" role="img" aria-label="{text(say("image", n.name))}"></canvas>'
+            if is_image(n.shape) and kind == "input"
+            else ""
+        )
+        values = n.value if kind == "input" else self.page.v[n.name]
+        first = names[0][len(n.name) + 1 : -1]
+        gradient = self.grad(k, n, 0) if kind == "input" else ""
+        return (
+            f'<div class="large" data-large="{k}"><p class="quiet" data-statistics></p>{canvas}'
+            f'<p class="line"><label for="{key}">{text(say("entry", n.name))}</label>'
+            f'<input id="{key}" class="field index" data-index type="text" value="{first}" spellcheck="false">'
+            f"{self.field(k, 0, kind, names[0], float(values.reshape(-1)[0]), '=')}{gradient}</p></div>"
+        )
+
+    # The system
+
+    def system(self) -> Iterator[str]:
+        for k in self.page.statements:
+            n = self.page.nodes[k]
+            yield f'<div class="statement {n.kind}" data-row="{k}">'
+            formula = f" = {text(n.written)}" if n.written else ""
+            yield f'<button type="button" class="show" data-show="{k}"><code>{text(n.name)}{formula}</code></button>'
+            for name in (o for o, j in self.page.outputs.items() if j == k):
+                yield self.cotangent(k, n, name)
+            yield self.results(k, n)
+            yield "</div>"
+
+    def cotangent(self, k: int, n: LiveNode, name: str) -> str:
+        v = self.page.v[name]
+        if not n.shape:
+            return f'<span class="v">{self.field(k, 0, "cotangent", name, float(v), "v")}</span>'
+        if v.size <= GRID:
+            return f'<div class="v"><p class="name">v</p>{self.table(k, n, v, "cotangent", name)}</div>'
+        return f'<div class="v"><p class="name">v</p>{self.large(k, n, "cotangent")}</div>'
+
+    def results(self, k: int, n: LiveNode) -> str:
+        """Return the value of a node, and its adjoint."""
+        if not n.shape:
+            value = f'<span class="equals">= {_mark("value", k, 0, n.name, float(n.value))}</span>'
+            if n.adjoint is None:
+                return value
+            bar = f'<span class="bar-name">{text(n.bar)}</span>'
+            return f'{value}<span class="adjoint">{bar} = {_mark("adjoint", k, 0, n.name, float(n.adjoint))}</span>'
+        if n.value.size > GRID:
+            both = f'<span class="equals">= <span data-value="{k}"></span></span>'
+            bar = f'<span class="adjoint">{text(n.bar)} = <span data-adjoint="{k}"></span></span>'
+            return both + (bar if n.adjoint is not None else "")
+        names, values = element_names(n.name, n.shape), n.value.reshape(-1)
+        adjoints = None if n.adjoint is None else n.adjoint.reshape(-1)
+
+        def cell(i: int) -> str:
+            own = _mark("value", k, i, names[i], float(values[i]))
+            return own + ("" if adjoints is None else _mark("adjoint", k, i, names[i], float(adjoints[i])))
+
+        return grid(n.shape, cell)
+
+    # The picture
+
+    def steps(self) -> Iterator[str]:
+        names = ("backward", "forward", "previous", "play", "all")
+        yield f'<div class="steps screen"><div class="buttons" role="toolbar" aria-label="{word("steps")}">'
+        yield "".join(button(name) for name in names)
+        yield '<span class="quiet" data-part="place"></span></div>'
+        yield f'<p class="sentence" aria-live="polite"><code data-part="sentence">{word("stepAll")}</code></p></div>'
+
+    def meaning(self) -> str:
+        """Return what an adjoint is, and what L is."""
+        page = self.page
+        leaves = [page.nodes[k] for k in page.wrt] or [n for n in page.nodes if n.bar]
+        first = next((n for n in leaves if not n.bar.startswith("∂")), None)
+        parts = [say("adjointIs", first.bar, page.scalar, first.name)] if first else []
+        if page.scalar not in page.outputs:
+            terms = [f"v·{name}" if not page.v[name].shape else f"sum(v*{name})" for name in page.outputs]
+            parts.append(f"{page.scalar} = {' + '.join(terms[:6])}{' + …' * (len(terms) > 6)}")
+        kinds = dict.fromkeys(n.kind for n in page.nodes if n.name)
+        looks = "".join(
+            f'<span class="key {kind}">{word(kind)}</span>'
+            for kind in ("leaf", "intermediate", "output")
+            if kind in kinds
+        )
+        return f'<p class="meaning">{looks}<code>{text(",  ".join(parts))}</code></p>'
+
+    # Descent
+
+    def descent(self) -> Iterator[str]:
+        key = f"{self.key}-rate"
+        yield (
+            f'<p class="quiet">{word("descentSays")}</p>'
+            f'<p class="line screen"><label for="{key}">{word("rate")}</label>'
+            f'<input id="{key}" class="field" data-part="rate" type="text" inputmode="decimal" value="0.1">'
+            f'<span class="buttons">{button("descend")}{button("descend-many", "descendMany")}</span></p>'
+        )
+        yield '<p class="moves screen">'
+        for k in self.page.wrt:
+            name = text(self.page.nodes[k].name)
+            yield f'<label><input type="checkbox" data-moves="{k}" checked> {name}</label>'
+        yield '</p><div data-part="losses"></div>'
+
+
+def grid(shape: Shape, cell: Callable[[int], str]) -> str:
+    """Return the cells of an array as tables: rows of the last axis, a table for each index before the last two."""
+    columns = shape[-1] if len(shape) > 1 else min(shape[0], _ROW)
+    size = 1
+    for n in shape:
+        size *= n
+    rows = [[cell(i) for i in range(k, min(k + columns, size))] for k in range(0, size, max(columns, 1))]
+    block = max(shape[-2] if len(shape) > 2 else len(rows), 1)
+    tables = []
+    for k in range(0, len(rows), block):
+        inner = "".join(f"<tr>{''.join(f'<td>{c}</td>' for c in row)}</tr>" for row in rows[k : k + block])
+        tables.append(f'<table class="grid">{inner}</table>')
+    return f'<div class="scroll">{"".join(tables)}</div>'
+
+
+def _mark(kind: str, k: int, entry: int, name: str, value: float | None) -> str:
+    """Return the element of a number that changes."""
+    number = "" if value is None else f' data-number="{exact(value)}"'
+    said = words()["none"] if value is None else shown(value)
+    look = f'class="number {kind}" data-{kind}="{k}" data-entry="{entry}"'
+    return f'<span {look} data-{kind}-of="{text(name)}"{number}>{said}</span>'
+
+
+def button(action: str, label: str = "") -> str:
+    """Return a button."""
+    title = words().get(f"{action}Title")
+    more = f' title="{escape(title)}"' if title else ""
+    return f'<button type="button" data-action="{action}"{more}>{word(label or action)}</button>'
+
+
+def word(key: str) -> str:
+    """Return a string of the table, as HTML."""
+    return escape(words()[key])
+
+
+def say(key: str, *values: str) -> str:
+    """Return a string of the table with values in it."""
+    return words()[key].format(*values)
+
+
+def text(value: str) -> str:
+    """Return a text of the user's as HTML: never markup."""
+    return escape(printable(value), quote=True)
+
+
+def _json(value: Any) -> str:
+    """Return JSON in which nothing ends the script around it."""
+    dense = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return re.sub("[<>&\u2028\u2029]", lambda m: f"\\u{ord(m[0]):04x}", dense)
+
+
+def _hash(content: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
