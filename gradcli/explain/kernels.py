@@ -74,7 +74,7 @@ class Kernels:
 
     def _add(self, result: Node, read: Mapping[int, Node]) -> Call:
         """Add the function of a node that is computed from some others, which become its arguments."""
-        known = {n: leaf(n.shape, n.dtype) for n in read.values() if n.op != "input" and n is not result}
+        known = {n: leaf(n.shape, n.dtype) for n in read.values() if n.op != "input"}
         if known:
             from gradcli.graph.substitute import rewritten
 

@@ -544,7 +544,7 @@ class Page {
     const value = this.state.point.get(node)[0];
     let [low, high] = [Number(element.min), Number(element.max)];
     if (!(value >= low && value <= high) || element.dataset.ready === undefined) {
-      const reach = Number.isFinite(value) ? Math.max(2, 2 * Math.abs(value)) : 2;
+      const reach = Number.isFinite(4 * value) ? Math.max(2, 2 * Math.abs(value)) : 2;
       const middle = Number.isFinite(value) ? value : 0;
       [low, high] = [middle - reach, middle + reach].map((x) => Number(x.toPrecision(3)));
       element.min = low;
@@ -828,6 +828,11 @@ class Page {
     if (Number.isFinite(y)) finite.push(y);
     let [down, up] = [Math.min(...finite), Math.max(...finite)];
     if (!(up > down)) [down, up] = [(finite[0] ?? 0) - 1, (finite[0] ?? 0) + 1];
+    const title = say("plotTitle", this.lossName(), entryName(this.nodes[k].name, this.nodes[k].shape, entry), short(slope));
+    if (!Number.isFinite(up - down) || !Number.isFinite(high - low)) {
+      this.replace(panel, [make("p", { class: "title" }, title)]);
+      return;
+    }
     const margin = 0.06 * (up - down);
     [down, up] = [down - margin, up + margin];
     const px = (u) => left + ((u - low) / (high - low)) * (width - left - 8);
@@ -836,7 +841,6 @@ class Page {
     for (const [u, w] of points) way += Number.isFinite(w) ? `${way.endsWith("Z") || !way ? "M" : "L"}${px(u).toFixed(1)} ${py(w).toFixed(1)}` : way && !way.endsWith("Z") ? "Z" : "";
     way = way.replace(/Z/g, "");
     const name = entryName(this.nodes[k].name, this.nodes[k].shape, entry);
-    const title = say("plotTitle", this.lossName(), name, short(slope));
     const clip = `clip-${this.data.id}`;
     const line = (x1, y1, x2, y2, look) => make("svg:line", { x1, y1, x2, y2, class: look });
     const text = (tx, ty, content, anchor) => make("svg:text", { x: tx, y: ty, "text-anchor": anchor, class: "tick" }, content);
@@ -847,8 +851,9 @@ class Page {
       text(left - 6, 16, short(Number(up.toPrecision(3))), "end"), text(left - 6, height - bottom, short(Number(down.toPrecision(3))), "end"),
       make("svg:path", { d: way, class: "graph", "clip-path": `url(#${clip})` }));
     if (Number.isFinite(x) && Number.isFinite(y)) {
-      if (Number.isFinite(slope)) {
-        const tangent = line(px(low), py(y + slope * (low - x)), px(high), py(y + slope * (high - x)), "tangent");
+      const ends = [low, high].map((u) => py(y + slope * (u - x)));
+      if (ends.every((end) => Math.abs(end) < 1e7)) {
+        const tangent = line(px(low), ends[0], px(high), ends[1], "tangent");
         tangent.setAttribute("clip-path", `url(#${clip})`);
         svg.append(tangent);
       }
@@ -891,7 +896,7 @@ class Page {
     if (!panel) return;
     const rate = this.part("rate");
     if (document.activeElement !== rate) rate.value = typed(this.state.rate);
-    if (this.losses.length < 2) {
+    if (this.losses.filter(Number.isFinite).length < 2) {
       this.replace(panel, []);
       return;
     }
@@ -950,7 +955,7 @@ class Page {
     });
     input.addEventListener("blur", () => {
       field.typing = false;
-      this.showField(field);
+      if (input.value) this.showField(field); // one that was emptied is about to be filled
     });
     input.addEventListener("focus", () => this.choose(field.node, field.entry));
     input.addEventListener("keydown", (event) => {
