@@ -1,4 +1,4 @@
-"""Live pages in Chromium: each number is gradcli's, whatever is typed; steps, calls, links and keys do what they say."""
+"""Live pages in Chromium: each number is gradcli's, whatever is typed; steps, calls and links do what they say."""
 
 from __future__ import annotations
 
