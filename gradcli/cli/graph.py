@@ -38,7 +38,7 @@ Examples:
   gradcli graph "h=tanh(x@W)" "y=sum(h**2)" --shape x=2,W=2x3
   gradcli graph -F samples/bundle_adjustment.grad --v ones -f svg
   gradcli graph "y=sin(x)*x" -f mermaid
-  gradcli graph "y=sin(x)*x" --at x=2 --output y.html
+  gradcli graph "y=sin(x)*x" --at x=2 -f html
 """
 
 
