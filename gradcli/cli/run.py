@@ -14,6 +14,7 @@ import click
 from gradcli.cli.options import format_of, gathered, style_option
 from gradcli.cli.status import DONE, MISTAKE, NO
 from gradcli.cli.streams import flush, tell
+from gradcli.plain import print_utf8
 
 if TYPE_CHECKING:
     from gradcli.pytorch.messages import MissingError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from gradcli.script.teller import Teller
 
 MAX_SCRIPT_BYTES = 2**24
-ENDINGS = {".md": "markdown", ".tex": "latex", ".json": "json", ".jsonl": "json"}
+ENDINGS = {".md": "markdown", ".tex": "latex", ".json": "json", ".jsonl": "json", ".html": "html"}
 EXAMPLES = """\b
 Examples:
   gradcli run samples/doubled.py
@@ -97,13 +98,14 @@ _TELLING = (
 @click.option("-c", "code", metavar="CODE", help="Run this code.")
 @gathered("telling", Telling, _TELLING)
 @style_option(
-    ("table", "json", "latex", "markdown"), "How the explanations are written.  [default: as --output ends; table]"
+    ("table", "json", "latex", "markdown", "html"),
+    "How the explanations are written.  [default: as --output ends; table]",
 )
 @click.option(
     "--output",
     metavar="FILE",
     type=click.Path(allow_dash=True),
-    help="Write them to FILE; .md, .tex and .json choose the format, .txt is any.",
+    help="Write them to FILE; .md, .tex, .json and .html choose the format, .txt is any.",
 )
 def run(
     script: str | None,
@@ -164,6 +166,10 @@ def _shown(script: Script, telling: Telling, style: str, keeps: bool) -> Printed
     """Return where pages go, beside what the script prints; `keeps` says that they are for a file."""
     from gradcli.script.shown import Document, Printed
 
+    if telling.pages and style == "html":
+        from gradcli.script.live_document import LiveDocument
+
+        return LiveDocument(script)
     if telling.pages and style in ("markdown", "latex"):
         return Document(script.source, style)
     return Printed(style == "json" and not telling.quiet, keeps)
@@ -234,7 +240,9 @@ def _write(shown: Printed, output: str | None) -> None:
         from gradcli.data.replacement import write_whole
 
         write_whole(output, (text + "\n" * bool(text)).encode())
-    elif isinstance(shown, Document):
+    elif text or isinstance(shown, Document):
+        if not isinstance(shown, Document):
+            print_utf8()  # which the page itself says that it is
         click.echo(text)
 
 

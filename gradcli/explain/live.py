@@ -106,7 +106,7 @@ def live(graph: Graph, view: View, kernels: Kernels, command: str = "", formulas
         told = rule(p, trace.names, bars[0], bars[1], trace.several(p.argument)).text
         passes.append(LivePass(places[p.node], p.position, told, kernels.pull(p.node, p.position)))
     return LivePage(
-        title="; ".join(list(graph.outputs)[:6]),
+        title=", ".join(list(graph.outputs)[:6]),
         scalar=scalar,
         nodes=tuple(_nodes(graph, trace, kernels, scalar)),
         passes=tuple(passes),

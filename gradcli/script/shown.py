@@ -6,8 +6,13 @@ import io
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from gradcli.wrapping import page_width, visible, wrapped
+
+if TYPE_CHECKING:
+    from gradcli.pytorch.backward import Call
+    from gradcli.script.scene import Told
 
 _MOST = 120  # columns of a page
 _PAPER = 80  # characters of a line on paper
@@ -44,6 +49,10 @@ class Printed:
         head = f"── {title} "
         self.text(f"{head}{'─' * max(2, width - len(head))}\n{text.rstrip()}\n{'─' * width}")
 
+    def explained(self, call: Call, told: Told, title: str, text: str) -> None:
+        """Show the page of a call."""
+        self.page(title, text)
+
     def words(self, lines: Sequence[str]) -> None:
         """Show a few lines; those behind the first are indented."""
         told = [visible(lines[0]), *(f"  {visible(text)}" for text in lines[1:])]
@@ -57,8 +66,8 @@ class Printed:
             self.stream.flush()
             print(text, file=self.out, flush=True)
 
-    def failed(self, text: str) -> None:
-        """Show nothing of an error: standard error has it."""
+    def failed(self, text: str, line: int = 0) -> None:
+        """Show nothing of an error at a line: standard error has it."""
 
     def whole(self) -> str:
         """Return what was kept."""
@@ -110,7 +119,7 @@ class Document(Printed):
         self._take_printed()
         self.parts.append(text.rstrip("\n") + "\n")
 
-    def failed(self, text: str) -> None:
+    def failed(self, text: str, line: int = 0) -> None:
         """Add an error, and what was said of it."""
         self.words(text.splitlines())
 

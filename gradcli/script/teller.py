@@ -122,13 +122,13 @@ class Teller:
             text = f"not explained: {told.trouble}"
             with suppress(Exception):
                 text = self._page(call, told)
-        self.shown.page(f"line {told.line}: {told.source(told.line)}", text)
+        self.shown.explained(call, told, f"line {told.line}: {told.source(told.line)}", text)
 
     def _page(self, call: Call, told: Told) -> str:
         from gradcli.report.render import Look, render_pages
         from gradcli.script.pages.page import page
 
-        return render_pages([page(call, told)], Look(self.style)).rstrip("\n")
+        return render_pages([page(call, told)], Look("table" if self.style == "html" else self.style)).rstrip("\n")
 
     def _warn(self, call: Call) -> None:
         """Warn of a gradient that is not finite, once a line, where no page is shown that does."""
@@ -158,6 +158,7 @@ class Teller:
 
     def failed(self, error: BaseException, text: str) -> None:
         """Tell why the script failed, and what fixes it; `text` is what was printed of the error."""
+        from gradcli.pytorch.session import line_of
         from gradcli.script.errors.why import why
 
         try:
@@ -166,7 +167,7 @@ class Teller:
             told = _fault(own)
         if told:
             self.note(told)
-        self.shown.failed(text + told)
+        self.shown.failed(text + told, line_of(error))
 
     def again(self) -> None:
         """Tell which lines were reached again."""

@@ -1,4 +1,3 @@
-"use strict";
 /* global WORDS, KERNELS */
 // The live page: a system whose numbers can be changed.  KERNELS are functions that gradcli exports, one for each kind
 // of operation and of its passes; everything here is about when they are called, and what is shown of their results.
@@ -163,6 +162,7 @@ class Tape {
 }
 
 const flat = (x) => (typeof x === "number" || typeof x === "boolean" ? [Number(x)] : x);
+const plus = (a, b) => Array.from(a.length > b.length ? a : b, (_, k) => a[k % a.length] + b[k % b.length]);
 const norm = (x) => Math.sqrt(flat(x).reduce((sum, e) => sum + e * e, 0));
 
 function shown(node, value) {
@@ -209,6 +209,8 @@ class Page {
     this.fields = new Map();
     this.find();
     this.listen();
+    const picture = root.querySelector(".picture");
+    if (picture) picture.style.minWidth = `${Math.round(0.62 * picture.getAttribute("width"))}px`; // sooner than tiny text
     if (linked) this.fromLink();
     this.compute();
     this.restart();
@@ -376,7 +378,7 @@ class Page {
     // What is known at this step: values of nodes, adjoints as far as they have come, gradients that are complete.
     if (this.at === null) return null;
     const known = new Set(this.nodes.keys());
-    this.steps.slice(this.at).forEach((s) => s.node !== undefined && known.delete(s.node));
+    for (const s of this.steps.slice(this.at)) known.delete(s.node);
     const made = this.at - this.forwards - 1;
     const none = { adjoints: new Array(this.nodes.length).fill(null), brought: [] };
     const v = new Map([...this.state.v].map(([k, x]) => [k, this.tape.kept(this.nodes[k], x)]));
@@ -516,7 +518,7 @@ class Page {
     };
     for (const m of this.valueMarks) mark(m, seen && !seen.known.has(m.node) ? null : this.values[m.node]);
     for (const m of this.adjointMarks) mark(m, (seen ? seen.back : this.back).adjoints[m.node]);
-    for (const m of this.gradMarks) mark(m, seen && seen.waiting.has(m.node) ? null : this.at !== null && this.at <= this.forwards ? null : this.grads.get(m.node));
+    for (const m of this.gradMarks) mark(m, this.isWaiting(seen, m.node) ? null : this.grads.get(m.node));
     for (const field of this.fields.values()) this.showField(field);
     for (const slider of this.sliders) this.showSlider(slider);
     for (const large of this.large) large.show();
@@ -525,8 +527,13 @@ class Page {
     this.alarms();
     const words = this.calls > 1 ? say("calls", this.calls) : this.calls ? WORDS.oneCall : WORDS.noCalls;
     put(this.part("calls"), words);
+    if (this.part("loss")) put(this.part("loss"), this.lossText());
     for (const button of this.all('[data-action="undo"]')) button.disabled = !this.past.length;
     this.later();
+  }
+
+  isWaiting(seen, k) {
+    return Boolean(seen) && (this.at <= this.forwards || seen.waiting.has(k));
   }
 
   showField(field) {
@@ -570,9 +577,8 @@ class Page {
     }
     for (const { element, passes } of this.slopeMarks) {
       const known = !seen || seen.known.has(this.tape.passes[passes[0]].node);
-      const slopes = passes.map((i) => this.tape.slope(this.tape.passes[i], this.values));
-      const total = slopes.reduce((a, b) => (typeof a === "object" || typeof b === "object" ? Array.from(flat(typeof a === "object" ? a : b), (x, k) => (flat(a)[k] ?? flat(a)[0]) + (flat(b)[k] ?? flat(b)[0])) : a + b));
-      put(element, known ? ` = ${typeof total === "object" ? summary([total.length], total, 16) : short(Number(total))}` : "");
+      const total = passes.map((i) => flat(this.tape.slope(this.tape.passes[i], this.values))).reduce(plus);
+      put(element, known ? ` = ${total.length > 1 ? summary([total.length], total, 16) : short(total[0])}` : "");
     }
     for (const { element, node } of [...this.boxes, ...this.rows]) {
       const step = current && (current.node ?? (current.pass === undefined ? null : this.tape.passes[current.pass].argument));
@@ -883,6 +889,16 @@ class Page {
       this.nudge({ node: k, entry, isV: false }, sign, event);
     });
     this.replace(panel, [make("p", { class: "title" }, title), svg]);
+  }
+
+  lossText() {
+    // What L is, in numbers: 1·y0 + 10·y1.
+    const terms = [...this.byCotangent].map(([name, k]) => {
+      const v = this.state.v.get(k);
+      const output = name.slice(0, -2);
+      return this.nodes[k].shape.length ? `sum(v*${output})` : `${bracketed(short(v[0]))}·${output}`;
+    });
+    return `${this.data.scalar} = ${terms.slice(0, 8).join(" + ")}${terms.length > 8 ? " + …" : ""} = ${short(this.loss)}`;
   }
 
   lossName() {

@@ -132,12 +132,12 @@ class _Section:
         yield from self.card(
             "graph", [*self.steps(), f'<div class="scroll drawing">{drawn(self.page)}</div>', self.meaning()]
         )
-        yield '</div><div class="right">'
+        yield '<div class="more">'
         yield from self.card("focus", [f'<div data-part="focus"><p class="quiet">{word("focusNothing")}</p></div>'])
         yield from self.card("plot", ['<div data-part="plot"></div>'])
         yield from self.card("descent", self.descent())
-        yield "</div></div>"
         yield from self.card("jacobian", ['<div class="scroll" data-part="jacobian"></div>'])
+        yield "</div></div></div>"
         yield '<p class="hidden" data-part="live" aria-live="polite"></p>'
 
     def card(self, name: str, lines: Iterator[str] | Sequence[str], more: str = "") -> Iterator[str]:
@@ -291,17 +291,16 @@ class _Section:
         page = self.page
         leaves = [page.nodes[k] for k in page.wrt] or [n for n in page.nodes if n.bar]
         first = next((n for n in leaves if not n.bar.startswith("∂")), None)
-        parts = [say("adjointIs", first.bar, page.scalar, first.name)] if first else []
+        parts = [text(say("adjointIs", first.bar, page.scalar, first.name))] if first else []
         if page.scalar not in page.outputs:
-            terms = [f"v·{name}" if not page.v[name].shape else f"sum(v*{name})" for name in page.outputs]
-            parts.append(f"{page.scalar} = {' + '.join(terms[:6])}{' + …' * (len(terms) > 6)}")
+            parts.append(f'<span data-part="loss">{text(page.scalar)}</span>')
         kinds = dict.fromkeys(n.kind for n in page.nodes if n.name)
         looks = "".join(
             f'<span class="key {kind}">{word(kind)}</span>'
             for kind in ("leaf", "intermediate", "output")
             if kind in kinds
         )
-        return f'<p class="meaning">{looks}<code>{text(",  ".join(parts))}</code></p>'
+        return f'<p class="meaning">{looks}<code>{",  ".join(parts)}</code></p>'
 
     # Descent
 

@@ -1,0 +1,177 @@
+"""A script as an HTML document: its lines, what each printed, and each explained call below its line, with a live page.
+
+What belongs to a line stands below the statement that the line is in; what a line prints in a loop stands together.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradcli.explain.kernels import Kernels
+from gradcli.explain.live import LivePage, live
+from gradcli.explain.picture import View
+from gradcli.pytorch.backward import Call
+from gradcli.pytorch.session import Script
+from gradcli.report.live.page import document, live_section, say, text, word
+from gradcli.script.naming import script_frames
+from gradcli.script.pages.gradients import ROUNDING, own_gradients
+from gradcli.script.scene import Told
+from gradcli.script.shown import Printed
+
+_NODES = 1_500  # of a graph with a live page
+_NUMBERS = 20_000  # of its arrays
+_LETTERS = 1_900_000  # of all live pages
+_PRINTED = 20_000  # characters that a line prints, before the rest is left out
+
+
+@dataclass
+class _Entry:
+    """What stands below a line: what it printed, which may become more, or HTML."""
+
+    printed: str = ""
+    html: str = ""
+
+
+class _Stream(io.StringIO):
+    """What the script prints, which is told to the document as it comes."""
+
+    def __init__(self, to: LiveDocument) -> None:
+        super().__init__()
+        self.to = to
+
+    def write(self, text: str) -> int:
+        """Tell a text."""
+        self.to.printed(text)
+        return len(text)
+
+
+class LiveDocument(Printed):
+    """The document; pages are kept until it is whole."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__()
+        self.script = script
+        self.stream = _Stream(self)
+        self.kernels = Kernels()
+        self.entries: dict[int, list[_Entry]] = {}
+        self.pages = self.letters = 0
+
+    def printed(self, text: str) -> None:
+        """Add a text to what the running line has printed."""
+        entries = self.entries.setdefault(self._line(), [])
+        if not entries or entries[-1].html:
+            entries.append(_Entry())
+        if len(entries[-1].printed) <= _PRINTED:
+            entries[-1].printed += text
+
+    def explained(self, call: Call, told: Told, title: str, text_: str) -> None:
+        """Add what explains a call, folded, with its live page."""
+        page = f'<pre class="printed">{lines(text_)}</pre>{self._live(call, told)}'
+        self._add(told.line, f"<details><summary><code>{text(title)}</code></summary><div>{page}</div></details>")
+
+    def page(self, title: str, text: str) -> None:
+        """Add a page that has no system."""
+        self.words([title, text])
+
+    def words(self, lines_: Sequence[str]) -> None:
+        """Add lines as they stand."""
+        self._add(self._line(), f'<pre class="printed quiet">{lines(chr(10).join(lines_))}</pre>')
+
+    def text(self, text: str) -> None:
+        """Add a text as it stands."""
+        self.words([text])
+
+    def failed(self, text: str, line: int = 0) -> None:
+        """Add an error, why it came, and what fixes it."""
+        self._add(line, f'<pre class="printed failed">{lines(text)}</pre>')
+
+    def whole(self) -> str:
+        """Return the document."""
+        heading = f'<header class="top"><h1>{text(self.script.name[:200])}</h1></header>'
+        body = f'<main class="script">\n{heading}\n{"".join(self._body())}\n</main>'
+        return document(self.script.name, body, self.kernels.program())
+
+    def _line(self) -> int:
+        """Return the line of the script that is running, 0 after its end."""
+        return next((f.f_lineno for f in script_frames() if f.f_code.co_filename == self.script.name), 0)
+
+    def _add(self, line: int, html: str) -> None:
+        self.entries.setdefault(line, []).append(_Entry(html=html))
+
+    def _live(self, call: Call, told: Told) -> str:
+        """Return the live page of a call, or why there is none."""
+        recorded = told.recorded
+        if told.trouble or not recorded.wrt or call.asked is not None:
+            return ""
+        if recorded.functions:
+            return f'<p class="quiet">{word("noLiveFunctions")}</p>'
+        numbers = sum(n.size for n in recorded.graph.nodes)
+        if len(recorded.graph.nodes) > _NODES or numbers > _NUMBERS or self.letters > _LETTERS:
+            return f'<p class="quiet">{text(say("noLiveLarge", f"{len(recorded.graph.nodes):,}"))}</p>'
+        page = live(recorded.graph, View(recorded.wrt, recorded.at, recorded.v), self.kernels)
+        if not _agrees(page, own_gradients(call, told)):
+            return f'<p class="quiet">{word("noLiveHooks")}</p>'
+        self.pages += 1
+        section = live_section(page, self.pages)
+        self.letters += len(section)
+        return section
+
+    def _body(self) -> Iterator[str]:
+        """Yield the lines of the script in blocks, what belongs to them between the blocks."""
+        source = self.script.source.expandtabs().split("\n")
+        while source and not source[-1].strip():
+            source.pop()
+        below: dict[int, list[_Entry]] = {}
+        ends = _ends(self.script.source)
+        for line, entries in sorted(self.entries.items()):
+            below.setdefault(min(ends.get(line, line), len(source)) if line else len(source), []).extend(entries)
+        block: list[str] = []
+        for k, line_ in enumerate(source, 1):
+            block.append(f"<code>{text(line_) or ' '}</code>")
+            if k in below or k == len(source):
+                yield f'<pre class="source">{"".join(block)}</pre>\n'
+                block = []
+            for entry in below.get(k, ()):
+                yield entry.html or _printed(entry.printed)
+
+
+def _agrees(page: LivePage, own: Any) -> bool:
+    """Tell whether the gradients of a live page are the script's: no hook changed them on their way."""
+    for name, gradient in own.items():
+        if name not in page.inputs:
+            continue
+        shown = page.nodes[page.inputs[name]].adjoint
+        found = np.zeros(gradient.shape) if shown is None else shown
+        largest = np.abs(gradient[np.isfinite(gradient)]).max(initial=0)
+        if not np.allclose(found, gradient, 0, ROUNDING * largest, equal_nan=True):
+            return False
+    return True
+
+
+def _ends(source: str) -> dict[int, int]:
+    """Return the last line of the statement that each line is in, of those of several lines that hold no others."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
+    result: dict[int, int | None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and not hasattr(node, "body"):
+            result.update(dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), node.end_lineno))
+    return {line: end for line, end in result.items() if end is not None}
+
+
+def _printed(printed: str) -> str:
+    cut = printed if len(printed) <= _PRINTED else f"{printed[:_PRINTED]}\n…"
+    return f'<pre class="printed">{lines(cut)}</pre>'
+
+
+def lines(printed: str) -> str:
+    """Return a text of several lines as HTML."""
+    return "\n".join(text(line) for line in printed.expandtabs().rstrip("\n").split("\n"))
