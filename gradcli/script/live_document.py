@@ -118,7 +118,7 @@ class LiveDocument(Printed):
         if not _agrees(page, own_gradients(call, told)):
             return f'<p class="quiet">{word("noLiveHooks")}</p>'
         self.pages += 1
-        section = live_section(page, self.pages)
+        section = live_section(page, self.pages, lean=True)
         self.letters += len(section)
         return section
 

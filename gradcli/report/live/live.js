@@ -201,7 +201,7 @@ class Page {
     this.state = this.initial();
     this.past = [];
     this.last = "";
-    this.focus = data.inputs.length ? data.inputs[0] : this.outputs[0];
+    this.focus = data.inputs.find((k) => this.tape.wrt.has(k)) ?? data.inputs[0] ?? this.outputs[0];
     this.entry = 0;
     this.plotted = null;
     this.losses = [];
@@ -492,7 +492,15 @@ class Page {
   // Showing
 
   find() {
-    const marks = (name) => this.all(`[data-${name}]`).map((e) => ({ element: e, node: Number(e.dataset[name]), entry: Number(e.dataset.entry ?? -1) }));
+    const marks = (name) => this.all(`[data-${name}]`).map((element) => {
+      const [node, entry] = [Number(element.dataset[name]), Number(element.dataset.entry ?? -1)];
+      const { name: own, shape } = this.nodes[node];
+      if (entry >= 0) {
+        element.classList.add("number", name);
+        element.setAttribute(`data-${name}-of`, entryName(own, shape, entry));
+      }
+      return { element, node, entry };
+    });
     this.valueMarks = marks("value");
     this.adjointMarks = marks("adjoint");
     this.gradMarks = marks("grad");
@@ -543,7 +551,8 @@ class Page {
     const now = read(input.value);
     if (document.activeElement === input && now !== null && (Object.is(now, value) || Math.fround(now) === value)) return;
     if (document.activeElement === input && field.typing) return;
-    if (input.value !== typed(value)) input.value = typed(value);
+    const text = document.activeElement === input ? typed(value) : short(value);
+    if (input.value !== text) input.value = text;
     input.removeAttribute("aria-invalid");
   }
 
@@ -770,10 +779,6 @@ class Page {
     const wrt = this.data.inputs.filter((k) => this.tape.wrt.has(k));
     const columns = wrt.flatMap((k) => Array.from({ length: this.nodes[k].size }, (_, e) => [k, e]));
     const rows = this.outputs.flatMap((k) => Array.from({ length: this.nodes[k].size }, (_, e) => [k, e]));
-    if (!this.data.jacobian) {
-      this.replace(panel, [make("p", { class: "quiet" }, say("jacobianLarge", rows.length, columns.length))]);
-      return;
-    }
     const name = ([k, e]) => entryName(this.nodes[k].name, this.nodes[k].shape, e);
     const cell = (text, more = {}) => make("td", { class: "number", ...more }, text);
     const head = make("tr", {}, make("th", { scope: "col" }, "v"), make("th", { scope: "col" }, "J"), ...columns.map((c) => make("th", { scope: "col" }, `∂/∂${name(c)}`)));
@@ -950,8 +955,15 @@ class Page {
     const isV = input.dataset.cotangent !== undefined;
     const field = { input, isV, node: Number(input.dataset.node), entry: Number(input.dataset.entry ?? 0), typing: false };
     this.fields.set(input, field);
+    const said = isV ? say("cotangent", input.dataset.cotangent) : input.dataset.input;
+    input.classList.add("field");
+    for (const [name, value] of Object.entries({ type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": said })) {
+      input.setAttribute(name, value);
+    }
     const take = () => {
       const value = read(input.value);
+      const now = (isV ? this.state.v : this.state.point).get(field.node)[field.entry];
+      if (document.activeElement !== input && input.value === short(now)) return; // as it is shown, rounded
       if (value === null) {
         input.setAttribute("aria-invalid", "true");
         return;
@@ -973,7 +985,10 @@ class Page {
       field.typing = false;
       if (input.value) this.showField(field); // one that was emptied is about to be filled
     });
-    input.addEventListener("focus", () => this.choose(field.node, field.entry));
+    input.addEventListener("focus", () => {
+      if (input.value) this.showField(field); // with all its digits
+      this.choose(field.node, field.entry);
+    });
     input.addEventListener("keydown", (event) => {
       const sign = { ArrowUp: 1, ArrowDown: -1 }[event.key];
       if (event.key === "Enter") {

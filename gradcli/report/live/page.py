@@ -70,13 +70,16 @@ def live_document(page: LivePage, program: str) -> str:
     return document(title, f"<main>\n{heading}\n{live_section(page, 0)}\n</main>", program)
 
 
-def live_section(page: LivePage, number: int) -> str:
-    """Return one page, for a document that has several, each with a number."""
+def live_section(page: LivePage, number: int, lean: bool = False) -> str:
+    """Return one page, for a document that has several, each with a number.
+
+    A `lean` one leaves attributes of its many numbers to the script.
+    """
     key = f"live-{number}"
     return "\n".join(
         [
             f'<section class="live" data-live="{key}" aria-label="{text(page.title[:200])}">',
-            *_Section(page, key).lines(),
+            *_Section(page, key, lean).lines(),
             "</section>",
             f'<script type="application/json" id="{key}">{_json(data(page, key))}</script>',
         ]
@@ -117,9 +120,10 @@ def _call(call: Any) -> Any:
 
 
 class _Section:
-    def __init__(self, page: LivePage, key: str) -> None:
+    def __init__(self, page: LivePage, key: str, lean: bool) -> None:
         self.page = page
         self.key = key
+        self.lean = lean  # whether the script adds the attributes that follow from others
         self.fields = 0
 
     def lines(self) -> Iterator[str]:
@@ -128,6 +132,8 @@ class _Section:
         yield '<div class="columns"><div class="left">'
         yield from self.card("inputs", self.inputs(), f'<p class="quiet screen">{word("hint")}</p>')
         yield from self.card("system", self.system())
+        if self.page.jacobian is not None:
+            yield from self.card("matrix", ['<div class="scroll" data-part="jacobian"></div>'])
         yield '</div><div class="middle">'
         yield from self.card(
             "graph", [*self.steps(), f'<div class="scroll drawing">{drawn(self.page)}</div>', self.meaning()]
@@ -136,7 +142,6 @@ class _Section:
         yield from self.card("focus", [f'<div data-part="focus"><p class="quiet">{word("focusNothing")}</p></div>'])
         yield from self.card("plot", ['<div data-part="plot"></div>'])
         yield from self.card("descent", self.descent())
-        yield from self.card("jacobian", ['<div class="scroll" data-part="jacobian"></div>'])
         yield "</div></div></div>"
         yield '<p class="hidden" data-part="live" aria-live="polite"></p>'
 
@@ -166,17 +171,18 @@ class _Section:
             if not n.shape:
                 yield self.scalar(k, n)
             elif n.value.size <= GRID:
-                yield self.heading(n) + self.table(k, n, n.value, "input", n.name)
+                yield self.heading(k, n) + self.table(k, n, n.value, "input", n.name)
             else:
-                yield self.heading(n) + self.large(k, n, "input")
+                yield self.heading(k, n) + self.large(k, n, "input")
             yield "</div>"
         yield (
             f'<p class="calls"><span data-part="calls">{word("oneCall")}</span> <span class="buttons screen">'
             f"{button('call')}{button('zero')}</span></p>"
         )
 
-    def heading(self, n: LiveNode) -> str:
-        sizes = "×".join(map(str, n.shape))
+    def heading(self, k: int, n: LiveNode) -> str:
+        """Return the line above an array: its name and its shape."""
+        sizes = "×".join(map(str, n.shape)) + (f", {word('notRequired')}" if k not in self.page.wrt else "")
         return f'<p class="name"><code>{text(n.name)}</code> <small>{sizes}</small></p>'
 
     def scalar(self, k: int, n: LiveNode) -> str:
@@ -187,23 +193,35 @@ class _Section:
     def grad(self, k: int, n: LiveNode, entry: int | None) -> str:
         """Return the gradient of a leaf, or of one of its elements."""
         if k not in self.page.wrt:
-            return f'<span class="grad quiet">{word("notRequired")}</span>' if entry in (None, 0) else ""
+            return "" if n.shape else f'<span class="grad quiet">{word("notRequired")}</span>'
         name = n.name if entry is None else element_names(n.name, n.shape)[entry]
         value = None if n.adjoint is None else float(n.adjoint.reshape(-1)[entry or 0])
         label = f"<span>{text(n.name)}.grad = </span>" if entry is None else ""
-        return f'<span class="grad">{label}{_mark("grad", k, entry or 0, name, value)}</span>'
+        return f'<span class="grad">{label}{self.mark("grad", k, entry or 0, name, value)}</span>'
 
     def field(self, k: int, entry: int, kind: str, name: str, value: float, label: str) -> str:
         """Return a field with its label: of an input, or of a cotangent."""
         self.fields += 1
         key = f"{self.key}-{self.fields}"
         said = say("cotangent", name) if kind == "cotangent" else name
+        written = exact(value).replace("Infinity", "inf").replace("NaN", "nan")
+        place = f'data-{kind}="{text(name)}" data-node="{k}" data-entry="{entry}"'
+        if self.lean:
+            return f'<label for="{key}">{text(label)}</label><input id="{key}" {place} value="{shown(value)}">'
         return (
             f'<label for="{key}" title="{text(said)}">{text(label)}</label>'
             f'<input id="{key}" class="field" type="text" inputmode="decimal" autocomplete="off" spellcheck="false" '
-            f'data-{kind}="{text(name)}" data-node="{k}" data-entry="{entry}" aria-label="{text(said)}" '
-            f'value="{exact(value).replace("Infinity", "inf").replace("NaN", "nan")}">'
+            f'{place} aria-label="{text(said)}" value="{written}">'
         )
+
+    def mark(self, kind: str, k: int, entry: int, name: str, value: float | None) -> str:
+        """Return the element of a number that changes."""
+        said = words()["none"] if value is None else shown(value)
+        place = f'data-{kind}="{k}" data-entry="{entry}"'
+        if self.lean:
+            return f"<span {place}>{said}</span>"
+        number = "" if value is None else f' data-number="{exact(value)}"'
+        return f'<span class="number {kind}" {place} data-{kind}-of="{text(name)}"{number}>{said}</span>'
 
     def table(self, k: int, n: LiveNode, values: Any, kind: str, name: str) -> str:
         """Return a grid of fields."""
@@ -259,11 +277,11 @@ class _Section:
     def results(self, k: int, n: LiveNode) -> str:
         """Return the value of a node, and its adjoint."""
         if not n.shape:
-            value = f'<span class="equals">= {_mark("value", k, 0, n.name, float(n.value))}</span>'
+            value = f'<span class="equals">= {self.mark("value", k, 0, n.name, float(n.value))}</span>'
             if n.adjoint is None:
                 return value
             bar = f'<span class="bar-name">{text(n.bar)}</span>'
-            return f'{value}<span class="adjoint">{bar} = {_mark("adjoint", k, 0, n.name, float(n.adjoint))}</span>'
+            return f'{value}<span class="adjoint">{bar} = {self.mark("adjoint", k, 0, n.name, float(n.adjoint))}</span>'
         if n.value.size > GRID:
             both = f'<span class="equals">= <span data-value="{k}"></span></span>'
             bar = f'<span class="adjoint">{text(n.bar)} = <span data-adjoint="{k}"></span></span>'
@@ -272,8 +290,8 @@ class _Section:
         adjoints = None if n.adjoint is None else n.adjoint.reshape(-1)
 
         def cell(i: int) -> str:
-            own = _mark("value", k, i, names[i], float(values[i]))
-            return own + ("" if adjoints is None else _mark("adjoint", k, i, names[i], float(adjoints[i])))
+            own = self.mark("value", k, i, names[i], float(values[i]))
+            return own + ("" if adjoints is None else self.mark("adjoint", k, i, names[i], float(adjoints[i])))
 
         return grid(n.shape, cell)
 
@@ -332,14 +350,6 @@ def grid(shape: Shape, cell: Callable[[int], str]) -> str:
         inner = "".join(f"<tr>{''.join(f'<td>{c}</td>' for c in row)}</tr>" for row in rows[k : k + block])
         tables.append(f'<table class="grid">{inner}</table>')
     return f'<div class="scroll">{"".join(tables)}</div>'
-
-
-def _mark(kind: str, k: int, entry: int, name: str, value: float | None) -> str:
-    """Return the element of a number that changes."""
-    number = "" if value is None else f' data-number="{exact(value)}"'
-    said = words()["none"] if value is None else shown(value)
-    look = f'class="number {kind}" data-{kind}="{k}" data-entry="{entry}"'
-    return f'<span {look} data-{kind}-of="{text(name)}"{number}>{said}</span>'
 
 
 def button(action: str, label: str = "") -> str:

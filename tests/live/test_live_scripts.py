@@ -1,0 +1,115 @@
+"""Scripts as HTML: each line, what it printed, each call explained below it with a live page, errors with their fix."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import pytest
+from numpy.testing import assert_allclose
+from pages import browser, errors, numbers
+
+STEPS = """\
+import torch
+x = torch.tensor(3., requires_grad=True)
+y = (x**2 +
+     x)
+print(
+    "y is", y.item())
+y.backward()
+print(x.grad)
+"""
+TRAINING = """\
+import torch
+from torch import nn
+torch.manual_seed(0)
+X = torch.tensor([[0., 0.], [0., 1.], [1., 0.], [1., 1.]])
+y = torch.tensor([[0.], [1.], [1.], [0.]])
+model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1), nn.Sigmoid())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+for step in range(40):
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(X), y)
+    loss.backward()
+    optimizer.step()
+    print(step, loss.item())
+"""
+
+
+@pytest.fixture
+def page(cli, tmp_path):
+    def run(source, *options, status=0):
+        (tmp_path / "script.py").write_text(source, "utf-8")
+        target = tmp_path / "page.html"
+        outcome = cli("run", *options, "--output", str(target), str(tmp_path / "script.py"))
+        assert outcome.status == status, outcome.err
+        assert outcome.out == ""
+        return target
+
+    return run
+
+
+def texts(page):
+    """Return what the document shows, a text for each block."""
+    body = re.sub(r"<details>.*?</details>", "<pre>EXPLAINED</pre>", page.read_text("utf-8"), flags=re.DOTALL)
+    blocks = re.findall(r"<pre[^>]*>(.*?)</pre>", body, re.DOTALL)
+    return [html.unescape(re.sub(r"</code>", "\n", block)).replace("<code>", "").rstrip("\n") for block in blocks]
+
+
+def test_what_a_line_prints_and_its_explanation_stand_below_its_statement(page):
+    lines = STEPS.splitlines()
+    assert texts(page(STEPS)) == [
+        "\n".join(lines[:6]), "y is 12.0", lines[6], "EXPLAINED", lines[7], "tensor(7.)",
+    ]  # fmt: skip
+
+
+def test_an_error_stands_below_its_line_with_its_fix(page):
+    source = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n(2*x).backward()\nprint('never')\n"
+    first, told, rest = texts(page(source, status=1))
+    assert first.endswith("(2*x).backward()")
+    assert "grad can be implicitly created only for scalar outputs" in told
+    assert "fix" in told
+    assert rest == "print('never')"
+
+
+def test_names_of_a_script_are_text(page):
+    source = "import torch\nx = torch.tensor(2., requires_grad=True)\nprint('</pre><script>alert(1)</script>')\n"
+    source += "(x**2).backward()  # </code><img src=x onerror=alert(1)>\n"
+    whole = page(source).read_text("utf-8")
+    assert whole.count("<script>") == 1
+    assert "<img" not in whole
+
+
+def test_forty_pages_of_a_training_script_are_below_2_mb(page):
+    target = page(TRAINING, "--all")
+    whole = target.read_text("utf-8")
+    assert whole.count('<section class="live"') == 40
+    assert target.stat().st_size < 2_000_000
+    assert whole.count("const KERNELS") == 1
+
+
+def test_live_pages_of_a_script_have_its_gradients(page, cli, tmp_path):
+    target = page(TRAINING + "print(model[0].weight.grad)\n", "--all")
+    rows = cli.done("run", "-f", "json", str(tmp_path / "script.py")).objects
+    driver = browser()
+    try:
+        for k in (0, 39):
+            driver.get(target.as_uri())
+            only = "const all = [...document.querySelectorAll('details')]; all[arguments[0]].open = true;"
+            driver.execute_script(only + "all.forEach((e, k) => k === arguments[0] || e.remove())", k)
+            driver.execute_async_script("setTimeout(arguments[0], 100)")
+            shown = numbers(driver)
+            leaves = rows[k]["leaves"]["model.0.weight"]["own"]
+            assert_allclose([shown[f"grad-of model.0.weight[{i},1]"] for i in range(8)], [r[1] for r in leaves], 1e-4)
+        assert errors(driver) == []
+    finally:
+        driver.quit()
+
+
+def test_functions_of_its_own_and_hooks_have_no_live_page(page):
+    source = STEPS.replace("y.backward()", "x.register_hook(lambda g: 2*g)\ny.backward()")
+    whole = page(source).read_text("utf-8")
+    assert 'class="live"' not in whole
+    assert "There is no live page" in whole
+    assert json.dumps("There is no live page")[1:-1] in whole
