@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import HANG, environment
+from every_option import REFUSED, every_option
 
 import gradcli
 from gradcli import platform
@@ -114,7 +115,7 @@ COMMANDS = [
     *(("jacobian", *MANY, f"j.{ending}") for ending in ("csv", "npz")),
     ("--version",),
     ("--help",),
-    *((name, "--help") for name in group.commands or group.list_commands(None)),
+    *dict.fromkeys(every_option()),
 ]
 POINTS = "a,b\n1,2\n3,4\n5,6\n"
 PARQUET = ("backward", "y=a*b", "--points", "r.parquet", "--output", "r2.parquet")
@@ -131,6 +132,7 @@ def commands():
 def prepare(folder):
     folder.mkdir()
     (folder / "p.csv").write_text(POINTS)
+    (folder / "holes.csv").write_text("a,b\n1,2\n3,\n")
     (folder / "mass.csv").write_text("m,a\n1,2\n3,4\n")
     (folder / "s.grad").write_bytes(b"\xef\xbb\xbfinput x = 2\r\ny = x**2 + \\\r\n  sin(x)  # two lines\r\n")
     np.save(folder / "x.npy", np.arange(3.0))
@@ -163,6 +165,11 @@ def run_all(folder, lacking=""):
 
 def test_every_command_is_among_them():
     assert {arguments[0] for arguments in COMMANDS} >= {*group.list_commands(None)}
+
+
+def test_what_is_tried_of_every_option_works(here):
+    refused = {arguments for arguments, (status, _, _) in zip(commands(), here[0], strict=True) if status}
+    assert not [a for a in refused & {*every_option()} if not any(words <= {*a} for words in REFUSED)]
 
 
 @pytest.fixture(scope="module")
