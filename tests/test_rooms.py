@@ -15,6 +15,7 @@ MAY_IMPORT = {
     "graph": set(),
     "vocabulary": {"graph"},
     "lang": {"graph", "vocabulary"},
+    "onnx": {"graph", "vocabulary"},
     "engine": {"graph"},
     "data": {"graph"},
     "pytorch": {"graph", "vocabulary", "engine", "data"},  # whose files replace others whole

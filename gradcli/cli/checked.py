@@ -13,6 +13,7 @@ from gradcli.cli.claims import cases
 from gradcli.cli.options import Asked, Files
 from gradcli.cli.points import default_point
 from gradcli.cli.situation import read_situation
+from gradcli.cli.subsystems import read_subsystems
 from gradcli.errors import InputError, Notes, Source
 from gradcli.explain.check import CheckResult, Settings, check, check_blocks
 from gradcli.explain.claim import Case
@@ -41,10 +42,11 @@ def checked(sources: Sequence[Source], asked: Asked, settings: Settings, files: 
         raise InputError(
             "there is no claim to check", hint='for example: gradcli check "f=x**2*y" "df/dx=2*x*y"; or x.grad=v*2*x'
         )
-    if not any(source.text.strip() for source in rest):
+    subsystems = read_subsystems(asked.files, [q.name for claim in claims for q in claim.by])
+    if not subsystems and not any(source.text.strip() for source in rest):
         raise InputError("no system is given", hint='for example: gradcli check "f=x**2*y" "df/dx=2*x*y"')
     try:
-        system = read_system(rest)
+        system = read_system(rest, subsystems)
         asked = asked._replace(style=None, outputs=",".join(system.assigned))
         if files is not None:
             return _at_file(system, claims, asked, files, settings)

@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.cli.options import Asked, Files
 from gradcli.cli.outcome import tell_notes
 from gradcli.cli.points import default_point, example_of, read_constants, read_points, read_shape_options
-from gradcli.cli.situation import read_graph
+from gradcli.cli.situation import note_subsystems, read_graph
 from gradcli.data.block import COPIED, PLAIN, Array, Block, Points, Policy, Reading, check_header, listed_columns
 from gradcli.data.columns import element
 from gradcli.data.given import GivenPoints
@@ -184,14 +184,16 @@ def _read(
             hint="beside --points, --at gives the inputs that are the same at all points",
         )
     same = default_point(system) | constants
-    graph, wrt = read_graph(system, {**{n: v.shape for n, v in same.items()}, **known, **own}, asked)
+    graph, wrt = read_graph(system, {**{n: v.shape for n, v in same.items()}, **known, **own}, asked, same)
     varying = {n: own[n] for n in graph.inputs if n in own}
     rest = [n for n in graph.inputs if n not in own]
     lacking = [n for n in rest if n not in same]
     if lacking or (rest and not varying):
         raise _missing(where, (lacking if varying else rest)[0], points)
     constant = {n: same[n][..., None] for n in rest}
-    return ManyPoints(asked, files, Notes(), graph, tuple(wrt), points, varying, constant, where)
+    notes = Notes()
+    note_subsystems(system, notes)
+    return ManyPoints(asked, files, notes, graph, tuple(wrt), points, varying, constant, where)
 
 
 def _shapes(system: System, points: Points) -> dict[str, Shape]:

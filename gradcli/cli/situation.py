@@ -11,10 +11,12 @@ from typing import NamedTuple
 from gradcli.activity import doing
 from gradcli.cli.options import Asked
 from gradcli.cli.points import default_point, read_points, read_shape_options
+from gradcli.cli.subsystems import is_subsystem, read_subsystems
 from gradcli.errors import InputError, Notes, Source, nearest
 from gradcli.files import read_path, read_stdin
-from gradcli.graph.array import Named
+from gradcli.graph.array import Array, Named
 from gradcli.graph.graph import Graph, appearance
+from gradcli.graph.names import identifier
 from gradcli.graph.shapes import Shape
 from gradcli.lang.joined import note_joined
 from gradcli.lang.system import System, read_system
@@ -35,12 +37,13 @@ def read_asked(asked: Asked, cotangents: Sequence[str] = (), points: str | None 
     Errors: `InputError` for statements that cannot be read, and where there are none.
     """
     sources = [_without_claims(s) for s in read_sources(asked, cotangents, points)]
+    subsystems = read_subsystems(asked.files, _names(asked.wrt))
     if sum(len(source.text) for source in sources) < _LONG:
-        return read_system(sources)
+        return read_system(sources, subsystems)
     # Millions of objects are made, the text bounds how many, and nearly all are kept to the end: Python is not to look
     # for garbage among them, nor to take a system down, one object after the other, before the process ends.
     gc.set_threshold(_OBJECTS, 50, 50)
-    _KEPT[:] = [read_system(sources)]
+    _KEPT[:] = [read_system(sources, subsystems)]
     return _KEPT[0]
 
 
@@ -57,7 +60,17 @@ def read_sources(asked: Asked, cotangents: Sequence[str] = (), points: str | Non
         files = ("-",)
     if files.count("-") + len(reserved) > 1:
         raise InputError("standard input can be read only once", hint="put the system into a file: -F system.grad")
-    return [_read_file(name) for name in files] + [Source(text) for text in expr]
+    return [_read_file(name) for name in files if not is_subsystem(name)] + [Source(text) for text in expr]
+
+
+def _names(listed: str | None) -> list[str]:
+    """Return the names that an option lists, in which characters of a model's names may stand."""
+    return [name.strip() for name in listed.split(",")] if listed is not None else []
+
+
+def _as_read(listed: str) -> str:
+    """Return a list of names as they are read: `fc.weight` is `fc_weight`."""
+    return ",".join(name if "[" in name else identifier(name.strip()) for name in listed.split(","))
 
 
 def _without_claims(source: Source) -> Source:
@@ -83,6 +96,18 @@ def _read_file(name: str) -> Source:
     return Source(read_path(name, MAX_SYSTEM_BYTES), name)
 
 
+def values_of_fixed(system: System, values: Mapping[str, Array]) -> Named:
+    """Return the values of the inputs that are fixed.
+
+    Errors: `InputError` for one without a value.
+    """
+    for name in sorted(system.fixed - values.keys()):
+        raise InputError(
+            f"`{name}` has no derivative, and what is computed depends on its value", hint=f"give it: --at {name}=…"
+        )
+    return {name: values[name] for name in system.fixed}
+
+
 class Situation(NamedTuple):
     """A system with its points: the graph in the points' shapes, the leaves wanted, and the points."""
 
@@ -99,9 +124,11 @@ def read_situation(system: System, asked: Asked, notes: Notes) -> Situation:
     doing("reading points")
     known = read_shape_options(system, asked.shapes)
     result = read_points(system, asked.at, known)
-    known = known | {n: v.shape for n, v in (result[0] if result else default_point(system)).items()}
+    values = result[0] if result else default_point(system)
+    known = known | {n: v.shape for n, v in values.items()}
     note_joined(system, known, notes)
-    situation = Situation(*read_graph(system, known, asked), result)
+    note_subsystems(system, notes)
+    situation = Situation(*read_graph(system, known, asked, values), result)
     doing("computing derivatives")
     return situation
 
@@ -111,10 +138,24 @@ def shown_leaves(situation: Situation, asked: Asked) -> list[str]:
     return situation.wrt if asked.wrt is not None or asked.page is None else appearance(situation.graph)
 
 
-def read_graph(system: System, shapes: Mapping[str, Shape], asked: Asked) -> tuple[Graph, list[str]]:
-    """Return the graph of a system whose leaves have these shapes, and the leaves to differentiate by."""
-    wanted = read_names(asked.wrt, "--wrt") if asked.wrt is not None else None
-    graph = system.graph(shapes, read_names(asked.outputs, "--outputs") if asked.outputs is not None else None)
+def note_subsystems(system: System, notes: Notes) -> None:
+    """Add the notes of a system's subsystems."""
+    for part in system.subsystems:
+        for text in part.notes:
+            notes.add("note", text)
+
+
+def read_graph(system: System, shapes: Mapping[str, Shape], asked: Asked, values: Named) -> tuple[Graph, list[str]]:
+    """Return the graph of a system whose leaves have these shapes, and the leaves to differentiate by.
+
+    `values` has those of the inputs that are fixed.
+    """
+    wrt, outputs = asked.wrt, asked.outputs
+    if system.subsystems:
+        wrt, outputs = (None if listed is None else _as_read(listed) for listed in (wrt, outputs))
+    wanted = read_names(wrt, "--wrt") if wrt is not None else None
+    named = read_names(outputs, "--outputs") if outputs is not None else None
+    graph = system.graph(shapes, named, values_of_fixed(system, values))
     leaves = list(graph.inputs)
     for name in wanted or []:
         if name not in graph.inputs:

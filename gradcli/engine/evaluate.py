@@ -17,6 +17,7 @@ from gradcli.graph.array import Array
 from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.graph import Graph, last_readers, scheduled
 from gradcli.graph.node import Constant, Node
+from gradcli.graph.weights import Weights
 
 _NUMBERS = 2**20  # of all nodes, at all points that are computed at once
 _NAMED = {"pi": math.pi, "e": math.e}
@@ -104,6 +105,8 @@ def at_points(
 
 def constant(node: Node) -> Array:
     """Return the value of a constant, the same at all points, in its dtype."""
+    if isinstance(node.settings[0], Weights):
+        return np.asarray(node.settings[0].array, dtype=node.dtype).reshape(*node.shape, 1)
     read = number if node.dtype in FLOATING else int
     numbers = np.array([read(v) for v in node.values], dtype=node.dtype)
     return np.full((*node.shape, 1), numbers[0]) if len(numbers) == 1 else numbers.reshape(*node.shape, 1)

@@ -10,7 +10,9 @@ from gradcli.explain.sections import Block, Computed, Equations, Line, Math, Nam
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.names import dot
 from gradcli.graph.node import Node
+from gradcli.graph.weights import Weights
 from gradcli.notation.nodes import readable_names
+from gradcli.notation.numbers import shape_text
 
 _FIRST, _LAST = 20, 4  # statements of a longer system that are shown
 _BEHIND = 6  # numbers of a point that stand behind the first statement
@@ -62,6 +64,8 @@ def _equations(graph: Graph) -> Iterator[Callable[[Named], Line]]:
     assembled = {name.partition("[")[0] for name in graph.names if "[" in name}
 
     def line(name: str, node: Node, values: Named) -> Line:
+        if node.op == "const" and isinstance(node.settings[0], Weights) and node.size > 1:
+            return Line((Name(name), f"constant, {shape_text(node.shape)}"))
         value = (Value(values[name]),) if name in values else ()
         written = "" if deep or name in assembled else _written(graph, node)
         if node.op == "const" and value and not written:

@@ -11,6 +11,7 @@ from gradcli.errors import InputError
 from gradcli.graph.dtypes import DType, summed
 from gradcli.graph.node import Constant, Exact, Node, cast, compare, const, elementwise, is_const, lift
 from gradcli.graph.shapes import Shape, bare, broadcast_shapes, check_size, size_of
+from gradcli.graph.weights import Weights
 
 # A slice with known ends is a range: hashable, and its length is its size.
 Index = tuple[int | range | None, ...]
@@ -240,7 +241,7 @@ def reshape(x: Node, shape: Sequence[int]) -> Node:
             shape = tuple(x.size // known if n == -1 else n for n in shape)
     if any(n < 0 for n in shape) or size_of(shape) != x.size:
         raise InputError(f"{x.size} elements of shape {x.shape} do not fill shape {shape}")
-    if x.op == "const":
+    if x.op == "const" and not _is_array(x):
         return replace(x, shape=check_size(shape))
     return x if shape == x.shape else Node("reshape", (x,), check_size(shape), (shape,))
 
@@ -281,7 +282,7 @@ def index(x: Node, key: Index) -> Node:
     result = (*(1 if k is None else len(k) for k in key if not isinstance(k, int)), *x.shape[taken:])
     if result == x.shape and all(isinstance(k, range) and k.step == 1 for k in key):
         return x
-    if x.op == "const" and all(k is None or isinstance(k, int | range) for k in key):
+    if x.op == "const" and not _is_array(x) and all(k is None or isinstance(k, int | range) for k in key):
         return const(_taken(x, key), check_size(result), x.dtype)
     return Node("index", (x,), check_size(result), (key,))
 
@@ -298,6 +299,10 @@ def sliced(x: Node, axis: int, k: int | range) -> Node:
 def flip(x: Node, axes: Axes) -> Node:
     """Return the array with its elements in opposite order along the axes."""
     return index(x, tuple(range(n)[::-1] if i in axes else range(n) for i, n in enumerate(x.shape)))
+
+
+def _is_array(x: Node) -> bool:
+    return isinstance(x.settings[0], Weights) if x.op == "const" else False
 
 
 def _taken(x: Node, key: Index) -> Constant | tuple[Constant, ...]:
@@ -347,6 +352,6 @@ def stack(parts: Sequence[Node], axis: int = 0) -> Node:
         raise InputError(f"elements of shapes {shapes[0]} and {shapes[1]} do not stack into one array")
     shape = shapes[0]
     stacked = check_size((*shape[:axis], len(parts), *shape[axis:]))
-    if axis == 0 and all(len(p.values) == p.size for p in parts):
+    if axis == 0 and all(len(p.values) == p.size and not _is_array(p) for p in parts):
         return const(tuple(chain.from_iterable(p.values for p in parts)), stacked)
     return Node("stack", tuple(parts), stacked, (axis,))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count, product
+from keyword import iskeyword
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,6 +28,17 @@ def normal(name: str) -> str:
     """
     # A letter with 100,000 accents would take a minute.
     return name if name.isascii() or len(name) > MAX_NAME else unicodedata.normalize("NFKC", name)
+
+
+def identifier(name: str) -> str:
+    """Return a name with `_` for each character that no name has.
+
+    >>> identifier("fc.weight"), identifier("/conv1/Relu_output_0"), identifier("2"), identifier("lambda")
+    ('fc_weight', '_conv1_Relu_output_0', '_2', 'lambda_')
+    """
+    plain = re.sub(r"\W", "_", normal(name[:MAX_NAME])) or "_"
+    plain = f"_{plain}" if not plain.isidentifier() else plain
+    return f"{plain}_" if iskeyword(plain) else plain
 
 
 def element_name(name: str, key: Iterable[int]) -> str:

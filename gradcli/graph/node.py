@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from gradcli.graph.dtypes import FLOATING, WHOLE, DType, floated, promoted
 from gradcli.graph.shapes import Shape, broadcast_shapes, size_of
+from gradcli.graph.weights import Weights
 
 Exact = int | Fraction | Decimal
 # "pi" and "e" stay symbols, so that formulas show them; a float is only inf or nan.
@@ -90,14 +91,18 @@ class Node:
     @property
     def value(self) -> Constant | None:
         """The value of a constant that has one for all elements; `None` for any other node."""
-        return self.settings[0] if self.op == "const" and not isinstance(self.settings[0], tuple) else None
+        return self.settings[0] if self.op == "const" and not isinstance(self.settings[0], tuple | Weights) else None
 
     @property
     def values(self) -> tuple[Constant, ...]:
-        """The values of a constant: one for all elements, or one for each in row-major order; none for another node."""
+        """The values of a constant: one for all elements, or one for each in row-major order; none for another node.
+
+        Those of `Weights` are a sequence that makes its elements when they are read.
+        """
         if self.op != "const":
             return ()
-        return self.settings[0] if isinstance(self.settings[0], tuple) else self.settings
+        several = isinstance(self.settings[0], tuple | Weights)
+        return self.settings[0] if several else self.settings
 
     @property
     def size(self) -> int:
@@ -122,7 +127,7 @@ def leaf(shape: Shape = (), dtype: DType = "float64") -> Node:
     return Node("input", (), shape, (), dtype)
 
 
-def const(value: Constant | tuple[Constant, ...], shape: Shape = (), dtype: DType = "float64") -> Node:
+def const(value: Constant | tuple[Constant, ...] | Weights, shape: Shape = (), dtype: DType = "float64") -> Node:
     """Return a constant; with a shape, an array filled with it, or one of these values, in row-major order.
 
     >>> const(2, (3,)).values, const((1, 2, 3), (3,)).values

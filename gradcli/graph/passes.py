@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
+from gradcli.graph.weights import Weights
 
 _COMMUTATIVE = frozenset(["add", "mul"])
 
@@ -36,7 +37,9 @@ def representatives(nodes: Iterable[Node]) -> dict[Node, Node]:
         same = node if args == node.args else node.with_args(args)
         operands = frozenset(args) if node.op in _COMMUTATIVE else args
         # 1 == 1.0 == Decimal(1), and each prints in its own way; 0.0 == -0.0, and they are not the same.
-        settings = repr(node.settings) if node.op == "const" else node.settings
+        # Weights are equal to themselves alone.
+        listed = node.op == "const" and not isinstance(node.settings[0], Weights)
+        settings = repr(node.settings) if listed else node.settings
         key = (node.op, operands, node.shape, settings, node.dtype)
         new[node] = first.setdefault(key, same)
     return new

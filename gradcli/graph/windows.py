@@ -76,7 +76,7 @@ def convolve(x: Node, weight: Node, windows: Sequence[Window], groups: int) -> N
     """
     taken = _in_windows(x, windows)
     lead = x.shape[: len(x.shape) - len(windows) - 1]
-    n, length, inner = "n" * len(lead), "hw"[: len(windows)], "ij"[: len(windows)]
+    n, length, inner = "n" * len(lead), "hwd"[: len(windows)], "ijk"[: len(windows)]
     if groups == 1:
         return einsum(f"{n}c{length}{inner},oc{inner}->{n}o{length}", taken, weight)
     outputs, channels = weight.shape[:2]

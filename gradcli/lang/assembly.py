@@ -56,6 +56,11 @@ class Assembly:
             for key, element in one_by_one(statement, loop, self.scope, {}):
                 self._assign(statement._replace(key=key), element)
 
+    def include(self, nodes: Mapping[str, Node]) -> None:
+        """Add names that have their nodes already."""
+        self.scope.update(nodes)
+        self.names.update(nodes)
+
     def finish(self) -> None:
         """Put together the vectors that no statement has used as a whole."""
         for name in sorted(self.open):

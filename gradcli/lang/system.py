@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from gradcli.errors import Fix, InputError, Source, Span, nearest
+from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import leaf
 from gradcli.graph.shapes import Shape
+from gradcli.graph.subsystem import Subsystem
 from gradcli.lang.assembly import Assembly, no_value
 from gradcli.lang.characters import looks
 from gradcli.lang.elements import largest_indices
@@ -38,6 +40,7 @@ class System:
     assigned: tuple[str, ...]
     outputs: tuple[str, ...]
     inferred: Mapping[str, Shape] = field(default_factory=dict)  # of leaves that are only read by element
+    subsystems: tuple[Subsystem, ...] = ()  # before the statements, which may read what they compute
 
     def leaves(self, supplied: Iterable[str] = ()) -> list[str]:
         """Return the names of the inputs, in natural order; `supplied` names may turn a constant into an input.
@@ -53,8 +56,17 @@ class System:
         """The kinds of those inputs that are declared to be of one."""
         return {name: s.kind for name, s in self.defaults.items() if s.kind is not None}
 
-    def graph(self, shapes: Mapping[str, Shape], outputs: Sequence[str] | None = None) -> Graph:
+    @property
+    def fixed(self) -> set[str]:
+        """The inputs that have no derivative, and whose values decide what the graph is."""
+        return {name for part in self.subsystems for name, p in part.parameters.items() if p.fixed}
+
+    def graph(
+        self, shapes: Mapping[str, Shape], outputs: Sequence[str] | None = None, values: Named | None = None
+    ) -> Graph:
         """Return the graph of the system, its leaves in the given shapes (others are inferred, or scalars).
+
+        `values` has at least those of the inputs that are `fixed`, which are no inputs of the graph.
 
         Errors: `InputError` with its place, when shapes do not fit or a name is not known.
 
@@ -62,9 +74,14 @@ class System:
         >>> [(name, n.shape) for n, name in graph.labels.items()]
         [('x', (3,)), ('h', (3,)), ('y', ())]
         """
-        scope = {n: leaf(shapes.get(n, self.inferred.get(n, ()))) for n in self.leaves(shapes)}
+        fixed = self.fixed
+        scope = {n: leaf(_shape(self, n, shapes)) for n in self.leaves(shapes) if n not in fixed}
         inputs = dict(scope)
         assembly = Assembly(scope)
+        for part in self.subsystems:
+            own = {name: scope[name] for name, p in part.parameters.items() if not p.fixed}
+            known = {name: values[name] for name, p in part.parameters.items() if p.fixed and values and name in values}
+            assembly.include(part.build(own, known))
         for statement in self.statements:
             if statement.declares:
                 continue
@@ -72,7 +89,11 @@ class System:
         assembly.finish()
         if not inputs:
             raise InputError("the system has no input to differentiate with respect to", hint="for example `y = x**2`")
-        return assembly.graph(inputs, self._chosen(outputs))
+        chosen = self._chosen(outputs)
+        for name in chosen:
+            if name not in assembly.scope:
+                raise InputError(f"`--outputs` names `{name}`, which does not depend on the inputs")
+        return assembly.graph(inputs, chosen)
 
     def _chosen(self, outputs: Sequence[str] | None) -> Sequence[str]:
         """Return the outputs, which are assigned names."""
@@ -88,6 +109,21 @@ class System:
         return outputs
 
 
+def _shape(system: System, name: str, shapes: Mapping[str, Shape]) -> Shape:
+    """Return the shape of a leaf: as it is known, inferred from its elements, or declared by a subsystem."""
+    if name in shapes:
+        return shapes[name]
+    declared = next((p.parameters[name].shape for p in system.subsystems if name in p.parameters), ())
+    if declared is None or None in declared:
+        known = "×".join("?" if n is None else str(n) for n in declared or ())
+        example = "x".join("1" if n is None else str(n) for n in declared or ()) or "3"
+        raise InputError(
+            f"the shape of the input `{name}` is open" + f": {known}" * bool(known),
+            hint=f"give its value with --at, or its shape: --shape {name}={example}",
+        )
+    return system.inferred.get(name) or tuple(n for n in declared if n is not None)
+
+
 _DIGITS = "0123456789"
 
 
@@ -96,8 +132,8 @@ def natural(name: str) -> list[tuple[int, int, str]]:
     return [(0, int(p), "") if p[0] in _DIGITS else (1, 0, p) for p in re.split("([0-9]+)", name) if p]
 
 
-def read_system(sources: Iterable[Source]) -> System:
-    """Return the system that the texts describe together.
+def read_system(sources: Iterable[Source], subsystems: Sequence[Subsystem] = ()) -> System:
+    """Return the system that subsystems, and behind them texts, describe together.
 
     Errors: `InputError`, with its place: what cannot be read; a name assigned twice, used before it is assigned, or
     used in its own definition.
@@ -107,16 +143,50 @@ def read_system(sources: Iterable[Source]) -> System:
     """
     sources = list(sources)
     statements = read_loops(_name_bare([s for source in sources for s in read_statements(source)]))
-    if all(s.declares for s in statements):
+    if all(s.declares for s in statements) and not subsystems:
         raise InputError("no system is given", hint='for example: gradcli jacobian "y=x**2"')
     assigned = _assigned(statements)
     uses, read = _uses(statements, assigned)
-    outputs = tuple(n for n in assigned if n not in read)
+    inputs, computed, results = _joined(subsystems, assigned)
+    read |= computed.keys() & uses.keys()
+    uses = {**inputs, **{n: span for n, span in uses.items() if n not in computed}}
+    outputs = tuple(n for n in (*results, *assigned) if n not in read)
     defaults = {s.name or "": s for s in statements if s.declares}
     if not all(map(str.isascii, assigned.keys() | uses.keys() | defaults.keys())):
         _check_looks({s.name or "": s.span for s in statements} | dict(uses))
     inferred = _inferred(statements, uses) if any("[" in source.text for source in sources) else {}
-    return System(tuple(statements), defaults, uses, tuple(assigned), outputs, inferred)
+    names = (*computed, *assigned)
+    return System(tuple(statements), defaults, uses, names, outputs, inferred, tuple(subsystems))
+
+
+def _joined(
+    subsystems: Iterable[Subsystem], assigned: Mapping[str, Statement]
+) -> tuple[dict[str, Span], dict[str, str], list[str]]:
+    """Return the inputs of subsystems with where they are declared, what computes each name, and the results.
+
+    An input that an earlier subsystem computes is that.
+
+    Errors: `InputError` for a name that is computed twice, or is an input and assigned.
+    """
+    inputs: dict[str, Span] = {}
+    computed: dict[str, str] = {}
+    results: dict[str, None] = {}
+    for part in subsystems:
+        for name in part.parameters:
+            results.pop(name, None)
+            if name not in computed:
+                inputs.setdefault(name, Span(Source(name, part.label), 0, len(name)))
+        for name in part.names:
+            if name in computed or name in inputs:
+                what = f"computed by `{computed[name]}`" if name in computed else "an input of the system"
+                raise InputError(f"`{name}` of `{part.label}` is {what} already")
+            computed[name] = part.label
+        results |= dict.fromkeys(part.outputs)
+    for name, statement in assigned.items():
+        if name in computed or name in inputs:
+            what = f"computed by `{computed[name]}`" if name in computed else f"an input{inputs[name].place}"
+            raise InputError(f"`{name}` is {what} already", statement.span, "every name is assigned once")
+    return inputs, computed, [*results]
 
 
 def _name_bare(statements: list[Statement]) -> list[Statement]:

@@ -14,7 +14,9 @@ from gradcli.graph.operation import Operation
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.places import Places
 from gradcli.graph.shapes import Shape
+from gradcli.graph.weights import Weights
 from gradcli.notation.decimals import quotient, whole_text
+from gradcli.notation.numbers import shape_text
 from gradcli.notation.one_hot import one_hot_of
 from gradcli.notation.writer import (
     EXTREMA,
@@ -98,6 +100,8 @@ def _called(name: str, arguments: list[str], node: Node) -> Written:
 def constant(w: Writer, node: Node) -> Written:
     """Return a constant: a number, an array filled with one, or a list."""
     if node.value is None:
+        if isinstance(node.settings[0], Weights) and node.size > 1:
+            return Written(f"constant({shape_text(node.shape)})")
         return Written(listed(node.shape, node.values, lambda v: _number(w, v).text, w.shown))
     number = _number(w, node.value)
     if not node.shape:

@@ -1,0 +1,55 @@
+"""A part of a system that is no text: a model, or a function of Python's, which maps its inputs to named nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from gradcli.graph.array import Array, Named
+from gradcli.graph.node import Node
+
+
+class Parameter(NamedTuple):
+    """An input of a subsystem.
+
+    `shape` has None for a size that is open, and is None itself where even the number of axes is.  A `fixed` input has
+    no derivative: its value, such as integers that are indices, decides what the graph is, and must be known.
+    """
+
+    shape: tuple[int | None, ...] | None = None
+    default: Array | None = None
+    fixed: bool = False
+
+
+class Subsystem(Protocol):
+    """What a file other than a text contributes to a system.
+
+    `label` is the file as the user named it, `parameters` its inputs, `names` what it computes, and `outputs` those of
+    them that are its results.  `notes` are told to the user.
+    """
+
+    @property
+    def label(self) -> str:
+        """The file as the user named it."""
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The inputs."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What is computed, in order, outputs included."""
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """The results."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the user should know of how it was read."""
+
+    def build(self, inputs: Mapping[str, Node], fixed: Named) -> Mapping[str, Node]:
+        """Return the nodes that it computes from those of its inputs, by name and in order; `fixed` has the others.
+
+        Errors: `InputError` where shapes do not fit, and for what is not supported.
+        """

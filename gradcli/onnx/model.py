@@ -1,0 +1,203 @@
+"""A model as a part of a system: its inputs, its results, and the nodes between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.files import printable
+from gradcli.graph.array import Array, Named
+from gradcli.graph.dtypes import DType
+from gradcli.graph.names import identifier
+from gradcli.graph.node import Node
+from gradcli.graph.subsystem import Parameter
+from gradcli.onnx.files import array, load
+from gradcli.onnx.translate import Scope, Translator
+
+_FLOATS = {1, 10, 11, 16}  # types of tensors: float32, float16, float64 and bfloat16
+_LISTED = 3  # names in a note
+
+
+def read_model(path: str, wanted: Sequence[str] = (), dtype: DType = "float64") -> Model:
+    """Return the model in a file; the initializers that are `wanted` are inputs of it.
+
+    Errors: `InputError` for a file that cannot be read, or is no model.
+    """
+    return Model(load(path), path, wanted, dtype)
+
+
+class Model:
+    """An ONNX model as a subsystem (see `graph.subsystem`).
+
+    A name that cannot stand in a formula has `_` for each character that no name has.
+    """
+
+    def __init__(self, proto: Any, path: str, wanted: Sequence[str] = (), dtype: DType = "float64") -> None:
+        self._graph = proto.graph
+        self._translator = Translator(proto, Path(path).parent, printable(path), dtype)
+        self.label = path
+        self.notes: list[str] = []
+        self._initializers = {t.name: t for t in self._graph.initializer}
+        self._identifiers: dict[str, str] = {}
+        self._declared = {v.name: v for v in self._graph.input if v.name not in self._initializers}
+        self._nodes = _needed(self._graph.node, self._results)
+        for name in (*self._declared, *self._initializers, *(o for n in self._nodes for o in n.output if o)):
+            self._name(name)
+        chosen = {identifier(name) for name in wanted}
+        self._leaves = [n for n in self._initializers if self._identifiers[n] in chosen]
+        self._note_names()
+
+    def _name(self, name: str) -> None:
+        """Give a name of the model the identifier that it has in formulas."""
+        plain = base = identifier(name)
+        taken = set(self._identifiers.values()) if plain in self._used else set()
+        k = 2
+        while plain in taken:
+            plain, k = f"{base}_{k}", k + 1
+        self._used.add(plain)
+        self._identifiers.setdefault(name, plain)
+
+    @cached_property
+    def _used(self) -> set[str]:
+        return set()
+
+    @cached_property
+    def _results(self) -> list[str]:
+        """The outputs that are real numbers; others have no derivative."""
+        floats = [v.name for v in self._graph.output if v.type.tensor_type.elem_type in _FLOATS]
+        others = [printable(v.name) for v in self._graph.output if v.name not in floats]
+        if not floats:
+            raise InputError(
+                f"`{self.label}` has no output of real numbers"
+                + (f": {', '.join(others[:_LISTED])}" if others else ""),
+                hint="a classifier's probabilities have a derivative, and its labels do not",
+            )
+        for name in others:
+            self.notes.append(f"the output `{name}` is left out: it holds no real numbers, and has no derivative")
+        return floats
+
+    def _note_names(self) -> None:
+        told = [*self._declared, *self._results, *self._leaves]
+        renamed = [f"`{printable(n)}` is `{self._identifiers[n]}`" for n in told if self._identifiers[n] != n]
+        if renamed:
+            more = f", and {len(renamed) - _LISTED} more" * (len(renamed) > _LISTED)
+            self.notes.append(f"in formulas, {', '.join(renamed[:_LISTED])}{more}")
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The inputs that have no initializer, and the initializers that are differentiated by."""
+        result = {self._identifiers[name]: _parameter(v) for name, v in self._declared.items()}
+        for name in self._leaves:
+            numbers = self._array(name).astype(np.float64)
+            result[self._identifiers[name]] = Parameter(numbers.shape, numbers)
+        return result
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """What the nodes compute that results need."""
+        constants = [n for n in self._initializers if n not in self._leaves]
+        return [self._identifiers[n] for n in (*constants, *(o for n in self._nodes for o in n.output if o))]
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """The results."""
+        return [self._identifiers[name] for name in self._results]
+
+    def _array(self, name: str) -> Array:
+        return array(self._initializers[name], self._translator.folder)
+
+    def build(self, inputs: Mapping[str, Node], fixed: Named) -> Mapping[str, Node]:
+        """Return the nodes of what the model computes, from those of its inputs."""
+        scope: Scope = {}
+        for name, declared in self._declared.items():
+            own = self._identifiers[name]
+            value = inputs[own] if own in inputs else _typed(declared, fixed[own])
+            _check_shape(printable(name), declared, value.shape)
+            scope[name] = value
+        for name in self._initializers:
+            own = self._identifiers[name]
+            scope[name] = inputs[own] if own in inputs else self._translator.initializer(self._array(name))
+        self._translator.run(self._nodes, scope, self._translator.opsets)
+        return self._named(scope)
+
+    def _named(self, scope: Scope) -> dict[str, Node]:
+        """Return the nodes by their names; what is known and no result has none."""
+        read = {name for node in self._nodes for name in node.input}
+        result: dict[str, Node] = {}
+        for name in self._initializers:
+            value = scope[name]
+            if name in read and isinstance(value, np.ndarray) and value.dtype.kind == "f":
+                result[self._identifiers[name]] = self._translator.lift(value)
+        for node in self._nodes:
+            for name in node.output:
+                value = scope.get(name)
+                if name and (isinstance(value, Node) or (name in self._results and value is not None)):
+                    result[self._identifiers[name]] = self._translator.lift(value)
+        for name in self._results:
+            if self._identifiers[name] not in result:
+                value = scope.get(name)
+                if value is None:
+                    raise InputError(f"the output `{printable(name)}` of `{self.label}` is never computed")
+                result[self._identifiers[name]] = self._translator.lift(value)
+        return result
+
+
+def _needed(nodes: Sequence[Any], results: Sequence[str]) -> list[Any]:
+    """Return the nodes that results need, in their order."""
+    wanted = set(results)
+    needed = []
+    for node in reversed(nodes):
+        if not wanted.isdisjoint(node.output):
+            needed.append(node)
+            wanted.update(node.input)
+            for attribute in node.attribute:
+                for graph in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
+                    wanted.update(_reads(graph))
+    return needed[::-1]
+
+
+def _reads(graph: Any) -> set[str]:
+    """Return all names that the nodes of a graph within a node mention."""
+    result: set[str] = {v.name for v in graph.output}
+    waiting = [graph]
+    while waiting:
+        graph = waiting.pop()
+        for node in graph.node:
+            result.update(node.input)
+            for attribute in node.attribute:
+                waiting += ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
+        result.update(v.name for v in graph.output)
+    return result
+
+
+def _parameter(declared: Any) -> Parameter:
+    tensor = declared.type.tensor_type
+    if not declared.type.HasField("tensor_type"):
+        raise InputError(f"the input `{printable(declared.name)}` is no array of numbers")
+    shape = None
+    if tensor.HasField("shape"):
+        shape = tuple(d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim)
+    return Parameter(shape, fixed=tensor.elem_type not in _FLOATS)
+
+
+def _typed(declared: Any, value: Array) -> Array:
+    from onnx import helper
+
+    return value.astype(helper.tensor_dtype_to_np_dtype(declared.type.tensor_type.elem_type))
+
+
+def _check_shape(name: str, declared: Any, shape: tuple[int, ...]) -> None:
+    """Refuse a value whose shape is not the one that the model declares."""
+    wanted = _parameter(declared).shape
+    if wanted is None:
+        return
+    fits = len(wanted) == len(shape) and all(n in (None, m) for n, m in zip(wanted, shape, strict=True))
+    if not fits:
+        sizes = "×".join("?" if n is None else str(n) for n in wanted) or "a scalar"
+        given = "×".join(map(str, shape)) or "a scalar"
+        raise InputError(f"the input `{name}` has the shape {sizes}, and the value that is given {given}")

@@ -1,0 +1,126 @@
+"""Operators that take elements at indices, or put them there; the indices must be known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.graph import construct
+from gradcli.graph.array import Array
+from gradcli.graph.construct import call
+from gradcli.graph.node import Node
+from gradcli.graph.places import Places, take
+from gradcli.graph.shapes import check_size, size_of
+from gradcli.onnx.register import operator
+from gradcli.onnx.values import Value, axis_of, concatenate, gather, lift, reshape
+
+
+@operator("Gather")
+def _gather(x: Value, indices: Array, *, axis: int = 0) -> Value:
+    return gather(x, axis, indices)
+
+
+def _flat(indices: list[Array], shape: tuple[int, ...]) -> Array:
+    """Return indices of elements as those of the flattened array; negative ones count from the end of their axis."""
+    inside = [np.where(i < 0, i + n, i) for i, n in zip(indices, shape, strict=True)]
+    if any(i.size and (i.min() < 0 or i.max() >= n) for i, n in zip(inside, shape, strict=True)):
+        raise InputError(f"an index is outside of an array of shape {shape}")
+    return np.asarray(np.ravel_multi_index(tuple(inside), shape)) if shape else np.zeros((), np.int64)
+
+
+def _elements(x: Value, places: Array) -> Value:
+    """Return the elements at indices of the flattened array."""
+    check_size(places.shape)
+    flat = reshape(x, (size_of(x.shape),))
+    return take(flat, 0, Places.of(places)) if isinstance(flat, Node) else np.take(flat, places)
+
+
+def _along(indices: Array, axis: int, shape: tuple[int, ...]) -> Array:
+    sparse: Any = np.indices(indices.shape, sparse=True)
+    grid: list[Array] = [np.broadcast_to(g, indices.shape) for g in sparse]
+    grid[axis] = indices
+    return _flat(grid, shape)
+
+
+@operator("GatherElements")
+def _gather_elements(x: Value, indices: Array, *, axis: int = 0) -> Value:
+    return _elements(x, _along(indices, axis_of(axis, len(x.shape)), x.shape))
+
+
+def _of_rows(indices: Array, shape: tuple[int, ...], batch: int = 0) -> Array:
+    """Return for each row of indices, and what stands behind it, the index in the flattened array."""
+    depth = indices.shape[-1]
+    if batch + depth > len(shape):
+        raise InputError(f"{depth} indices are too many for an array of shape {shape}")
+    rest = shape[batch + depth :]
+    lead = indices.shape[:-1]
+    whole = (*lead, *rest)
+    check_size(whole)
+    grid: Any = np.indices(whole, sparse=True) if whole else []
+    parts = [np.broadcast_to(g, whole) for g in grid]
+    own = [np.broadcast_to(indices[..., k].reshape(*lead, *(1,) * len(rest)), whole) for k in range(depth)]
+    return _flat([*parts[:batch], *own, *parts[len(lead) :]], shape)
+
+
+@operator("GatherND")
+def _gather_nd(x: Value, indices: Array, *, batch_dims: int = 0) -> Value:
+    return _elements(x, _of_rows(indices, x.shape, batch_dims))
+
+
+_JOINS: dict[str, Any] = {
+    "add": lambda a, b: a + b,
+    "mul": lambda a, b: a * b,
+    "max": lambda a, b: call("maximum", a, b),
+    "min": lambda a, b: call("minimum", a, b),
+}
+
+
+def _scattered(x: Value, places: Array, updates: Value, reduction: str) -> Value:
+    """Return an array in which updates are put at indices of the flattened array, or joined with what is there."""
+    if not isinstance(x, Node) and not isinstance(updates, Node) and reduction == "none":
+        result = x.copy().reshape(-1)
+        result[places.reshape(-1)] = updates.reshape(-1)
+        return result.reshape(x.shape)
+    flat, new = (construct.reshape(lift(v), (size_of(v.shape),)) for v in (x, updates))
+    places = places.reshape(-1)
+    if reduction == "none":
+        last = np.arange(flat.size)
+        last[places] = flat.size + np.arange(len(places))  # of several updates of one element, the last
+        return reshape(_elements(concatenate([flat, new], 0), last), x.shape)
+    if reduction not in _JOINS:
+        raise InputError(f"there is no reduction `{reduction[:40]}`")
+    order = np.argsort(places, kind="stable")
+    ranks = np.empty(len(places), int)
+    starts = np.searchsorted(places[order], places[order])
+    ranks[order] = np.arange(len(places)) - starts
+    for k in range(int(ranks.max(initial=-1)) + 1):  # once for each update of the same element
+        own = np.flatnonzero(ranks == k)
+        joined = _JOINS[reduction](lift(_elements(flat, places[own])), lift(_elements(new, own)))
+        last = np.arange(flat.size)
+        last[places[own]] = flat.size + np.arange(len(own))
+        flat = lift(_elements(concatenate([flat, joined], 0), last))
+    return reshape(flat, x.shape)
+
+
+@operator("ScatterND")
+def _scatter_nd(x: Value, indices: Array, updates: Value, *, reduction: str = "none") -> Value:
+    return _scattered(x, _of_rows(indices, x.shape), updates, reduction)
+
+
+@operator("ScatterElements", "Scatter")
+def _scatter_elements(x: Value, indices: Array, updates: Value, *, axis: int = 0, reduction: str = "none") -> Value:
+    return _scattered(x, _along(indices, axis_of(axis, len(x.shape)), x.shape), updates, reduction)
+
+
+@operator("TensorScatter")
+def _tensor_scatter(
+    x: Value, update: Value, write: Array | None = None, *, axis: int = -2, mode: str = "linear"
+) -> Value:
+    axis = axis_of(axis, len(x.shape))
+    starts = np.zeros(x.shape[0], np.int64) if write is None else write.reshape(-1)
+    at = np.arange(update.shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(x.shape))])
+    at = at + starts.reshape([-1 if i == 0 else 1 for i in range(len(x.shape))])
+    at = at % x.shape[axis] if mode == "circular" else at
+    return _scattered(x, _along(np.broadcast_to(at, update.shape), axis, x.shape), update, "none")

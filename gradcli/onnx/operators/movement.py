@@ -1,0 +1,317 @@
+"""Operators that move elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.graph import construct
+from gradcli.graph.array import Array
+from gradcli.graph.construct import where
+from gradcli.graph.matrices import triangle
+from gradcli.graph.node import Node, const
+from gradcli.graph.shapes import check_size, size_of
+from gradcli.onnx.register import operator
+from gradcli.onnx.values import (
+    Value,
+    axis_of,
+    broadcast,
+    concatenate,
+    cut,
+    gather,
+    index,
+    integers,
+    lift,
+    number,
+    reshape,
+    transpose,
+)
+
+
+@operator("Reshape", since=5)
+def _reshape(x: Value, shape: Array, *, allowzero: int = 0) -> Value:
+    sizes = integers(shape)
+    if not allowzero:
+        if any(n == 0 and i >= len(x.shape) for i, n in enumerate(sizes)):
+            raise InputError(f"the shape {sizes} copies a size that shape {x.shape} does not have")
+        sizes = tuple(x.shape[i] if n == 0 else n for i, n in enumerate(sizes))
+    return reshape(x, sizes)
+
+
+@operator("Flatten")
+def _flatten(x: Value, *, axis: int = 1) -> Value:
+    axis = axis_of(axis, len(x.shape)) if axis != len(x.shape) else axis
+    return reshape(x, (size_of(x.shape[:axis]), size_of(x.shape[axis:])))
+
+
+@operator("Transpose")
+def _transpose(x: Value, *, perm: Any = None) -> Value:
+    rank = len(x.shape)
+    return transpose(x, [axis_of(a, rank) for a in perm] if perm is not None else range(rank)[::-1])
+
+
+@operator("Squeeze")
+def _squeeze_old(x: Value, *, axes: Any = None) -> Value:
+    return _squeezed(x, tuple(axes or ()))
+
+
+@operator("Squeeze", since=13)
+def _squeeze(x: Value, axes: Array | None = None) -> Value:
+    return _squeezed(x, integers(axes))
+
+
+def _squeezed(x: Value, axes: tuple[int, ...]) -> Value:
+    chosen = {axis_of(a, len(x.shape)) for a in axes} or {i for i, n in enumerate(x.shape) if n == 1}
+    if any(x.shape[i] != 1 for i in chosen):
+        raise InputError(f"an axis of shape {x.shape} that is squeezed is not of size 1")
+    return reshape(x, [n for i, n in enumerate(x.shape) if i not in chosen])
+
+
+@operator("Unsqueeze")
+def _unsqueeze_old(x: Value, *, axes: Any) -> Value:
+    return _unsqueezed(x, tuple(axes))
+
+
+@operator("Unsqueeze", since=13)
+def _unsqueeze(x: Value, axes: Array) -> Value:
+    return _unsqueezed(x, integers(axes))
+
+
+def _unsqueezed(x: Value, axes: tuple[int, ...]) -> Value:
+    rank = len(x.shape) + len(axes)
+    new = {axis_of(a, rank) for a in axes}
+    sizes = iter(x.shape)
+    return reshape(x, [1 if i in new else next(sizes) for i in range(rank)])
+
+
+@operator("Concat")
+def _concat(*parts: Value, axis: int = 1) -> Value:
+    return concatenate(parts, axis)
+
+
+@operator("Split")
+def _split_old(x: Value, *, axis: int = 0, split: Any = None, outputs: int = 1) -> tuple[Value, ...]:
+    return _parts(x, axis, tuple(split or ()), outputs)
+
+
+@operator("Split", since=13)
+def _split(
+    x: Value, split: Array | None = None, *, axis: int = 0, num_outputs: int = 0, outputs: int = 1
+) -> tuple[Value, ...]:
+    return _parts(x, axis, integers(split), num_outputs or outputs)
+
+
+def _parts(x: Value, axis: int, sizes: tuple[int, ...], count: int) -> tuple[Value, ...]:
+    axis = axis_of(axis, len(x.shape))
+    n = x.shape[axis]
+    each = -(-n // count)
+    sizes = sizes or (*(each,) * (count - 1), n - each * (count - 1))
+    if sum(sizes) != n or min(sizes) < 0:
+        raise InputError(f"an axis of size {n} is not split into {sizes}")
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return tuple(cut(x, axis, range(a, a + size)) for a, size in zip(starts, sizes, strict=True))
+
+
+@operator("Slice")
+def _slice_old(x: Value, *, starts: Any, ends: Any, axes: Any = None) -> Value:
+    return _sliced(x, tuple(starts), tuple(ends), tuple(axes or range(len(starts))), (1,) * len(starts))
+
+
+@operator("Slice", since=10)
+def _slice(x: Value, starts: Array, ends: Array, axes: Array | None = None, steps: Array | None = None) -> Value:
+    first = integers(starts)
+    along = integers(axes) if axes is not None else tuple(range(len(first)))
+    return _sliced(x, first, integers(ends), along, integers(steps) if steps is not None else (1,) * len(first))
+
+
+def _sliced(x: Value, starts: Any, ends: Any, axes: Any, steps: Any) -> Value:
+    key = [range(n) for n in x.shape]
+    if len({len(starts), len(ends), len(axes), len(steps)}) > 1 or 0 in steps:
+        raise InputError("`Slice` takes a start, an end and a step other than 0 for each axis")
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        axis = axis_of(axis, len(key))
+        key[axis] = range(*slice(start, end, step).indices(x.shape[axis]))
+    return index(x, key)
+
+
+@operator("Expand")
+def _expand(x: Value, shape: Array) -> Value:
+    sizes = integers(shape)
+    try:
+        return broadcast(x, np.broadcast_shapes(x.shape, sizes))
+    except ValueError:
+        raise InputError(f"shape {x.shape} does not expand to {sizes}") from None
+
+
+@operator("Tile")
+def _tile(x: Value, repeats: Array) -> Value:
+    times = integers(repeats)
+    if len(times) != len(x.shape) or any(n < 0 for n in times):
+        raise InputError(f"`Tile` takes a number for each axis of shape {x.shape}, not {times}")
+    check_size(tuple(n * k for n, k in zip(x.shape, times, strict=True)))
+    for axis, (n, k) in enumerate(zip(x.shape, times, strict=True)):
+        x = x if k == 1 else gather(x, axis, np.tile(np.arange(n), k))
+    return x
+
+
+# Padding
+
+_MODES = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
+
+
+@operator("Pad")
+def _pad_old(x: Value, *, pads: Any, mode: str = "constant", value: float = 0.0) -> Value:
+    return _padded(x, tuple(pads), mode, number(value), tuple(range(len(x.shape))))
+
+
+@operator("Pad", since=11)
+def _pad(
+    x: Value, pads: Array, value: Value | None = None, axes: Array | None = None, *, mode: str = "constant"
+) -> Value:
+    along = integers(axes) if axes is not None else tuple(range(len(x.shape)))
+    return _padded(x, integers(pads), mode, value, tuple(axis_of(a, len(x.shape)) for a in along))
+
+
+def _padded(x: Value, pads: tuple[int, ...], mode: str, value: Value | None, axes: tuple[int, ...]) -> Value:
+    half = len(axes)
+    if len(pads) != 2 * half:
+        raise InputError(f"`Pad` takes two numbers for each of {half} axes, not {len(pads)}")
+    for axis, before, behind in zip(axes, pads[:half], pads[half:], strict=True):
+        n = x.shape[axis]
+        x = cut(x, axis, range(max(0, -before), n - max(0, -behind)))
+        before, behind = max(0, before), max(0, behind)
+        check_size((*x.shape[:axis], x.shape[axis] + before + behind, *x.shape[axis + 1 :]))
+        if mode == "constant":
+            x = _with_constant(x, axis, before, behind, value)
+        elif mode in _MODES:
+            places: Any = np.pad(np.arange(x.shape[axis]), (before, behind), mode=mode)  # type: ignore[call-overload]
+            x = gather(x, axis, places) if before or behind else x
+        else:
+            raise InputError(f"`Pad` has no mode `{mode[:40]}`")
+    return x
+
+
+def _with_constant(x: Value, axis: int, before: int, behind: int, value: Value | None) -> Value:
+    if not isinstance(x, Node):
+        known = 0 if value is None else np.asarray(value).reshape(())
+        ends = [(before, behind) if i == axis else (0, 0) for i in range(x.ndim)]
+        return np.pad(x, ends, constant_values=known)
+    fill = const(0) if value is None else construct.reshape(lift(value), ())
+    parts = [
+        construct.broadcast(fill, (*x.shape[:axis], count, *x.shape[axis + 1 :])) if count else None
+        for count in (before, behind)
+    ]
+    if fill.value == 0 and (before or behind):
+        shape = (*x.shape[:axis], before + x.shape[axis] + behind, *x.shape[axis + 1 :])
+        key = [range(before, before + n) if i == axis else range(n) for i, n in enumerate(x.shape)]
+        return construct.scatter(shape, [(tuple(key), x)])
+    return concatenate([p for p in (parts[0], x, parts[1]) if p is not None], axis)
+
+
+# Blocks of pixels, triangles, sequences
+
+
+@operator("DepthToSpace")
+def _depth_to_space(x: Value, *, blocksize: int, mode: str = "DCR") -> Value:
+    n, c, h, w = x.shape
+    b = blocksize
+    if c % (b * b):
+        raise InputError(f"{c} channels are no blocks of {b}×{b}")
+    if mode == "DCR":
+        x = transpose(reshape(x, (n, b, b, c // b**2, h, w)), (0, 3, 4, 1, 5, 2))
+    else:
+        x = transpose(reshape(x, (n, c // b**2, b, b, h, w)), (0, 1, 4, 2, 5, 3))
+    return reshape(x, (n, c // b**2, h * b, w * b))
+
+
+@operator("SpaceToDepth")
+def _space_to_depth(x: Value, *, blocksize: int) -> Value:
+    n, c, h, w = x.shape
+    b = blocksize
+    x = transpose(reshape(x, (n, c, h // b, b, w // b, b)), (0, 3, 5, 1, 2, 4))
+    return reshape(x, (n, c * b * b, h // b, w // b))
+
+
+@operator("Trilu", fold=lambda x, k=0, upper=1: (np.triu if upper else np.tril)(x, int(k)))
+def _trilu(x: Node, k: Array | None = None, *, upper: int = 1) -> Node:
+    n, m = x.shape[-2:]
+    diagonal = 0 if k is None else min(max(int(k), -n), m)
+    return triangle("triu" if upper else "tril", x, diagonal)
+
+
+@operator("ReverseSequence")
+def _reverse_sequence(x: Value, lengths: Array, *, batch_axis: int = 1, time_axis: int = 0) -> Value:
+    rest = [i for i in range(len(x.shape)) if i not in (batch_axis, time_axis)]
+    order = (batch_axis, time_axis, *rest)
+    moved = transpose(x, order)
+    rows = []
+    for k, length in enumerate(integers(lengths)):
+        places = np.r_[np.arange(length)[::-1], np.arange(length, moved.shape[1])]
+        rows.append(gather(cut(moved, 0, range(k, k + 1)), 1, places))
+    return transpose(concatenate(rows, 0), [order.index(i) for i in range(len(order))])
+
+
+@operator("Compress")
+def _compress(x: Value, condition: Array, *, axis: int | None = None) -> Value:
+    x, along = (reshape(x, (size_of(x.shape),)), 0) if axis is None else (x, axis_of(axis, len(x.shape)))
+    return gather(x, along, np.flatnonzero(condition.reshape(-1)))
+
+
+@operator("CenterCropPad")
+def _center_crop_pad(x: Value, shape: Array, *, axes: Any = None) -> Value:
+    along = [axis_of(a, len(x.shape)) for a in axes] if axes is not None else range(len(x.shape))
+    for axis, wanted in zip(along, integers(shape), strict=True):
+        n = x.shape[axis]
+        if wanted < n:
+            start = (n - wanted) // 2
+            x = cut(x, axis, range(start, start + wanted))
+        else:
+            before = (wanted - n) // 2
+            check_size((*x.shape[:axis], wanted, *x.shape[axis + 1 :]))
+            x = _with_constant(x, axis, before, wanted - n - before, None)
+    return x
+
+
+@operator("Col2Im")
+def _col_to_im(
+    x: Node, image_shape: Array, block_shape: Array, *, dilations: Any = None, pads: Any = None, strides: Any = None
+) -> Node:
+    from gradcli.graph.places import Places, put
+    from gradcli.graph.windows import Window
+
+    image, block = integers(image_shape), integers(block_shape)
+    rank = len(image)
+    ends = tuple(pads or (0,) * 2 * rank)
+    apart, steps = tuple(dilations or (1,) * rank), tuple(strides or (1,) * rank)
+    windows = [
+        Window(k, s, a, d, more=b - a) for k, s, d, a, b in zip(block, steps, apart, ends, ends[rank:], strict=False)
+    ]
+    whole = tuple(n + a + b for n, a, b in zip(image, ends, ends[rank:], strict=False))
+    own = [w.positions(n) + w.padding for w, n in zip(windows, image, strict=True)]
+    shaped = []
+    for i, p in enumerate(own):
+        shape = [1] * (2 * rank)
+        shape[i], shape[rank + i] = p.shape[1], p.shape[0]
+        shaped.append(p.T.reshape(shape))
+    flat = np.ravel_multi_index(tuple(np.broadcast_arrays(*shaped)), whole)
+    n, channels = x.shape[0], x.shape[1] // size_of(block)
+    values = construct.reshape(x, (n, channels, *flat.shape))
+    placed = construct.reshape(put(values, 2, Places.of(flat), size_of(whole)), (n, channels, *whole))
+    key = (range(n), range(channels), *(range(a, a + size) for a, size in zip(ends, image, strict=False)))
+    return construct.index(placed, key)
+
+
+@operator("OneHot")
+def _one_hot(indices: Array, depth: Array, values: Value, *, axis: int = -1) -> Value:
+    count = integers(depth.astype(np.int64))[0]
+    check_size((*indices.shape, count))
+    axis = axis_of(axis, indices.ndim + 1)
+    hot = np.expand_dims(np.asarray(indices).astype(np.int64) % count, axis)
+    inside = np.expand_dims((indices >= -count) & (indices < count), axis)
+    classes = np.arange(count).reshape([-1 if i == axis else 1 for i in range(indices.ndim + 1)])
+    mask = (hot == classes) & inside
+    if isinstance(values, Node):
+        return where(lift(mask), construct.index(values, (1,)), construct.index(values, (0,)))
+    return np.asarray(np.where(mask, values[1], values[0]))

@@ -1,0 +1,110 @@
+"""Normalizations: definitions in simpler operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.errors import InputError
+from gradcli.graph.construct import call, corner, equal, reduce, reshape, swap
+from gradcli.graph.node import Node
+from gradcli.graph.windows import Window, average
+from gradcli.onnx.register import operator
+from gradcli.onnx.values import axis_of, number
+
+
+def _channels(v: Node, x: Node) -> Node:
+    return reshape(v, (v.size, *(1,) * (len(x.shape) - 2)))
+
+
+def _kept(op: str, x: Node, axes: tuple[int, ...], *settings: int) -> Node:
+    return reshape(reduce(op, x, axes, *settings), tuple(1 if i in axes else n for i, n in enumerate(x.shape)))
+
+
+def _standard(x: Node, axes: tuple[int, ...], epsilon: float) -> Node:
+    """Return an array less its mean over axes, over the root of its variance there."""
+    return (x - _kept("mean", x, axes)) / call("sqrt", _kept("var", x, axes, 0) + number(epsilon))
+
+
+@operator("BatchNormalization")
+def _batch(
+    x: Node,
+    scale: Node,
+    bias: Node,
+    mean: Node,
+    var: Node,
+    *,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    training_mode: int = 0,
+    spatial: int = 1,
+) -> tuple[Node, ...]:
+    scale, bias, mean, var = (_channels(v, x) for v in (scale, bias, mean, var))
+    if not training_mode:
+        return ((x - mean) / call("sqrt", var + number(epsilon)) * scale + bias,)
+    axes = (0, *range(2, len(x.shape)))
+    kept = number(momentum)
+    now = [(reduce("mean", x, axes), mean), (reduce("var", x, axes, 0), var)]
+    running = [reshape(old, (old.size,)) * kept + new * (1 - kept) for new, old in now]
+    return (_standard(x, axes, epsilon) * scale + bias, *running)
+
+
+@operator("InstanceNormalization")
+def _instance(x: Node, scale: Node, bias: Node, *, epsilon: float = 1e-5) -> Node:
+    return _standard(x, tuple(range(2, len(x.shape))), epsilon) * _channels(scale, x) + _channels(bias, x)
+
+
+@operator("LayerNormalization")
+def _layer(
+    x: Node,
+    scale: Node,
+    bias: Node | None = None,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    stash_type: int = 1,
+) -> tuple[Node, ...]:
+    axes = tuple(range(axis_of(axis, len(x.shape)), len(x.shape)))
+    y = _standard(x, axes, epsilon) * scale
+    inverse = 1 / call("sqrt", _kept("var", x, axes, 0) + number(epsilon))
+    return y if bias is None else y + bias, _kept("mean", x, axes), inverse
+
+
+@operator("RMSNormalization")
+def _rms(x: Node, scale: Node, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Node:
+    axes = tuple(range(axis_of(axis, len(x.shape)), len(x.shape)))
+    return x / call("sqrt", _kept("mean", x**2, axes) + number(epsilon)) * scale
+
+
+@operator("GroupNormalization", since=18)
+def _group(x: Node, scale: Node, bias: Node, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1) -> Node:
+    channels = x.shape[1]
+    if num_groups < 1 or channels % num_groups:
+        raise InputError(f"{channels} channels do not form {num_groups} groups")
+    groups = reshape(x, (x.shape[0], num_groups, -1))
+    y = _standard(groups, (2,), epsilon)
+    if scale.size == channels:
+        return reshape(y, x.shape) * _channels(scale, x) + _channels(bias, x)
+    return reshape(y * reshape(scale, (-1, 1)) + reshape(bias, (-1, 1)), x.shape)
+
+
+@operator("MeanVarianceNormalization")
+def _mean_variance(x: Node, *, axes: Any = (0, 2, 3)) -> Node:
+    chosen = tuple(axis_of(a, len(x.shape)) for a in axes)
+    return (x - _kept("mean", x, chosen)) / (_kept("std", x, chosen, 0) + number(1e-9))
+
+
+@operator("LpNormalization")
+def _lp(x: Node, *, axis: int = -1, p: int = 2) -> Node:
+    axes = (axis_of(axis, len(x.shape)),)
+    size = _kept("norm", x, axes) if p == 2 else _kept("sum", call("abs", x), axes)
+    return corner(equal(size, 0), 0, x / size)
+
+
+@operator("LRN")
+def _lrn(x: Node, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Node:
+    # The window is one along the channels, which come last.
+    flat = reshape(x**2, (*x.shape[:2], -1))
+    before = (size - 1) // 2
+    window = Window(size, padding=before, more=size - 1 - 2 * before)
+    sums = reshape(swap(average(swap(flat), [window], True, 1)), x.shape)
+    return x / (number(bias) + number(alpha) / size * sums) ** number(beta)

@@ -1,0 +1,61 @@
+"""Products of matrices, and sums of products."""
+
+from __future__ import annotations
+
+from string import ascii_letters
+
+from gradcli.errors import InputError
+from gradcli.graph.construct import matmul, swap
+from gradcli.graph.einsum import einsum
+from gradcli.graph.matrices import det
+from gradcli.graph.node import Node
+from gradcli.onnx.register import operator
+from gradcli.onnx.values import number
+
+
+@operator("Gemm")
+def _gemm(
+    a: Node,
+    b: Node,
+    c: Node | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+    broadcast: int = 0,
+) -> Node:
+    product = matmul(swap(a) if transA else a, swap(b) if transB else b)
+    product = product if alpha == 1 else number(alpha) * product
+    return product if c is None else product + (c if beta == 1 else number(beta) * c)
+
+
+@operator("MatMul")
+def _matmul(a: Node, b: Node) -> Node:
+    return matmul(a, b)
+
+
+@operator("Einsum")
+def _einsum(*x: Node, equation: str) -> Node:
+    text = equation.replace(" ", "")
+    if "..." not in text:
+        return einsum(text, *x)
+    free = "".join(c for c in ascii_letters if c not in text)
+    left, arrow, result = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(x):
+        raise InputError(f"the equation `{equation[:40]}` is for {len(terms)} arrays")
+    ranks = [len(n.shape) - len(t.replace("...", "")) if "..." in t else 0 for t, n in zip(terms, x, strict=True)]
+    if min(ranks) < 0 or max(ranks) > len(free):
+        raise InputError(f"the equation `{equation[:40]}` does not fit its arrays")
+    dots = free[: max(ranks)]
+    spelled = [t.replace("...", dots[len(dots) - r :]) for t, r in zip(terms, ranks, strict=True)]
+    if not arrow:
+        letters = "".join(terms).replace(".", "")
+        result = "..." + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    return einsum(f"{','.join(spelled)}->{result.replace('...', dots)}", *x)
+
+
+@operator("Det")
+def _det(x: Node) -> Node:
+    return det(x)

@@ -1,0 +1,183 @@
+"""Reductions, and what goes along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.graph import construct
+from gradcli.graph.array import Array
+from gradcli.graph.construct import call, ordered, sliced
+from gradcli.graph.node import Node, const
+from gradcli.graph.shapes import size_of
+from gradcli.onnx.register import add, operator
+from gradcli.onnx.values import Value, axis_of, integers
+
+Axes = tuple[int, ...]
+
+
+def _keep(y: Node, x: Node, axes: Axes, keepdims: int) -> Node:
+    return construct.reshape(y, tuple(1 if i in axes else n for i, n in enumerate(x.shape))) if keepdims else y
+
+
+_REDUCTIONS: dict[str, Callable[[Node, Axes], Node]] = {
+    "ReduceSum": partial(construct.reduce, "sum"),
+    "ReduceMean": partial(construct.reduce, "mean"),
+    "ReduceProd": partial(construct.reduce, "prod"),
+    "ReduceMax": lambda x, axes: construct.reduce("max", x, axes, "even"),
+    "ReduceMin": lambda x, axes: construct.reduce("min", x, axes, "even"),
+    "ReduceL1": lambda x, axes: construct.reduce("sum", call("abs", x), axes),
+    "ReduceL2": partial(construct.reduce, "norm"),
+    "ReduceLogSum": lambda x, axes: call("log", construct.reduce("sum", x, axes)),
+    "ReduceLogSumExp": partial(construct.reduce, "logsumexp"),
+    "ReduceSumSquare": lambda x, axes: construct.reduce("sum", x**2, axes),
+}
+_KNOWN: dict[str, Any] = {
+    "ReduceSum": np.sum,
+    "ReduceProd": np.prod,
+    "ReduceMax": np.max,
+    "ReduceMin": np.min,
+    "ReduceMean": np.mean,
+}
+
+
+def _reduce(
+    name: str,
+    x: Value,
+    axes: Any = None,
+    keepdims: int = 1,
+    noop_with_empty_axes: int = 0,
+) -> Value:
+    listed = integers(np.asarray(axes)) if axes is not None else ()
+    if not listed and noop_with_empty_axes:
+        # Nothing is reduced: what is done to each element is.
+        chosen: Axes = ()
+    else:
+        chosen = tuple(sorted(axis_of(a, len(x.shape)) for a in listed)) or tuple(range(len(x.shape)))
+    if isinstance(x, Node):
+        return _keep(_over(name, x, chosen), x, chosen, keepdims)
+    return np.asarray(_KNOWN[name](x, axis=chosen, keepdims=bool(keepdims)))
+
+
+def _over(name: str, x: Node, axes: Axes) -> Node:
+    if axes or name in ("ReduceL1", "ReduceLogSum", "ReduceSumSquare"):
+        if not x.size and name in ("ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp"):
+            raise InputError(f"`{name}` of an empty array has no value")
+        return _REDUCTIONS[name](x, axes) if axes else _elementwise(name, x)
+    return call("abs", x) if name == "ReduceL2" else x
+
+
+def _elementwise(name: str, x: Node) -> Node:
+    return {"ReduceL1": call("abs", x), "ReduceLogSum": call("log", x), "ReduceSumSquare": x**2}[name]
+
+
+for _name in _REDUCTIONS:
+
+    def _by_attribute(
+        x: Value, *, axes: Any = None, keepdims: int = 1, noop_with_empty_axes: int = 0, _name: str = _name
+    ) -> Value:
+        return _reduce(_name, x, axes, keepdims, noop_with_empty_axes)
+
+    def _by_input(
+        x: Value,
+        axes: Array | None = None,
+        *,
+        keepdims: int = 1,
+        noop_with_empty_axes: int = 0,
+        _name: str = _name,
+    ) -> Value:
+        return _reduce(_name, x, axes, keepdims, noop_with_empty_axes)
+
+    add(_by_attribute, _name)
+    add(_by_input, _name, since=13 if _name == "ReduceSum" else 18)
+
+
+# Softmax
+
+
+def _along(x: Node, axis: int, build: Callable[[Node, int], Node]) -> Node:
+    return build(x, axis_of(axis, len(x.shape)))
+
+
+def _flat(x: Node, axis: int, build: Callable[[Node, int], Node]) -> Node:
+    """Return what opsets before 13 compute: of a matrix, whose columns are all axes from one on."""
+    axis = axis_of(axis, len(x.shape)) if axis != len(x.shape) else axis
+    matrix = construct.reshape(x, (size_of(x.shape[:axis]), size_of(x.shape[axis:])))
+    return construct.reshape(build(matrix, 1), x.shape)
+
+
+def _hardmax_of(x: Node, axis: int) -> Node:
+    return construct.where(construct.argument_mask("argmax_mask", x, axis), 1, 0)
+
+
+for _name, _one in {
+    "Softmax": partial(construct.softmax, "softmax"),
+    "LogSoftmax": partial(construct.softmax, "log_softmax"),
+    "Hardmax": _hardmax_of,
+}.items():
+
+    def _new(x: Node, *, axis: int = -1, _build: Any = _one) -> Node:
+        return _along(x, axis, _build)
+
+    def _old(x: Node, *, axis: int = 1, _build: Any = _one) -> Node:
+        return _flat(x, axis, _build)
+
+    add(_old, _name)
+    add(_new, _name, since=13)
+
+
+# Order
+
+
+@operator("TopK", since=10)
+def _top_k(x: Node, k: Array, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[Node, Node]:
+    axis, count = axis_of(axis, len(x.shape)), integers(k)[0]
+    if not 0 < count <= x.shape[axis]:
+        raise InputError(f"`TopK` takes {count} of {x.shape[axis]} elements")
+    values, places = (ordered(op, x, axis, bool(largest)) for op in ("sort", "argsort"))
+    return sliced(values, axis, range(count)), sliced(places, axis, range(count))
+
+
+def _argument(name: str, x: Value, axis: int, keepdims: int, select_last_index: int) -> Value:
+    axis = axis_of(axis, len(x.shape))
+    if not isinstance(x, Node):
+        flipped = np.flip(x, axis) if select_last_index else x
+        place = getattr(np, name)(flipped, axis=axis, keepdims=bool(keepdims))
+        return np.asarray(x.shape[axis] - 1 - place if select_last_index else place)
+    place = construct.argument(name, construct.flip(x, (axis,)) if select_last_index else x, axis)
+    place = const(x.shape[axis] - 1) - place if select_last_index else place
+    return _keep(place, x, (axis,), keepdims)
+
+
+@operator("ArgMax")
+def _arg_max(x: Value, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Value:
+    return _argument("argmax", x, axis, keepdims, select_last_index)
+
+
+@operator("ArgMin")
+def _arg_min(x: Value, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> Value:
+    return _argument("argmin", x, axis, keepdims, select_last_index)
+
+
+def _cumulative(op: str, first: int, x: Node, axis: Array, exclusive: int, reverse: int) -> Node:
+    along = axis_of(integers(axis)[0], len(x.shape))
+    x = construct.flip(x, (along,)) if reverse else x
+    if exclusive:
+        start = const(first, tuple(1 if i == along else n for i, n in enumerate(x.shape)), x.dtype)
+        x = construct.concatenate([start, sliced(x, along, range(x.shape[along] - 1))], along)
+    y = construct.cumulative(op, x, along)
+    return construct.flip(y, (along,)) if reverse else y
+
+
+@operator("CumSum")
+def _cumsum(x: Node, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Node:
+    return _cumulative("cumsum", 0, x, axis, exclusive, reverse)
+
+
+@operator("CumProd")
+def _cumprod(x: Node, axis: Array, *, exclusive: int = 0, reverse: int = 0) -> Node:
+    return _cumulative("cumprod", 1, x, axis, exclusive, reverse)

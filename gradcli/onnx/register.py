@@ -1,0 +1,70 @@
+"""The register of operators.
+
+An operator is a function of its inputs, which are positional, and of its attributes, which are keywords with the
+defaults of the specification.  The annotation of an input says how it is read: `Node` is a node, `Array` must be known
+while the model is read (integers that are shapes, axes or indices), `Value` is either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from inspect import Parameter, signature
+from typing import Any
+
+from gradcli.onnx.values import Value
+
+Build = Callable[..., Any]
+
+
+class Operator:
+    """One row of the table: what builds the result, and what computes it where all inputs are known."""
+
+    def __init__(self, build: Build, fold: Build | None) -> None:
+        self.build = build
+        self.fold = fold
+
+    @cached_property
+    def _parameters(self) -> list[Parameter]:
+        return list(signature(self.build).parameters.values())
+
+    @cached_property
+    def inputs(self) -> list[Parameter]:
+        """The parameters that are inputs."""
+        return [p for p in self._parameters if p.kind not in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)]
+
+    @cached_property
+    def attributes(self) -> set[str]:
+        """The names of the attributes."""
+        return {p.name for p in self._parameters if p.kind == Parameter.KEYWORD_ONLY}
+
+
+OPERATORS: dict[str, dict[int, Operator]] = {}  # by name, with its domain unless it is ai.onnx, and by first opset
+REFUSED: dict[str, tuple[str, str]] = {}  # why an operator has no derivative here, and what to do
+
+
+def add(build: Build, *names: str, since: int = 1, fold: Build | None = None) -> None:
+    """Register what builds the result of operators, from an opset on."""
+    for name in names:
+        OPERATORS.setdefault(name, {})[since] = Operator(build, fold)
+
+
+def operator(*names: str, since: int = 1, fold: Build | None = None) -> Callable[[Build], Build]:
+    """Register the function that is defined below, as `add` does."""
+
+    def register(build: Build) -> Build:
+        add(build, *names, since=since, fold=fold)
+        return build
+
+    return register
+
+
+def lookup(name: str, opset: int) -> Operator | None:
+    """Return the row of an operator in the version of an opset; None where there is none."""
+    versions = [since for since in OPERATORS.get(name, {}) if since <= opset]
+    return OPERATORS[name][max(versions)] if versions else None
+
+
+def first(values: Value | tuple[Value, ...]) -> Value:
+    """Return the only result, or the first of several."""
+    return values[0] if isinstance(values, tuple) else values

@@ -1,0 +1,201 @@
+"""The nodes of a model, one after the other, as nodes of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from inspect import Parameter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.files import printable
+from gradcli.graph.array import Array
+from gradcli.graph.dtypes import DType
+from gradcli.graph.node import Node
+from gradcli.onnx import operators as operators  # registers them
+from gradcli.onnx.files import array
+from gradcli.onnx.register import REFUSED, Operator, lookup
+from gradcli.onnx.values import Value, lift
+
+MAX_NODES = 200_000  # of a model, with the rounds of its loops
+MAX_DEPTH = 50  # of functions in functions
+
+Scope = dict[str, Value | None]
+
+
+class Translator:
+    """What turns the nodes of one model into nodes of a graph, real numbers in the type `dtype`."""
+
+    def __init__(self, model: Any, folder: Path, label: str, dtype: DType = "float64") -> None:
+        self.folder = folder
+        self.label = label
+        self.dtype: DType = dtype
+        self.opsets = {_domain(entry.domain): entry.version for entry in model.opset_import}
+        self.functions = {(_domain(f.domain), f.name): f for f in model.functions}
+        self._count = 0
+        self._lifted: dict[int, tuple[Array, Node]] = {}
+
+    def lift(self, value: Value) -> Node:
+        """Return a value as a node, an array always as the same one."""
+        if isinstance(value, Node):
+            return value
+        if id(value) not in self._lifted:
+            self._lifted[id(value)] = (value, lift(value, self.dtype))
+        return self._lifted[id(value)][1]
+
+    def initializer(self, value: Array) -> Array:
+        """Return an initializer, whose node keeps its array, so that formulas show its name and not its numbers."""
+        if value.dtype.kind == "f":
+            self._lifted[id(value)] = (value, lift(value, self.dtype, listed=1))
+        return value
+
+    def run(self, nodes: Sequence[Any], scope: Scope, opsets: Mapping[str, int], depth: int = 0) -> None:
+        """Add the results of nodes, which stand in the order in which they are computed, to the scope.
+
+        Errors: `InputError` for what is not supported, and for a value that is not computed before.
+        """
+        for k, node in enumerate(nodes):
+            self._count += 1
+            if self._count > MAX_NODES:
+                raise InputError(f"`{self.label}` has more than {MAX_NODES:,} nodes, with the rounds of its loops")
+            try:
+                results = self._results(node, scope, opsets, depth)
+            except InputError as error:
+                if error.key == _PLACED:
+                    raise
+                raise self._placed(error, node, k) from None
+            for name, result in zip(node.output, results, strict=False):
+                if name:
+                    scope[name] = result
+
+    def _placed(self, error: InputError, node: Any, k: int) -> InputError:
+        named = f" `{printable(node.name)}`" if node.name else ""
+        where = f"{printable(node.op_type)}, node{named} ({k + 1} of `{self.label}`)"
+        return InputError(f"{where}: {error.message}", error.span, error.hint, key=_PLACED)
+
+    def _results(self, node: Any, scope: Scope, opsets: Mapping[str, int], depth: int) -> Sequence[Value | None]:
+        domain = _domain(node.domain)
+        name = f"{domain}.{node.op_type}" if domain else node.op_type
+        inputs = [self._input(i, scope) for i in node.input]
+        if (domain, node.op_type) in self.functions:
+            return self._called(self.functions[domain, node.op_type], node, inputs, depth)
+        if name in REFUSED:
+            why, way_out = REFUSED[name]
+            raise InputError(why, hint=way_out)
+        row = lookup(name, opsets.get(domain, 1))
+        if row is None:
+            raise InputError("this operator is not supported", hint="`gradcli explain models` lists those that are")
+        attributes = {a.name: self._attribute(a) for a in node.attribute}
+        return self._computed(row, inputs, attributes, len(node.output))
+
+    def _input(self, name: str, scope: Scope) -> Value | None:
+        if not name:
+            return None
+        if name not in scope:
+            raise InputError(f"its input `{printable(name)}` is not computed before it", hint="the model is damaged")
+        value = scope[name]
+        return value() if callable(value) else value
+
+    def _attribute(self, attribute: Any) -> Any:
+        from onnx import AttributeProto, helper
+
+        if attribute.type == AttributeProto.TENSOR:
+            return array(attribute.t, self.folder)
+        try:
+            value = helper.get_attribute_value(attribute)
+        except Exception:
+            raise InputError(f"its attribute `{printable(attribute.name)}` cannot be read") from None
+        if isinstance(value, bytes):
+            return value.decode(errors="replace")
+        if attribute.type == AttributeProto.STRINGS:
+            return [text.decode(errors="replace") for text in value]
+        return list(value) if attribute.type in (AttributeProto.FLOATS, AttributeProto.INTS) else value
+
+    def _computed(
+        self, row: Operator, inputs: Sequence[Value | None], attributes: Mapping[str, Any], outputs: int
+    ) -> Sequence[Value]:
+        """Return what an operator makes of its inputs."""
+        known = dict(attributes)
+        if "outputs" in row.attributes:
+            known["outputs"] = outputs
+        while inputs and inputs[-1] is None:
+            inputs = inputs[:-1]
+        try:
+            if row.fold is not None and all(isinstance(v, np.ndarray) for v in inputs):
+                with np.errstate(all="ignore"):
+                    return [np.asarray(row.fold(*inputs, **known))]
+            arguments = [self._argument(p, v) for p, v in _paired(row, inputs)]
+            result = row.build(*arguments, **known)
+        except (TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
+            raise InputError(f"its inputs or attributes do not fit: {printable(str(error)[:200])}") from None
+        return result if isinstance(result, tuple) else [result]
+
+    def _argument(self, parameter: Parameter, value: Value | None) -> Value | None:
+        """Return an input as its parameter wants it."""
+        kind = str(parameter.annotation)
+        if value is None:
+            if "None" not in kind:
+                raise InputError(f"its input `{parameter.name}` is missing")
+            return None
+        if kind.startswith("Node"):
+            return self.lift(value)
+        if kind.startswith("Array") and isinstance(value, Node):
+            if value.op == "const":
+                return np.array([float(v) for v in value.values]).reshape(value.shape)
+            raise InputError(
+                f"its input `{parameter.name}` depends on values of the model's inputs",
+                hint="it must be known while the model is read: an initializer, or computed from shapes",
+            )
+        return value
+
+    def _called(self, function: Any, node: Any, inputs: Sequence[Value | None], depth: int) -> Sequence[Value | None]:
+        """Return what a function computes: its nodes, with the attributes of the call in place of its parameters."""
+        if depth >= MAX_DEPTH:
+            raise InputError(f"functions call each other more than {MAX_DEPTH} deep")
+        given = {a.name: a for a in node.attribute}
+        defaults = {a.name: a for a in function.attribute_proto}
+        scope: Scope = dict(zip(function.input, [*inputs, *[None] * len(function.input)], strict=False))
+        own = {_domain(entry.domain): entry.version for entry in function.opset_import}
+        nodes = [_with_attributes(n, defaults | given) for n in function.node]
+        self.run(nodes, scope, self.opsets | own, depth + 1)
+        return [scope.get(name) for name in function.output]
+
+
+_PLACED = "a node of a model"
+
+
+def _domain(domain: str) -> str:
+    return "" if domain == "ai.onnx" else domain
+
+
+def _paired(row: Operator, inputs: Sequence[Value | None]) -> Iterable[tuple[Parameter, Value | None]]:
+    """Yield the parameters of an operator with its inputs; one that takes any number has the rest."""
+    parameters = row.inputs
+    if parameters and parameters[-1].kind == Parameter.VAR_POSITIONAL:
+        fixed = parameters[:-1]
+        parameters = [*fixed, *[parameters[-1]] * (len(inputs) - len(fixed))]
+    if len(inputs) > len(parameters):
+        raise InputError(f"it has {len(inputs)} inputs, and takes {len(parameters)}")
+    missing = [p for p in parameters[len(inputs) :] if p.default is Parameter.empty]
+    if missing:
+        raise InputError(f"its input `{missing[0].name}` is missing")
+    return zip(parameters, inputs, strict=False)
+
+
+def _with_attributes(node: Any, given: Mapping[str, Any]) -> Any:
+    """Return a node of a function with the attributes that it takes from the call."""
+    if not any(a.ref_attr_name for a in node.attribute):
+        return node
+    result = type(node)()
+    result.CopyFrom(node)
+    del result.attribute[:]
+    for attribute in node.attribute:
+        if not attribute.ref_attr_name:
+            result.attribute.append(attribute)
+        elif attribute.ref_attr_name in given:
+            copy = result.attribute.add()
+            copy.CopyFrom(given[attribute.ref_attr_name])
+            copy.name = attribute.name
+    return result

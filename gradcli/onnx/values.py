@@ -1,0 +1,144 @@
+"""What flows through a model: numbers that are known while it is read, and nodes.
+
+Integers, booleans and text are always known, so that shapes are; real numbers are known where they are initializers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.graph import construct
+from gradcli.graph.array import Array
+from gradcli.graph.dtypes import DType
+from gradcli.graph.node import Node, const
+from gradcli.graph.places import Places, take
+from gradcli.graph.shapes import Shape, check_size
+from gradcli.graph.weights import Weights, exact
+
+Value = Array | Node
+
+_LISTED = 16  # elements of an array that are numbers of their own
+
+
+def lift(value: Value, dtype: DType = "float64", listed: int = _LISTED) -> Node:
+    """Return a value as a node, known real numbers as a constant of that type.
+
+    Of an array of more than `listed` elements it has the array itself.
+
+    >>> lift(np.array([1, 2])).values, lift(np.zeros(100)).values, lift(np.array(True)).dtype
+    ((1, 2), 100 numbers, 'bool')
+    """
+    if isinstance(value, Node):
+        return value
+    if value.dtype.kind not in "biuf" and value.dtype.name != "bfloat16":
+        raise InputError(f"an array of {value.dtype} holds no numbers")
+    kind: DType = "bool" if value.dtype.kind == "b" else dtype
+    shape = check_size(value.shape)
+    if value.size == 1:
+        return const(exact(value.reshape(-1)[0]), shape, kind)
+    if value.size <= listed:
+        return const(tuple(exact(number) for number in value.reshape(-1)), shape, kind)
+    return const(Weights(value), shape, kind)
+
+
+def number(value: float) -> Node:
+    """Return an attribute as a constant: the shortest decimal that is the same float32.
+
+    >>> number(float(np.float32(0.01))).value
+    Decimal('0.01')
+    """
+    return const(exact(float(str(np.float32(value)))))
+
+
+def integers(value: Array | None) -> tuple[int, ...]:
+    """Return known integers as a tuple."""
+    return () if value is None else tuple(int(n) for n in value.reshape(-1))
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """Return an axis as counted from the front."""
+    if not -rank <= axis < rank:
+        raise InputError(f"there is no axis {axis} in an array of {rank} dimensions")
+    return axis % rank
+
+
+# Movement, of either kind
+
+
+def reshape(x: Value, shape: Sequence[int]) -> Value:
+    """Return the elements in another shape; one size may be -1."""
+    if isinstance(x, Node):
+        return construct.reshape(x, shape)
+    try:
+        return x.reshape(tuple(shape))
+    except ValueError:
+        raise InputError(f"{x.size} elements of shape {x.shape} do not fill shape {tuple(shape)}") from None
+
+
+def transpose(x: Value, order: Sequence[int]) -> Value:
+    """Return an array with its axes in that order."""
+    if isinstance(x, Node):
+        return construct.transpose(x, tuple(order))
+    if sorted(order) != list(range(x.ndim)):
+        raise InputError(f"axes {tuple(order)} are not an order of the {x.ndim} axes")
+    return x.transpose(order)
+
+
+def broadcast(x: Value, shape: Shape) -> Value:
+    """Return an array broadcast to a shape."""
+    check_size(shape)
+    if isinstance(x, Node):
+        return construct.broadcast(x, shape)
+    try:
+        return np.broadcast_to(x, shape)
+    except ValueError:
+        raise InputError(f"shape {x.shape} does not broadcast to {shape}") from None
+
+
+def gather(x: Value, axis: int, indices: Array) -> Value:
+    """Return the slices at indices along an axis; negative ones count from its end."""
+    axis = axis_of(axis, len(x.shape))
+    n = x.shape[axis]
+    if indices.size and not (indices.min() >= -n and indices.max() < n):
+        raise InputError(f"an index is outside of an axis of size {n}")
+    check_size((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
+    if not isinstance(x, Node):
+        return np.take(x, indices, axis=axis)
+    if not indices.shape:
+        return construct.sliced(x, axis, int(indices) % n)
+    return take(x, axis, Places.of(np.where(indices < 0, indices + n, indices)))
+
+
+def index(x: Value, key: Sequence[range]) -> Value:
+    """Return a part of an array: a range for each axis."""
+    if isinstance(x, Node):
+        return construct.index(x, tuple(key))
+    return np.asarray(x[np.ix_(*(np.array(k, dtype=int) for k in key))])
+
+
+def cut(x: Value, axis: int, part: range) -> Value:
+    """Return a range along one axis.
+
+    >>> cut(np.array([[1, 2, 3]]), 1, range(1, 3))
+    array([[2, 3]])
+    """
+    return index(x, [part if i == axis else range(n) for i, n in enumerate(x.shape)])
+
+
+def concatenate(parts: Sequence[Value], axis: int) -> Value:
+    """Return arrays joined along an axis."""
+    known = [p for p in parts if not isinstance(p, Node)]
+    rank = len(parts[0].shape)
+    axis = axis_of(axis, rank)
+    if any(len(p.shape) != rank for p in parts):
+        raise InputError("arrays of different numbers of dimensions do not join")
+    check_size(tuple(sum(p.shape[i] for p in parts) if i == axis else n for i, n in enumerate(parts[0].shape)))
+    if len(known) < len(parts):
+        return construct.concatenate([lift(p) for p in parts], axis)
+    try:
+        return np.concatenate(known, axis)
+    except ValueError:
+        raise InputError("shapes " + " and ".join(str(p.shape) for p in parts[:6]) + " do not join") from None
