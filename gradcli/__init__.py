@@ -23,20 +23,22 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gradcli.algebra.jacobian import symbolic_jacobian
-    from gradcli.api import compile, evaluate, export, hessian, numeric_jacobian, parse
+    from gradcli.api import compile, evaluate, explain, export, hessian, numeric_jacobian, parse
     from gradcli.errors import InputError
     from gradcli.explain.check import CheckResult
     from gradcli.graph.jvp import jvp
     from gradcli.graph.vjp import vjp
 
 __all__ = [
-    "InputError", "__version__", "check", "compile", "evaluate", "export", "hessian", "jvp", "numeric_jacobian",
-    "parse", "symbolic_jacobian", "vjp",
+    "InputError", "__version__", "check", "compile", "evaluate", "explain", "export", "hessian", "jvp",
+    "numeric_jacobian", "parse", "symbolic_jacobian", "vjp",
 ]  # fmt: skip
 
 # The command imports this module before it hears Ctrl-C: what takes time comes later.
 _LAZY = {
-    **dict.fromkeys(("compile", "evaluate", "export", "hessian", "numeric_jacobian", "parse"), "gradcli.api"),
+    **dict.fromkeys(
+        ("compile", "evaluate", "explain", "export", "hessian", "numeric_jacobian", "parse"), "gradcli.api"
+    ),
     "InputError": "gradcli.errors",
     "jvp": "gradcli.graph.jvp",
     "symbolic_jacobian": "gradcli.algebra.jacobian",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,10 +12,13 @@ from gradcli.engine.evaluate import evaluate as _evaluate
 from gradcli.engine.jacobian import numeric_jacobian as _numeric_jacobian
 from gradcli.errors import InputError, Source, nearest
 from gradcli.graph.array import Array
-from gradcli.graph.graph import Graph
+from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.hessian import gradient, scalar_output
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import vjp
+
+if TYPE_CHECKING:
+    from gradcli.notebook import Explanation
 
 Shape = tuple[int, ...]
 
@@ -189,6 +192,46 @@ def export(
     return text
 
 
+def explain(
+    system: str | Graph,
+    at: Mapping[str, Any],
+    v: Mapping[str, Any] | None = None,
+    *,
+    wrt: Sequence[str] | None = None,
+) -> Explanation:
+    """Return what `backward` computes at a point: as text the page of `gradcli backward`, in a notebook a live page.
+
+    `at` holds a number or an array for each input, `v` the cotangent of each output; a single scalar output has 1
+    without one.  The live page has fields for the inputs and for v; its method `html` returns it as a file.
+
+    Errors: `InputError` for what `parse` refuses, and for an input or a v that is missing or has another shape.
+
+    >>> print(explain("y = x**2", {"x": 3}))
+    y = x**2 = 9   at x = 3
+    <BLANKLINE>
+    v = 1, the default for a scalar: the gradient of y itself
+    <BLANKLINE>
+    x.grad = v·∂y/∂x = 1·(2*x) = 1·6 = 6
+    <BLANKLINE>
+    in PyTorch: y.backward()
+    """
+    from gradcli.notebook import Explanation
+
+    point = {name: np.asarray(_numbers(name, value), float) for name, value in at.items()}
+    graph = parse(system, **{name: value.shape for name, value in point.items()}) if isinstance(system, str) else system
+    by = appearance(graph) if wrt is None else list(wrt)
+    _check_wrt(graph, by)
+    for name, node in graph.inputs.items():
+        if name not in point or point[name].shape != node.shape:
+            lack = "has no value" if name not in point else f"has shape {point[name].shape}"
+            raise InputError(f"the input `{name}` {lack}", hint=f"its shape is {node.shape}")
+    weights = {name.removesuffix(".v"): _numbers(name, value) for name, value in cotangents_of(graph, v).items()}
+    for name, value in weights.items():
+        if value.shape != graph.outputs[name].shape:
+            raise InputError(f"v: `{name}` has shape {value.shape}", hint=f"its shape is {graph.outputs[name].shape}")
+    return Explanation(graph, by, {name: point[name] for name in graph.inputs}, weights, v is None)
+
+
 class Evaluated(NamedTuple):
     """The values of the outputs and the gradients of the inputs, by their names."""
 
@@ -217,7 +260,7 @@ class CompiledFunction:
 
     def __call__(self, *inputs: Any, v: Mapping[str, Any] | None = None, **named: Any) -> Evaluated:
         """Return values and gradients at one point, or at many."""
-        given = self._bound(inputs, named) | self._cotangents(v)
+        given = self._bound(inputs, named) | cotangents_of(self.graph, v)
         arrays = {name: _numbers(name, value) for name, value in given.items()}
         nodes = self._all.inputs
         many = any(arrays[name].ndim > len(nodes[name].shape) for name in arrays if name in nodes)
@@ -241,20 +284,25 @@ class CompiledFunction:
             result[name] = value
         return result
 
-    def _cotangents(self, v: Mapping[str, Any] | None) -> dict[str, Any]:
-        outputs: Mapping[str, Node] = self.graph.outputs
-        if v is None:
-            name, y = next(iter(outputs.items()))
-            if len(outputs) > 1 or y.size != 1:
-                raise InputError(
-                    "only a single scalar output has a gradient without v",
-                    hint=f"v has a weight for each element of an output: v={{'{name}': …}}",
-                )
-            return {f"{name}.v": np.ones(y.shape)}
-        for name in v:
-            if name not in outputs:
-                raise InputError(f"v: `{name}` is not an output", hint=nearest(name, outputs, "outputs"))
-        return {f"{name}.v": v.get(name, np.zeros(y.shape)) for name, y in outputs.items()}
+
+def cotangents_of(graph: Graph, v: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the cotangents of the outputs, by the names that they have as inputs; 1 for a single scalar output.
+
+    Errors: `InputError` for a name that is no output, and where v is missing.
+    """
+    outputs: Mapping[str, Node] = graph.outputs
+    if v is None:
+        name, y = next(iter(outputs.items()))
+        if len(outputs) > 1 or y.size != 1:
+            raise InputError(
+                "only a single scalar output has a gradient without v",
+                hint=f"v has a weight for each element of an output: v={{'{name}': …}}",
+            )
+        return {f"{name}.v": np.ones(y.shape)}
+    for name in v:
+        if name not in outputs:
+            raise InputError(f"v: `{name}` is not an output", hint=nearest(name, outputs, "outputs"))
+    return {f"{name}.v": v.get(name, np.zeros(y.shape)) for name, y in outputs.items()}
 
 
 def compile(  # as gradcli.compile

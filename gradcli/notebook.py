@@ -1,4 +1,4 @@
-"""What a notebook shows of graphs, Jacobians and verdicts: a picture, mathematics, and a page.
+"""What a notebook shows of graphs, Jacobians, verdicts and explanations: a picture, mathematics, and pages.
 
 A graph knows nothing of pictures, nor a Jacobian of LaTeX, which are made of them; so the package's front gives them
 the methods that notebooks look for.
@@ -6,11 +6,15 @@ the methods that notebooks look for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.algebra.jacobian import SymbolicJacobian
     from gradcli.explain.check import CheckResult
+    from gradcli.explain.results import Named
     from gradcli.graph.graph import Graph
 
 _NODES = 20_000  # of a graph that a notebook draws: a larger one takes seconds
@@ -110,3 +114,46 @@ def _page(found: CheckResult, style: str) -> str:
     from gradcli.report.render import Look, render_pages
 
     return render_pages([check_page(found)], Look(style, _DIGITS)).rstrip("\n")
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """What `gradcli.explain` returns: a system at a point, with the cotangents of its outputs."""
+
+    graph: Graph
+    wrt: Sequence[str]
+    at: Named
+    v: Named
+    implicit: bool = False
+
+    def __str__(self) -> str:
+        from gradcli.errors import Notes
+        from gradcli.explain.backward import backward
+        from gradcli.explain.pages import Choice, backward_pages
+        from gradcli.explain.results import Wanted
+        from gradcli.report.render import Look, render_pages
+
+        wanted = Wanted(page=True, implicit=self.implicit)
+        notes = Notes()
+        result = backward(self.graph, self.wrt, [self.at], [[self.v]], wanted, notes)
+        pages = backward_pages(result, Choice())
+        text = render_pages(pages, Look("table", _DIGITS)).rstrip("\n")
+        return "\n\n".join([text, *notes.lines])
+
+    __repr__ = __str__
+
+    def html(self) -> str:
+        """Return the live page, as a file of its own."""
+        from gradcli.explain.kernels import Kernels
+        from gradcli.explain.live import live
+        from gradcli.explain.picture import View
+        from gradcli.report.live.page import live_document
+
+        kernels = Kernels()
+        page = live(self.graph, View(self.wrt, self.at, self.v), kernels, formulas=True)
+        return live_document(page, kernels.program())
+
+    def _repr_html_(self) -> str:
+        """Return the live page in a frame, which has nothing of the notebook's."""
+        look = 'width="100%" height="720" style="border:0" sandbox="allow-scripts"'
+        return f'<iframe title="live page" {look} srcdoc="{escape(self.html())}"></iframe>'
