@@ -172,8 +172,7 @@ def _curve(c: Curve, edges: Sequence[str]) -> str:
 def _box(page: LivePage, sign: _Sign, place: Place) -> Iterator[str]:
     size, x, y = sign.size(), place.left, place.top
     ours = f' data-box="{sign.node}" tabindex="0" role="button"' if sign.node >= 0 else ""
-    label = f' aria-label="{_escaped(sign.box.name[:100])}"' if ours else ""
-    yield f'<g class="box {sign.box.kind}"{ours}{label}>'
+    yield f'<g class="box {sign.box.kind}"{ours}>'
     where = f'x="{x:.1f}" y="{y:.1f}" width="{size.width:.1f}" height="{size.height:.1f}"'
     yield f'<rect {where} rx="{_ROUND[sign.box.kind]}"/>'
     if sign.head:

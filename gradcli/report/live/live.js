@@ -1074,10 +1074,10 @@ class Page {
       });
     }
     const rate = this.part("rate");
-    rate?.addEventListener("change", () => {
+    rate?.addEventListener("input", () => {
       const value = read(rate.value);
+      rate.toggleAttribute("aria-invalid", value === null);
       if (value !== null) this.state.rate = value;
-      else rate.value = typed(this.state.rate);
     });
     if (this.linked) window.addEventListener("hashchange", () => {
       if (location.hash !== this.hash) {

@@ -128,12 +128,13 @@ class _Section:
 
     def lines(self) -> Iterator[str]:
         yield self.toolbar()
-        yield '<ul class="alarms" data-part="alarms" role="status" hidden></ul>'
+        yield '<div role="status"><ul class="alarms" data-part="alarms" hidden></ul></div>'
         yield '<div class="columns"><div class="left">'
         yield from self.card("inputs", self.inputs(), f'<p class="quiet screen">{word("hint")}</p>')
         yield from self.card("system", self.system())
         if self.page.jacobian is not None:
-            yield from self.card("matrix", ['<div class="scroll" data-part="jacobian"></div>'])
+            label = f'tabindex="0" role="group" aria-label="{word("matrix")}"'
+            yield from self.card("matrix", [f'<div class="scroll" data-part="jacobian" {label}></div>'])
         yield '</div><div class="middle">'
         yield from self.card(
             "graph", [*self.steps(), f'<div class="scroll drawing">{drawn(self.page)}</div>', self.meaning()]
