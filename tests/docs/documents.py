@@ -27,6 +27,17 @@ GUIDE = sorted(path for path in INDEX.parent.glob("*.md") if path != INDEX)
 SAMPLES = ROOT / "samples"
 PICTURE = SAMPLES / "vector_to_vector.svg"
 PICTURED = ["graph", "-F", str(SAMPLES / "vector_to_vector.grad"), "--v", "1,10,100", "-f", "svg"]
+# Live pages, by the commands that write them: the README's example, and a network of two layers.
+LIVE = {
+    SAMPLES / "vector_to_vector.html": [
+        "graph", "y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1", "--at", "x0=1,x1=2", "--v", "1,10,100", "-f", "html",
+    ],
+    SAMPLES / "two_layers.html": [
+        "graph", "h=tanh(x@W + b)", "p=softmax(h@V + c)", "loss=-log(p[1])",
+        "--at", "x=[1,-0.5],W=[[0.5,-0.8,0.3],[0.2,0.6,-0.4]],b=[0,0.1,-0.1],V=[[0.7,-0.3],[-0.5,0.4],[1,0]],c=[0,0]",
+        "-f", "html",
+    ],
+}  # fmt: skip
 EXPECTED = Path(__file__).parent / "expected"
 QUICK = "QUICK_GRADCLI"  # the environment's variable that names the folder of such a command
 

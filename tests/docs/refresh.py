@@ -14,6 +14,7 @@ from tests.conftest import Command
 from tests.docs.documents import (
     GUIDE,
     INDEX,
+    LIVE,
     PICTURE,
     PICTURED,
     README,
@@ -60,6 +61,9 @@ def main(files: list[str]) -> None:
     if files:
         return
     PICTURE.write_text(Command().done(*PICTURED).out, "utf-8")
+    for path, command in LIVE.items():
+        shown, now = path.read_text("utf-8") if path.exists() else "", Command().done(*command).out
+        path.write_text(shown if same(now, shown) else now, "utf-8")
     for run, now in zip(SCRIPTS, execute_all([run.command for run in SCRIPTS]), strict=True):
         shown = run.expected.read_text("utf-8") if run.expected.exists() else ""
         run.expected.write_text(current(run.name, shown, now.text, now.status == run.status), "utf-8")

@@ -16,6 +16,7 @@ from conftest import each
 from documents import (
     GUIDE,
     INDEX,
+    LIVE,
     PICTURE,
     PICTURED,
     README,
@@ -69,6 +70,11 @@ def test_the_main_example_stands_on_the_first_screen():
 
 def test_the_picture_is_what_is_drawn_now(cli):
     assert PICTURE.read_text("utf-8") == cli.done(*PICTURED).out
+
+
+@pytest.mark.parametrize("path", LIVE, ids=lambda path: path.stem)
+def test_a_live_page_among_the_samples_is_what_is_written_now(path, cli):
+    assert same(cli.done(*LIVE[path]).out, path.read_text("utf-8"))
 
 
 def test_the_readme_has_two_screens():
