@@ -1,17 +1,21 @@
-"""What is being done, in a line on the terminal, once it has lasted for two seconds.
+"""What is being done, in a line on the terminal, where nothing else has shown for two seconds.
 
-The line is on standard error, and disappears before anything is printed.  Nothing is written to a pipe or a file.
+The line is on standard error, disappears before anything is printed, and comes back if that was not the end.  Nothing
+is written to a pipe or a file.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from threading import Lock, Timer
+from threading import Event, Lock, Thread
 
 PATIENCE = 2.0  # seconds without a line
+_WIDEST = 60  # characters that a line has, at most
 
 
 class _Line:
@@ -20,19 +24,20 @@ class _Line:
     def __init__(self) -> None:
         self.text = ""
         self._lock = Lock()
-        self._timer: Timer | None = None
+        self._ended: Event | None = None
+        self._due = 0.0  # when it shows, if nothing is printed before
         self._width = 0  # of what is on the terminal
         self._process = 0
 
     def start(self) -> None:
-        """Show the line in two seconds, unless it is hidden before."""
-        self.hide()
+        """Show the line in two seconds, unless something is printed before."""
+        self.end()
         if sys.stderr is None or not sys.stderr.isatty():
             return
         self._process = os.getpid()
-        self._timer = Timer(PATIENCE, self._show)
-        self._timer.daemon = True
-        self._timer.start()
+        self._due = time.monotonic() + PATIENCE
+        self._ended = Event()
+        Thread(target=self._watch, args=(self._ended,), daemon=True).start()
 
     def change(self, text: str) -> None:
         """Say something else, at once where the line is shown."""
@@ -42,19 +47,40 @@ class _Line:
                 self._write(text)
 
     def hide(self) -> None:
-        """Remove the line, and show it no more.  A child process that was forked has none."""
-        if self._timer is None or self._process != os.getpid():
+        """Remove the line: it comes back after two seconds, unless what is printed is for a program such as `less`.
+
+        A child process that was forked has no line.
+        """
+        if self._ended is None or self._process != os.getpid():
+            return
+        if _is_read():
+            self.end()
             return
         with self._lock:
-            self._timer.cancel()
-            self._timer = None
+            self._due = time.monotonic() + PATIENCE
             if self._width:
                 self._write("")
 
-    def _show(self) -> None:
+    def end(self) -> None:
+        """Remove the line, and show it no more."""
+        if self._ended is None or self._process != os.getpid():
+            return
         with self._lock:
-            if self._timer is not None:
-                self._write(self.text)
+            self._ended.set()
+            self._ended = None
+            if self._width:
+                self._write("")
+
+    def _watch(self, ended: Event) -> None:
+        wait = PATIENCE
+        while not ended.wait(wait):
+            with self._lock:
+                wait = self._due - time.monotonic()
+                if wait > 0:
+                    continue
+                wait = PATIENCE
+                if not self._width and not ended.is_set():
+                    self._write(self.text)
 
     def _write(self, text: str) -> None:
         """Write over what is on the terminal, past Python's buffer, on which a forked child could wait for ever."""
@@ -65,18 +91,26 @@ class _Line:
         self._width = len(line)
 
 
+def _is_read() -> bool:
+    """Tell whether another program reads what is printed, which may show it on the same terminal."""
+    try:
+        return not sys.stdout.isatty() and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
+    except (AttributeError, OSError, ValueError):  # closed, or replaced by what is no file
+        return False
+
+
 _LINE = _Line()
 
 
 @contextmanager
 def lasting(text: str) -> Iterator[None]:
-    """Show a text while what is inside lasts longer than two seconds, until something is printed."""
+    """Show a text while what is inside lasts longer than two seconds without a word."""
     _LINE.text = text
     _LINE.start()
     try:
         yield
     finally:
-        _LINE.hide()
+        _LINE.end()
 
 
 def doing(text: str) -> None:
@@ -88,5 +122,17 @@ def doing(text: str) -> None:
 
 
 def before_output() -> None:
-    """Remove the line, since something else is printed now."""
+    """Remove the line, since something else is printed now; it comes back if what follows lasts."""
     _LINE.hide()
+
+
+def before_others_print() -> None:
+    """Remove the line for good, since others print from now on, who may stop in the middle of a line."""
+    _LINE.end()
+
+
+def after_a_crash() -> None:
+    """Remove the line that a child process may have left on the terminal when it was ended."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        with suppress(OSError, ValueError):
+            os.write(sys.stderr.fileno(), b"\r" + b" " * _WIDEST + b"\r")

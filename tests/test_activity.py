@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
 import sys
 import time
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import pytest
-from conftest import new_terminal
+from conftest import HANG, new_terminal
 
 from gradcli import activity
 from gradcli.cli.streams import tell
+
+ROOT = Path(activity.__file__).parent.parent
 
 
 @pytest.fixture
@@ -20,12 +24,12 @@ def terminal(monkeypatch):
     """Return what opens a terminal as standard error, on which lines show soon, and returns the side to read it."""
     with ExitStack() as opened:
 
-        def new():
+        def new(patience=0.05):
             reader, writer = new_terminal()
             opened.callback(os.close, reader)
             # In the test itself: pytest sets standard error anew behind its fixtures.
             monkeypatch.setattr(sys, "stderr", opened.enter_context(open(writer, "w", encoding="utf-8")))
-            monkeypatch.setattr(activity, "PATIENCE", 0.05)
+            monkeypatch.setattr(activity, "PATIENCE", patience)
             return reader
 
         yield new
@@ -52,15 +56,73 @@ def test_a_line_shows_what_lasts_and_disappears(terminal):
 
 
 def test_a_message_takes_the_place_of_the_line(terminal):
-    reader = terminal()
+    reader = terminal(patience=0.2)
     with activity.lasting("drawing"):
         time.sleep(0.3)
         shown(reader)
         tell("note: this")
         assert shown(reader).replace("\r\n", "\n") == "\r" + " " * 9 + "\rnote: this\n"
-        time.sleep(0.2)
+        time.sleep(0.3)
+        assert shown(reader) == "\rdrawing …"
         activity.doing("proving")
-    assert shown(reader) == ""
+    assert shown(reader) == "\rproving …" + "\r" + " " * 9 + "\r"
+
+
+def test_what_is_printed_often_keeps_the_line_away(terminal):
+    reader = terminal(patience=0.5)
+    with activity.lasting("drawing"):
+        for _ in range(20):
+            time.sleep(0.05)
+            activity.before_output()
+        assert shown(reader) == ""
+        time.sleep(1)
+        assert shown(reader) == "\rdrawing …"
+
+
+def test_it_does_not_come_back_beside_a_program_that_reads_the_result(terminal, monkeypatch):
+    reader = terminal()
+    read, write = os.pipe()
+    with open(write, "w") as pipe, activity.lasting("drawing"):
+        time.sleep(0.3)
+        assert shown(reader) == "\rdrawing …"
+        monkeypatch.setattr(sys, "stdout", pipe)
+        activity.before_output()
+        shown(reader)
+        time.sleep(0.3)
+        assert shown(reader) == ""
+    os.close(read)
+
+
+def test_it_does_not_come_back_where_others_print(terminal):
+    reader = terminal()
+    with activity.lasting("reading the system"):
+        activity.before_others_print()
+        time.sleep(0.3)
+        assert shown(reader) == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
+def test_the_line_of_a_child_that_crashed_is_removed_before_its_end_is_told():
+    reader, writer = new_terminal()
+    source = (
+        "import os, resource, signal, sys, time; from gradcli import activity; from gradcli.cli import memory\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (2**34, resource.getrlimit(resource.RLIMIT_AS)[1]))\n"
+        "activity.PATIENCE = 0.05\n"
+        "def work():\n"
+        "    with activity.lasting('computing derivatives'):\n"
+        "        time.sleep(0.5)\n"
+        "        signal.signal(signal.SIGSEGV, signal.SIG_DFL)\n"
+        "        os.kill(os.getpid(), signal.SIGSEGV)\n"
+        "sys.exit(memory.watched(work))"
+    )
+    with open(writer, "wb") as side:
+        done = subprocess.run([sys.executable, "-c", source], stderr=side, timeout=HANG, check=False, cwd=ROOT)
+        text = shown(reader)
+    os.close(reader)
+    assert done.returncode == 2
+    before, _, after = text.rpartition("\r \r".replace(" ", " " * 60))
+    assert before == "\rcomputing derivatives …"
+    assert after.startswith("error: this needs more memory than there is")
 
 
 def test_what_is_quick_shows_nothing(terminal):

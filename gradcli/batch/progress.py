@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gradcli.activity import before_output
+from gradcli.activity import before_others_print
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -53,7 +53,7 @@ def _shown() -> Progress:
     # Without a thread of its own, which could still be writing when Python ends.
     bar = Progress(*columns, console=console, transient=True, redirect_stdout=False, auto_refresh=False)
     bar.add_task("", total=1, rate="")
-    before_output()
+    before_others_print()
     bar.start()
     return bar
 

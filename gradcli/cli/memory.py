@@ -10,6 +10,7 @@ from contextlib import suppress
 from signal import Signals
 from typing import ClassVar, NoReturn
 
+from gradcli.activity import after_a_crash
 from gradcli.cli import environment
 from gradcli.cli.signals import hear
 from gradcli.cli.status import MISTAKE
@@ -126,6 +127,8 @@ def _awaited(child: int, reader: int) -> int:
     ending = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if _ENDED in reports:
         return reports[_ENDED]
+    if _SCRIPT not in reports:
+        after_a_crash()
     if _SCRIPT in reports and ending in CRASHES:
         tell(f"error: {Signals(-ending).name} ended the script: {_CRASHED.format(limit=_limit())}")
         return 128 - ending

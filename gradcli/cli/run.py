@@ -125,7 +125,7 @@ def run(
     gradcli's torch has autograd, torch.func, and the usual of torch.nn, torch.optim and torch.utils.data, on the CPU;
     `gradcli explain run` lists it.  What it lacks ends the run with its name and status 2.
     """
-    from gradcli.activity import before_output
+    from gradcli.activity import before_others_print
     from gradcli.cli.environment import as_the_user_has_it
     from gradcli.cli.memory import of_a_script
     from gradcli.cli.signals import as_python_does
@@ -144,7 +144,7 @@ def run(
     gc.set_threshold(10_000, 20, 20)  # as Python looks for cycles: a script may live long, and modules have them
     with shown.beside(), listener.listening(), as_python_does(), as_the_user_has_it():
         of_a_script()
-        before_output()
+        before_others_print()
         try:
             ending = run_script(wanted)
         except KeyboardInterrupt:

@@ -38,7 +38,8 @@ def error_of(text):
 
 
 def line_of(error):
-    return "" if error is None else "".join(traceback.format_exception_only(error)).strip()
+    text = "" if error is None else "".join(traceback.format_exception_only(error)).strip()
+    return text.partition(". Did you mean")[0]  # which later versions of Python say of more errors
 
 
 def test_there_are_enough():
