@@ -12,11 +12,14 @@ from gradcli.plain import print_utf8
 
 if TYPE_CHECKING:
     from gradcli.cli.situation import Situation
+    from gradcli.errors import Notes
+    from gradcli.graph.array import Named
     from gradcli.graph.graph import Graph
     from gradcli.lang.system import System
 
+TOLERANCES = {"float32": 1e-3, "float64": 1e-9}  # of what a model computes, at the point at which it is tested
 PYTHON = ("numpy", "torch", "jax")
-TARGETS = (*PYTHON, "c", "javascript")
+TARGETS = (*PYTHON, "c", "javascript", "onnx")
 EXAMPLES = """\b
 Examples:
   gradcli export "y=3*x**2" --to numpy
@@ -40,11 +43,14 @@ Examples:
 @outputs_option
 @names_option("--arguments", "The order of the inputs as parameters: of --wrt, else of the input lines, else of use.")
 @click.option("--sparse", is_flag=True, help="Of matrices, the entries that are not zero, and where they stand.")
+@click.option(
+    "--dtype", type=click.Choice(("float32", "float64")), help="Of the numbers of an ONNX model.  [default: float32]"
+)
 @click.option("--output", metavar="FILE", type=click.Path(allow_dash=True), help="Write FILE; - is standard output.")
 def export(
     expr: tuple[str, ...], files: tuple[str, ...], to: str, what: str, name: str, at: tuple[str, ...],
     shapes: tuple[str, ...], wrt: str | None, outputs: str | None, arguments: str | None, sparse: bool,
-    output: str | None,
+    dtype: str | None, output: str | None,
 ) -> None:  # fmt: skip
     """Write the system and its derivatives as source code.
 
@@ -61,7 +67,9 @@ def export(
     from gradcli.export.program import Wanted, program
 
     python = to if to in PYTHON else "numpy"
-    format_of(to, output, {".py": python, ".c": "c", ".js": "javascript", ".mjs": "javascript"}, "--to")
+    format_of(
+        to, output, {".py": python, ".c": "c", ".js": "javascript", ".mjs": "javascript", ".onnx": "onnx"}, "--to"
+    )
     kinds = _kinds(what, tuple(KINDS))
     matrices = [kind for kind in kinds if KINDS[kind].matrix]
     if not (name.isascii() and name.isidentifier()) or len(name) > 100:
@@ -77,6 +85,14 @@ def export(
     graph = _ordered(situation.graph, _arguments(system, situation, asked, arguments))
     by = situation.wrt if wrt is not None else [*graph.inputs]
     check(graph, kinds)
+    if dtype is not None and to != "onnx":
+        raise InputError("--dtype is for --to onnx", hint="other targets compute in float64")
+    if to == "onnx":
+        if sparse:
+            raise InputError("--sparse is not written as a model", hint="--what vjp or jvp takes a product with J")
+        point = situation.points[0] if situation.points else None
+        _write_model(graph, kinds, by, name, dtype or "float32", point, output, notes)
+        return
     if sparse and not matrices:
         raise InputError("--sparse is for matrices", hint="add jacobian or hessian to --what")
     language = import_module(f"gradcli.export.{to}")
@@ -91,6 +107,40 @@ def export(
             notes.add("note", told)
     print_utf8()
     deliver(text, output, notes)
+
+
+def _write_model(
+    graph: Graph,
+    kinds: list[str],
+    by: list[str],
+    name: str,
+    dtype: str,
+    at: Named | None,
+    output: str | None,
+    notes: Notes,
+) -> None:
+    """Write an ONNX model, which `onnx.reference` has computed at the point, if there is one."""
+    from gradcli.cli.outcome import tell_notes
+    from gradcli.data.replacement import write_whole
+    from gradcli.errors import InputError
+
+    if output is None or output == "-":
+        raise InputError("a model is no text", hint="name a file: --output model.onnx")
+    try:
+        import onnx  # noqa: F401
+    except ImportError:
+        raise InputError("models are written by the package `onnx`", hint="pip install 'gradcli[onnx]'") from None
+    from gradcli.export.onnx import compared, model
+
+    proto = model(graph, kinds, by, name, dtype)
+    if at is not None and (gap := compared(proto, graph, kinds, by, at)) > TOLERANCES[dtype]:
+        notes.add(
+            "warning",
+            f"in {dtype}, results at the point differ from gradcli's by {gap:.0e} of their size"
+            + "; --dtype float64 keeps more digits" * (dtype == "float32"),
+        )
+    write_whole(output, proto.SerializeToString())
+    tell_notes(notes)
 
 
 def _arguments(system: System, situation: Situation, asked: Asked, arguments: str | None) -> list[str]:

@@ -137,7 +137,7 @@ def loop_function(name: str, graph: Graph, reserved: frozenset[str]) -> Function
 
 
 def _of_graph(name: str, about: str, graph: Graph, wanted: Wanted, unrolled: bool = True) -> Function:
-    new = _simplified(graph, wanted.numbers)
+    new = simplified(graph, wanted.numbers)
     taken = set(wanted.reserved - _HIDDEN)
     called = {name: _own(name, taken) for name in graph.outputs}
     results: Mapping[str, Node] = {called[name]: new[n] for name, n in graph.outputs.items()}
@@ -174,8 +174,11 @@ def _tested(graph: Graph, names: Mapping[Node, str], called: Mapping[str, str], 
     return given, {called[name]: result[y] for name, y in graph.outputs.items()}
 
 
-def _simplified(graph: Graph, numbers: bool) -> dict[Node, Node]:
-    """Return for each node what stands for it: in the few operations of engines, each written once."""
+def simplified(graph: Graph, numbers: bool) -> dict[Node, Node]:
+    """Return for each node what stands for it: in the few operations of engines, each written once.
+
+    Where there are `numbers` alone, small matrices are written out.
+    """
     inputs, outputs = graph.inputs.values(), graph.outputs.values()
     new = {n: n for n in graph.nodes}
     for step in (representatives, _written_out(numbers), lower, representatives):
