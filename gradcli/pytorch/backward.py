@@ -47,6 +47,29 @@ class Change:
 
 
 @dataclass(frozen=True, eq=False)
+class Contribution:
+    """What a call adds to a gradient: to that of which tensor, and what its `.grad` was and is.
+
+    `before` is an array, which a later addition in place does not change; None where there was no `.grad`, and where
+    nothing is explained.  `after` is None where the call returns its gradients.
+    """
+
+    tensor: Tensor
+    grad: Any
+    before: Any = None
+    after: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Pulled:
+    """What one step did in a call: the gradient of its result, and those of its inputs, before hooks."""
+
+    step: Step
+    grad_output: Any
+    grad_inputs: Sequence[Any]
+
+
+@dataclass(frozen=True, eq=False)
 class Asked:
     """What a script asked for by name, and takes several calls of `grad`: a Jacobian, say; with its tangents."""
 
@@ -70,13 +93,12 @@ class Call:
     create: bool = False  # gradients with a history
     implicit: bool = False  # the script gave no v
     asked: Asked | None = field(default_factory=lambda: Mode.asked)
-    leaves: list[tuple[Tensor, Any, Any, Any]] = field(default_factory=list)  # with .grad before, own, and after
+    contributions: list[Contribution] = field(default_factory=list)  # to leaves, and to what keeps its gradient
     line: Line = field(default_factory=lambda: Line(0))
     wanted: dict[Edge, Any] = field(default_factory=dict)  # the edges of `inputs`, with what arrived there
     changes: list[Change] = field(default_factory=list)
-    own: dict[Step, tuple[Any, Sequence[Any]]] = field(default_factory=dict)  # what own functions were given and passed
-    arose: Step | None = None  # whose local derivative, or an argument's value, was the first that is not finite
-    passing: tuple[Any, Sequence[Any]] = (None, ())  # the gradient that it was given, and what it passed on
+    functions: dict[Step, Pulled] = field(default_factory=dict)  # of the script's own functions
+    arose: Pulled | None = None  # the first whose gradients are not finite, though that of its result is
 
     def run(self) -> None:
         """Pass the gradients on that flow into the roots."""
@@ -144,7 +166,7 @@ class Call:
             before = x._grad
             x._grad = g.clone() if before is None else before + g
             if edge in self.wanted and not self.returns:
-                self.leaves.append((x, None if before is None else before._a, g, x._grad))
+                self.contributions.append(Contribution(x, g, None if before is None else before._a, x._grad))
         return g
 
     def pulled(self, step: Step, g: Any) -> Sequence[Any]:
@@ -160,12 +182,12 @@ class Call:
             raise refusal("no derivative of its name", *_WITHOUT[name])
         passed = step.grad_inputs(g, self.create) if step.is_own else vjp(step, g, self.create)
         if step.is_own:
-            self.own[step] = g, passed
+            self.functions[step] = Pulled(step, g, passed)
         if Recorder.explains and self.arose is None and _finite(g) and not all(map(_finite, passed)):
-            self.arose, self.passing = step, (g, passed)
+            self.arose = Pulled(step, g, passed)
         for i, p in enumerate(passed) if Mode.anomaly and Mode.check_nan else ():
             if p is not None and np.isnan(p._a).any():
-                raise refusal("nan in a backward", name, i, about=(self.arose or step,))
+                raise refusal("nan in a backward", name, i, about=(self.arose.step if self.arose else step,))
         if step._posts:
             passed = self.hooked_after(step, passed, g)
         if self.freed:
@@ -202,7 +224,7 @@ class Call:
             before._a[...] = before._a + g._a
             before._memory.version += 1
         x._reached = self.line
-        self.leaves.append((x, kept, g, x._grad))
+        self.contributions.append(Contribution(x, g, kept, x._grad))
         for hook in list(leaf._dones or ()):
             if (result := hook(x)) is not None and result is not x:
                 _check_returned(hook, g, result)

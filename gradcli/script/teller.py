@@ -185,7 +185,7 @@ class Teller:
 
 
 def _is_finite(call: Call) -> bool:
-    return all(finite(own._a) for _, _, own, _ in call.leaves)
+    return all(finite(c.grad._a) for c in call.contributions)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.backward import Call
+from gradcli.pytorch.backward import Call, Contribution
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import method
@@ -82,7 +82,7 @@ def grad(
     for i, x in enumerate(wanted):
         g = call.wanted[edge_of(x)]
         if g is not None:
-            call.leaves.append((x, None, g, None))
+            call.contributions.append(Contribution(x, g))
         elif materialize_grads:
             g = new(np.zeros_like(x._a))
             g._requires = create_graph

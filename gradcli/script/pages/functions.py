@@ -61,9 +61,10 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
     weights = {name: adjoint_name(name, loss) for use in recorded.functions.values() for name in use.outputs.values()}
     weights |= {made: only or f"v_{name}" for made, name in roots.items()}
     for k, use in enumerate(recorded.functions.values()):
-        _, passed = call.own.get(use.step, (None, []))
+        pulled = call.functions.get(use.step)
+        returned = [] if pulled is None else pulled.grad_inputs
         for i, node in use.arguments.items():
-            own = passed[i] if i < len(passed) else None
+            own = returned[i] if i < len(returned) else None
             name = f"\0{k}.{i}"
             outputs[name] = node
             v[name] = np.zeros(node.shape) if own is None else own._a[..., 0].astype(float)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.notation.numbers import array_text
-from gradcli.pytorch.backward import Call
+from gradcli.pytorch.backward import Call, Pulled
 from gradcli.pytorch.cuts import CUTS
 from gradcli.pytorch.record import Line, Step, edge_of, finite
 from gradcli.pytorch.tensor import Tensor
@@ -80,34 +80,36 @@ def _hook(change: Any, told: Told) -> str:
 def _accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator[str]:
     """Yield what each `.grad` was, and what it is."""
     if explained and _is_first_of_many(call, told) and far < ROUNDING:
-        whose = "Each .grad" if len(call.leaves) > 1 else f"{told.name(call.leaves[0][0])}.grad"
+        whose = "Each .grad" if len(call.contributions) > 1 else f"{told.name(call.contributions[0].tensor)}.grad"
         yield f"{whose} was None before, and holds the above now{', as far as float32 has digits' * (far > 0)}."
         return
     yield from _of_leaves(call, told, explained)
     yield from _of_intermediates(call, told)
     if call.asked is not None:
         yield f"{RETURNED[call.asked.name]} Every .grad is as it was."
-    elif call.returns and call.leaves:
-        yield f"grad returns {'this' if len(call.leaves) == 1 else 'these'}, and leaves every .grad as it was."
+    elif call.returns and call.contributions:
+        yield f"grad returns {'this' if len(call.contributions) == 1 else 'these'}, and leaves every .grad as it was."
 
 
 def _is_first_of_many(call: Call, told: Told) -> bool:
     """Tell whether the page shows many numbers that each `.grad` holds now, and held none before."""
-    many = len(call.leaves) > _MANY or sum(x.numel() for x, *_ in call.leaves) > _LONG
-    none_before = all(before is None and after is not None for _, before, _, after in call.leaves)
-    return many and none_before and not call.changes and all(told.name(x) in told.shown for x, *_ in call.leaves)
+    every = call.contributions
+    many = len(every) > _MANY or sum(c.tensor.numel() for c in every) > _LONG
+    none_before = all(c.before is None and c.after is not None for c in every)
+    return many and none_before and not call.changes and all(told.name(c.tensor) in told.shown for c in every)
 
 
 def _of_leaves(call: Call, told: Told, explained: bool) -> Iterator[str]:
     order = {name: k for k, name in enumerate(told.recorded.wrt)}
-    for x, before, own, after in sorted(call.leaves, key=lambda leaf: order.get(told.name(leaf[0]), 0)):
-        if after is not None:
-            new, rounding = _as_shown(told.name(x), own._a if before is not None else after._a, told)
-            now = new if before is None else after._a
-            held = _held(before, new, told.reached.get(id(x)), told)
-            yield f"{told.name(x)}.grad: {held} → {array_words(now)}{rounding}"
+    for c in sorted(call.contributions, key=lambda c: order.get(told.name(c.tensor), 0)):
+        name = told.name(c.tensor)
+        if c.after is not None:
+            new, rounding = _as_shown(name, c.grad._a if c.before is not None else c.after._a, told)
+            now = new if c.before is None else c.after._a
+            held = _held(c.before, new, told.reached.get(id(c.tensor)), told)
+            yield f"{name}.grad: {held} → {array_words(now)}{rounding}"
         elif call.asked is None and (not explained or call.changes):
-            yield f"∂/∂{told.name(x)}: {array_words(own._a)}"
+            yield f"∂/∂{name}: {array_words(c.grad._a)}"
 
 
 def _as_shown(name: str, own: Array, told: Told) -> tuple[Array, str]:
@@ -131,7 +133,7 @@ def _held(before: Any, own: Array, line: Line | None, told: Told) -> str:
 
 
 def _of_intermediates(call: Call, told: Told) -> Iterator[str]:
-    listed = {told.name(x) for x, *_ in call.leaves}  # as `inputs=` may ask for what is computed, too
+    listed = {told.name(c.tensor) for c in call.contributions}  # as `inputs=` may ask for what is computed, too
     for name, g in told.recorded.kept_gradients().items():
         if name in told.kept and name not in listed:
             before = told.kept[name]
@@ -142,7 +144,7 @@ def _of_intermediates(call: Call, told: Told) -> Iterator[str]:
 
 def own_gradients(call: Call, told: Told) -> dict[str, Array]:
     """Return the script's own gradients by name, in float64."""
-    return {told.name(x): g._a[..., 0].astype(float) for x, _, g, _ in call.leaves}
+    return {told.name(c.tensor): c.grad._a[..., 0].astype(float) for c in call.contributions}
 
 
 def distance(call: Call, told: Told) -> float:
@@ -203,7 +205,7 @@ def _unreached(call: Call, told: Told) -> Iterator[str]:
 
 def _left(call: Call, told: Told) -> dict[str, Tensor]:
     """Return what keeps a gradient in the script, by name, and was not reached by a call for all, nor by one before."""
-    reached = {id(x) for x, *_ in call.leaves}
+    reached = {id(c.tensor) for c in call.contributions}
     without = {n: x for n, x in told.names.tensors.items() if x._grad is None and x.requires_grad}
     leaves = {n: x for n, x in without.items() if x._fn is None or (x._fn.retained and not x._fn.reached)}
     return {n: x for n, x in leaves.items() if id(x) not in reached} if call.inputs is None else {}
@@ -218,30 +220,30 @@ def array_words(a: Any) -> str:
 
 def not_finite(call: Call, told: Told) -> Iterator[str]:
     """Yield which gradients are not finite, and where that arose: the operation, with its line."""
-    for x, _, own, _ in call.leaves:
-        bad = own._a[~np.isfinite(own._a)]
+    for c in call.contributions:
+        bad = c.grad._a[~np.isfinite(c.grad._a)]
         if bad.size:
             what = "nan" if np.isnan(bad).any() else "inf" if (bad > 0).all() else "-inf"
-            yield f"the gradient of {told.name(x)} is {what}: {_arose(call, told)}"
+            yield f"the gradient of {told.name(c.tensor)} is {what}: {_arose(call, told)}"
             return
 
 
 def _arose(call: Call, told: Told) -> str:
     if not all(finite(v._a) for _, v in call.roots):
         return "v itself is not finite"
-    step = call.arose
-    if step is None:
+    if call.arose is None:
         return "it arises where contributions are added" if not call.changes else "a hook made it"
+    step = call.arose.step
     result = next((s for s in reachable([step]) if s.arose), step)  # on the way forward, maybe
     op = result.recipe.op if hasattr(result, "recipe") else result.name().removesuffix("Backward")
     what = "local derivative" if result is step else "value"
-    hidden = ": 0·inf is nan" * (result is step and _is_zero_times_inf(call, step))
+    hidden = ": 0·inf is nan" * (result is step and _is_zero_times_inf(call.arose))
     return f"it arises in {op} ({told.code(result.line).rstrip(',')}), whose {what} is not finite there{hidden}"
 
 
-def _is_zero_times_inf(call: Call, step: Step) -> bool:
+def _is_zero_times_inf(pulled: Pulled) -> bool:
     """Tell whether a gradient of 0 met a derivative that is infinite."""
-    g, passed = call.passing
-    if step.is_own or g is None:
+    if pulled.step.is_own:
         return False
-    return bool((g._a == 0).any()) and any(np.isnan(p._a).any() for p in passed if p is not None)
+    is_zero = bool((pulled.grad_output._a == 0).any())
+    return is_zero and any(np.isnan(g._a).any() for g in pulled.grad_inputs if g is not None)

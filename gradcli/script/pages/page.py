@@ -38,7 +38,7 @@ def page(call: Call, told: Told) -> Page:
     except InputError as error:
         told.trouble = error.message
     far = distance(call, told)
-    others = bool(told.shown and call.leaves) and far >= ROUNDING  # than those of the script
+    others = bool(told.shown and call.contributions) and far >= ROUNDING  # than those of the script
     notes = _notes(call, told, others)
     sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
     lines = done(call, told, bool(sections) and not (told.trouble or others), far)
@@ -51,7 +51,7 @@ def _notes(call: Call, told: Told, others: bool) -> list[str]:
     notes = [f"not explained: {told.trouble}"] if told.trouble else []
     since = [f"note: {text}" for text in changed(steps, call, told)]
     if others and not (call.changes or since):
-        own = str(call.leaves[0][0].dtype).removeprefix("torch.")
+        own = str(call.contributions[0].tensor.dtype).removeprefix("torch.")
         notes.append(f"note: the script's {own} rounds after each operation, and its gradients come out as below")
     notes += [*since, *(f"warning: {text}" for text in not_finite(call, told)), *told.notes.lines]
     return [*notes, *(f"note: {text}" for text in slips(steps, call, told))]

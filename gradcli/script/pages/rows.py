@@ -15,11 +15,11 @@ def row(call: Call, told: Told) -> dict[str, Any]:
     roots = told.recorded.roots or [told.name(y) for y, _ in call.roots]
     v = {name: v._a[..., 0] for name, (_, v) in zip(roots, call.roots, strict=True)}
     leaves: dict[str, Any] = {}
-    for x, before, own, after in call.leaves:
-        leaves[fresh(told.name(x), leaves)] = {
-            "before": None if before is None else before[..., 0],
-            "own": own._a[..., 0],
-            "after": None if after is None else after._a[..., 0],
+    for c in call.contributions:
+        leaves[fresh(told.name(c.tensor), leaves)] = {
+            "before": None if c.before is None else c.before[..., 0],
+            "own": c.grad._a[..., 0],
+            "after": None if c.after is None else c.after._a[..., 0],
         }
     result = {
         "line": int(told.line),

@@ -30,7 +30,7 @@ def slips(steps: Sequence[Step], call: Call, told: Told) -> Iterator[str]:
     steps = [s for s in steps if not s.is_own]
     result = (_paired(s, told) or _twice(s, told) for s in steps)
     yield from [text for text in result if text][:1]
-    zero = sorted(told.name(x) for x, _, g, _ in call.leaves if g._a.size and not g._a.any())
+    zero = sorted(told.name(c.tensor) for c in call.contributions if c.grad._a.size and not c.grad._a.any())
     if zero and (stopped := _stopped(steps, told)):
         yield f"{in_words(zero)} {'gets' if len(zero) == 1 else 'get'} a gradient of 0: {stopped}"
 

@@ -33,8 +33,8 @@ class Sums:
     def first(self, told: Told, call: Call) -> None:
         """Take down what `.grad` is after the first call at a line."""
         if not call.returns:
-            own = [(x, after) for x, _, _, after in call.leaves if after is not None]
-            result = {id(x): (told.name(x), after._a.copy(), x._memory.version) for x, after in own}
+            changed = [(c.tensor, c.after) for c in call.contributions if c.after is not None]
+            result = {id(x): (told.name(x), after._a.copy(), x._memory.version) for x, after in changed}
             self.lines[told.line] = result
             self.left |= {x: value for x, (_, value, _) in result.items()}
 
@@ -42,11 +42,12 @@ class Sums:
         """Keep the leaves whose `.grad` another call at the line found as the one before had left it, and added to."""
         last = self.lines.pop(line, {})
         kept = {}
-        for x, before, _, after in call.leaves:
+        for c in call.contributions:
+            x = c.tensor
             self.left.pop(id(x), None)
             name, left, version = last.get(id(x), ("", None, 0))
-            if before is not None and after is not None and np.array_equal(before, left):
-                kept[id(x)] = name, after._a.copy(), x._memory.version
+            if c.before is not None and c.after is not None and np.array_equal(c.before, left):
+                kept[id(x)] = name, c.after._a.copy(), x._memory.version
                 if version != x._memory.version:
                     self.moved.add(line)
         if kept:
