@@ -89,9 +89,12 @@ class Kernels:
     def program(self) -> str:
         """Return the functions as JavaScript: a list of them, in their order."""
         text = source(Program("k", (), tuple(self.functions)))
-        lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("//")]
-        body = re.sub(r"^export ", "", "\n".join(lines), flags=re.MULTILINE)
-        return f"{body}\nconst KERNELS = [{', '.join(f.name for f in self.functions)}];\n"
+        lines = [line.strip() for line in text.splitlines() if not line.lstrip().startswith("//")]
+        helpers, *functions = re.split(r"^export function k\d+", "\n".join(filter(None, lines)), flags=re.MULTILINE)
+        first: dict[str, int] = {}  # functions of different shapes may be the same program
+        names = [f"k{first.setdefault(body, k)}" for k, body in enumerate(functions)]
+        written = [f"function k{k}{body}" for body, k in first.items()]
+        return f"{helpers}{''.join(written)}\nconst KERNELS = [{', '.join(names)}];\n"
 
 
 def standing_alone(node: Node) -> tuple[Node, dict[int, Node]]:

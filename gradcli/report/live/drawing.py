@@ -160,36 +160,40 @@ def _curve(c: Curve, edges: Sequence[str]) -> str:
     """Return a line that begins and ends vertically, with its arrowhead."""
     marks = f' data-passes="{" ".join(edges)}"' if edges else ""
     end = c.y2 - 6 if c.head else c.y2
-    middle = (c.y1 + end) / 2
+    x1, y1, x2, y2, middle = map(_short, (c.x1, c.y1, c.x2, end, (c.y1 + end) / 2))
     straight = abs(c.x1 - c.x2) < 0.05
-    way = f"V{end:.1f}" if straight else f"C{c.x1:.1f} {middle:.1f} {c.x2:.1f} {middle:.1f} {c.x2:.1f} {end:.1f}"
-    head = (
-        f'<path class="head" d="M{c.x2 - 4:.1f} {c.y2 - 7:.1f}L{c.x2:.1f} {c.y2:.1f}L{c.x2 + 4:.1f} {c.y2 - 7:.1f}z"/>'
-    )
-    return f'<g class="edge"{marks}><path class="line" d="M{c.x1:.1f} {c.y1:.1f}{way}"/>{head if c.head else ""}</g>'
+    way = f"V{y2}" if straight else f"C{x1} {middle} {x2} {middle} {x2} {y2}"
+    head = f'<path d="M{_short(c.x2 - 4)} {_short(c.y2 - 7)}l4 7l4-7z"/>' if c.head else ""
+    return f'<g class="edge"{marks}><path d="M{x1} {y1}{way}"/>{head}</g>'
+
+
+def _short(coordinate: float) -> str:
+    """Return a coordinate, to half a pixel."""
+    return f"{round(2 * coordinate) / 2:g}"
 
 
 def _box(page: LivePage, sign: _Sign, place: Place) -> Iterator[str]:
     size, x, y = sign.size(), place.left, place.top
-    ours = f' data-box="{sign.node}" tabindex="0" role="button"' if sign.node >= 0 else ""
+    ours = f' data-box="{sign.node}"' if sign.node >= 0 else ""
     yield f'<g class="box {sign.box.kind}"{ours}>'
-    where = f'x="{x:.1f}" y="{y:.1f}" width="{size.width:.1f}" height="{size.height:.1f}"'
+    where = f'x="{_short(x)}" y="{_short(y)}" width="{_short(size.width)}" height="{_short(size.height)}"'
     yield f'<rect {where} rx="{_ROUND[sign.box.kind]}"/>'
     if sign.head:
-        yield f'<path class="rule" d="M{x:.1f} {y + sign.head:.1f}h{size.width:.1f}"/>'
+        yield f'<path class="rule" d="M{_short(x)} {_short(y + sign.head)}h{_short(size.width)}"/>'
     for left, wide, port in zip(place.ports, size.ports, sign.ports, strict=True):
         for k, text in enumerate(port):
             yield _text(page, "local", left + wide / 2, y + 13 + k * _SMALL_LINE, text)
         if left > x + 1 and sign.head:
-            yield f'<path class="rule" d="M{left:.1f} {y:.1f}v{sign.head:.1f}"/>'
+            yield f'<path class="rule" d="M{_short(left)} {_short(y)}v{_short(sign.head)}"/>'
     for k, (look, text) in enumerate(sign.lines):
         yield _text(page, look, x + _PAD, y + sign.head + 18 + k * _LINE, text)
     yield "</g>"
 
 
 def _text(page: LivePage, look: str, x: float, y: float, text: _Text) -> str:
-    anchor = ' text-anchor="middle"' if look == "local" else ""
-    return f'<text class="{look}" x="{x:.1f}" y="{y:.1f}"{anchor}>{_escaped(text.text)}{_mark(page, text.mark)}</text>'
+    look = f' class="{look}"' if look != "text" else ""
+    where = f'x="{_short(x)}" y="{_short(y)}"'
+    return f"<text{look} {where}>{_escaped(text.text)}{_mark(page, text.mark)}</text>"
 
 
 def _mark(page: LivePage, mark: str) -> str:

@@ -5,6 +5,7 @@
 const SIGNIFICANT = 6;
 const SMALL = 64; // entries of an array that has a field for each
 const MOST_PATHS = 400;
+const MOST_LOOKED = 20000; // steps along paths
 const ADJOINT = -1;
 const RESULT = -2;
 
@@ -129,17 +130,17 @@ class Tape {
   reverse(values, v, cuts, hooks, most = Infinity) {
     const requires = this.requiring(cuts);
     const adjoints = new Array(this.nodes.length).fill(null);
-    const before = new Map(); // what a hook has changed
+    const unhooked = new Map(); // what a hook has changed
     const brought = new Array(this.passes.length);
     const add = (k, value) => {
       const one = this.kept(this.nodes[k], value);
-      if (adjoints[k] === null) adjoints[k] = one;
-      else if (typeof one === "number") adjoints[k] += one;
-      else adjoints[k] = adjoints[k].map((x, i) => x + one[i]);
+      const before = adjoints[k];
+      if (before === null) adjoints[k] = one;
+      else adjoints[k] = this.kept(this.nodes[k], typeof one === "number" ? before + one : before.map((x, i) => x + one[i]));
     };
     const hooked = (k) => {
-      if (!hooks.has(k) || before.has(k) || adjoints[k] === null) return;
-      before.set(k, adjoints[k]);
+      if (!hooks.has(k) || unhooked.has(k) || adjoints[k] === null) return;
+      unhooked.set(k, adjoints[k]);
       const factor = hooks.get(k);
       adjoints[k] = typeof adjoints[k] === "number" ? adjoints[k] * factor : adjoints[k].map((x) => x * factor);
     };
@@ -153,7 +154,7 @@ class Tape {
       add(pass.argument, brought[i]);
     });
     if (made < most) for (const k of hooks.keys()) hooked(k);
-    return { adjoints, brought, before, requires };
+    return { adjoints, brought, unhooked, requires };
   }
 
   slope(pass, values) {
@@ -470,23 +471,33 @@ class Page {
       next.set(from, [...(next.get(from) ?? []), [i, to]]);
     });
     const result = [];
-    const stack = [{ at: k, way: [k], factors: [] }];
-    while (stack.length && result.length < MOST_PATHS) {
-      const { at, way, factors } = stack.pop();
-      const onwards = next.get(at) ?? [];
-      const ends = back ? this.state.v.has(at) : !onwards.length && this.tape.wrt.has(at);
-      if (ends && way.length > 1) {
-        const own = back ? [...factors, flat(this.state.v.get(at))[0]] : factors;
-        result.push({ way: back ? way.slice().reverse() : way, factors: back ? own.reverse() : own, value: own.reduce((p, x) => p * x, 1) });
-      }
+    const slopes = new Map();
+    const stack = [{ at: k, from: null, factor: null }];
+    for (let looked = 0; stack.length && result.length < MOST_PATHS && looked < MOST_LOOKED; looked++) {
+      const step = stack.pop();
+      const onwards = next.get(step.at) ?? [];
+      const ends = back ? this.state.v.has(step.at) : !onwards.length && this.tape.wrt.has(step.at);
+      if (ends && step.from) result.push(this.path(step, back));
       for (const [i, to] of onwards) {
         const pass = this.tape.passes[i];
-        const slope = this.tape.slope(pass, this.values);
-        if (slope === null || this.nodes[pass.node].shape.length || this.nodes[pass.argument].shape.length) scalar = false;
-        else stack.push({ at: to, way: [...way, to], factors: [...factors, flat(slope)[0]] });
+        if (!slopes.has(i)) slopes.set(i, this.tape.slope(pass, this.values));
+        if (slopes.get(i) === null || this.nodes[pass.node].shape.length || this.nodes[pass.argument].shape.length) scalar = false;
+        else stack.push({ at: to, from: step, factor: flat(slopes.get(i))[0] });
       }
     }
     return scalar ? result.sort((a, b) => Math.abs(b.value) - Math.abs(a.value)) : null;
+  }
+
+  path(end, back) {
+    // The nodes from the first to the last that is computed, last first, and the factors between them.
+    const [way, factors] = [[], back ? [flat(this.state.v.get(end.at))[0]] : []];
+    for (let step = end; step; step = step.from) {
+      way.push(step.at);
+      if (step.factor !== null) factors.push(step.factor);
+    }
+    if (!back) way.reverse();
+    if (!back) factors.reverse();
+    return { way, factors, value: factors.reduce((p, x) => p * x, 1) };
   }
 
   // Showing
@@ -505,8 +516,12 @@ class Page {
     this.adjointMarks = marks("adjoint");
     this.gradMarks = marks("grad");
     this.slopeMarks = this.all("[data-slope]").map((e) => ({ element: e, passes: e.dataset.slope.split(" ").map(Number) }));
-    this.edges = this.all("[data-passes]").map((e) => ({ element: e, line: e.querySelector(".line"), passes: e.dataset.passes.split(" ").map(Number) }));
+    this.edges = this.all("[data-passes]").map((e) => ({ element: e, line: e.querySelector("path"), passes: e.dataset.passes.split(" ").map(Number) }));
     this.boxes = this.all("[data-box]").map((e) => ({ element: e, node: Number(e.dataset.box) }));
+    for (const { element } of this.boxes) {
+      element.setAttribute("tabindex", "0");
+      element.setAttribute("role", "button");
+    }
     this.rows = this.all("[data-row]").map((e) => ({ element: e, node: Number(e.dataset.row) }));
     for (const input of this.all("[data-input], [data-cotangent]")) this.addField(input);
     this.sliders = this.all("[data-slider]").map((e) => ({ element: e, node: Number(e.dataset.slider) }));
@@ -595,7 +610,9 @@ class Page {
       element.classList.toggle("current", step === node);
       element.classList.toggle("focused", node === this.focus);
       element.classList.toggle("cut", this.state.cuts.has(node) || this.state.hooks.has(node));
-      if (element.dataset.box !== undefined) element.setAttribute("aria-pressed", node === this.focus);
+      if (element.dataset.box === undefined) continue;
+      element.setAttribute("aria-pressed", node === this.focus);
+      if (step === node) element.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
   }
 
@@ -688,7 +705,7 @@ class Page {
     const list = [];
     if (adjoint === null) list.push(say("noContribution", n.name));
     else if (!n.shape.length && !terms.some((t) => t.rule)) {
-      const after = this.back.before.has(this.focus) ? this.back.before.get(this.focus) : adjoint;
+      const after = this.back.unhooked.has(this.focus) ? this.back.unhooked.get(this.focus) : adjoint;
       const many = terms.length > 6 ? [...terms.slice(0, 5), { symbols: "…", numbers: "…" }] : terms;
       const sides = [n.bar, many.map((t) => t.symbols).join(" + "), many.map((t) => t.numbers).join(" + ")];
       if (terms.length > 1) sides.push(terms.map((t) => bracketed(short(t.value[0]))).slice(0, 6).join(" + ") + (terms.length > 6 ? " + …" : ""));
@@ -753,7 +770,7 @@ class Page {
         if (value !== null) set("hook", value);
       } });
       parts.push(make("p", {}, make("label", {}, `${say("hookFactor", n.name)} `, field)));
-      const before = this.back.before.get(k);
+      const before = this.back.unhooked.get(k);
       if (before !== undefined) parts.push(make("p", { class: "said" }, say("hookSays", n.name, short(factor), shown(n, before), shown(n, this.back.adjoints[k]))));
     } else if (kind !== "plain") {
       const stopped = this.back.brought.filter((x) => x === undefined).length;
@@ -1222,7 +1239,7 @@ class Large {
     this.node = Number(element.dataset.large);
     this.input = element.querySelector("[data-input], [data-cotangent]");
     this.index = element.querySelector("[data-index]");
-    this.canvas = element.querySelector("canvas");
+    [this.canvas, this.gradients] = element.querySelectorAll("canvas");
     this.statistics = element.querySelector("[data-statistics]");
     this.gradient = element.querySelector("[data-grad]");
     this.index.addEventListener("change", () => {
@@ -1305,20 +1322,28 @@ class Large {
     const array = (page.fields.get(this.input).isV ? page.state.v : page.state.point).get(node);
     const mean = array.reduce((a, b) => a + b, 0) / array.length;
     put(this.statistics, say("statistics", array.length, short(array.reduce((a, b) => Math.min(a, b))), short(mean), short(array.reduce((a, b) => Math.max(a, b)))));
-    if (this.canvas) this.draw(array);
+    if (!this.canvas) return;
+    const [low, high] = this.range(array);
+    this.draw(this.canvas, (c, i, j) => Array(3).fill().map((_, k) => (255 * (array[this.grid.at(c === 3 ? k : 0, i, j)] - low)) / (high - low)));
+    const adjoint = page.back.adjoints[node];
+    this.gradients.hidden = adjoint === null;
+    if (adjoint === null) return;
+    // Red what raises the output, blue what lowers it, and the more so the stronger the colour.
+    const largest = adjoint.reduce((most, g) => (Number.isFinite(g) ? Math.max(most, Math.abs(g)) : most), 0) || 1;
+    this.draw(this.gradients, (c, i, j) => {
+      const g = Array.from({ length: c }, (_, k) => adjoint[this.grid.at(k, i, j)]).reduce((a, b) => a + b) / (c * largest);
+      const pale = 255 * (1 - Math.min(1, Math.abs(g)));
+      return g > 0 ? [255, pale, pale] : [pale, pale, 255];
+    });
   }
 
-  draw(array) {
-    const { c, h, w, at } = this.grid;
-    const [low, high] = this.range(array);
-    Object.assign(this.canvas, { width: w, height: h });
-    const context = this.canvas.getContext("2d");
+  draw(canvas, colour) {
+    const { c, h, w } = this.grid;
+    Object.assign(canvas, { width: w, height: h });
+    const context = canvas.getContext("2d");
     const image = context.createImageData(w, h);
     for (let i = 0; i < h; i++) {
-      for (let j = 0; j < w; j++) {
-        for (let k = 0; k < 3; k++) image.data[(i * w + j) * 4 + k] = (255 * (array[at(c === 3 ? k : 0, i, j)] - low)) / (high - low);
-        image.data[(i * w + j) * 4 + 3] = 255;
-      }
+      for (let j = 0; j < w; j++) image.data.set([...colour(c, i, j), 255], (i * w + j) * 4);
     }
     context.putImageData(image, 0, 0);
   }

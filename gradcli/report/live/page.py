@@ -38,8 +38,8 @@ def words() -> Mapping[str, str]:
 
 def document(title: str, body: str, program: str) -> str:
     """Return a file of pages: with their style, their script, and a policy that allows these and nothing else."""
-    style = file_text("live.css")
-    script = f"const WORDS = {_json(words())};\n{program}{file_text('live.js')}"
+    style = _dense(file_text("live.css"))
+    script = _dense(f"const WORDS = {_json(words())};\n{program}{file_text('live.js')}")
     policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; {_NOTHING}"
     return "\n".join(
         [
@@ -240,7 +240,8 @@ class _Section:
         names = element_names(n.name, n.shape)
         key = f"{self.key}-index-{k}-{kind}"
         canvas = (
-            f'<canvas tabindex="0" role="img" aria-label="{text(say("image", n.name))}"></canvas>'
+            f'<div class="images"><canvas tabindex="0" role="img" aria-label="{text(say("image", n.name))}"></canvas>'
+            f'<canvas data-gradient role="img" aria-label="{text(n.name)}.grad"></canvas></div>'
             if is_image(n.shape) and kind == "input"
             else ""
         )
@@ -379,6 +380,12 @@ def _json(value: Any) -> str:
     """Return JSON in which nothing ends the script around it."""
     dense = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return re.sub("[<>&\u2028\u2029]", lambda m: f"\\u{ord(m[0]):04x}", dense)
+
+
+def _dense(code: str) -> str:
+    """Return code without the indentation of its lines, and without lines of comments alone."""
+    lines = (line.strip() for line in code.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def _hash(content: str) -> str:
