@@ -27,7 +27,7 @@ from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.jvp import Slopes, forward
 from gradcli.graph.node import Node, const, is_const
 from gradcli.graph.places import Places, put, take
-from gradcli.graph.sparsity import Runs, pattern
+from gradcli.graph.sparsity import MAX_SETS, Runs, pattern
 from gradcli.graph.vjp import active_nodes, reverse
 
 MAX_SINGLE = 100_000  # entries that are outputs of their own
@@ -79,7 +79,8 @@ def jacobian(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
     {'dy/dx': (2, 2), 'dy/dw': (2,), 'dz/dw': ()}
     """
     leaves = graph.leaves(wrt)
-    blocks = _blocks(graph, list(leaves.values()))
+    nodes = list(leaves.values())
+    blocks = _blocks(graph, nodes, _lines(graph, nodes))
     below = {x: name for name, x in leaves.items()}
     outputs = {
         f"d{above}/d{below[x]}": _block(y, x, parts)
@@ -158,7 +159,15 @@ def _places(graph: Graph, wrt: Iterable[str] | None, limit: int) -> Iterator[tup
     Errors: `InputError` for more than `limit` entries.
     """
     leaves = list(graph.leaves(wrt).values())
-    blocks = _blocks(graph, leaves)
+    lines = _lines(graph, leaves)
+    if not lines.are_of_elements and sum(_elements_crossed(row, leaves) for row in lines.rows) > limit:
+        rows, columns = dimensions(graph, graph.leaves(wrt))
+        raise InputError(
+            f"a Jacobian of {rows:,} rows and {columns:,} columns is too large to tell which entries are not zero",
+            hint=f"at most {limit:,} entries and {MAX_SETS:,} columns are supported: choose some with --outputs and "
+            "--wrt",
+        )
+    blocks = _blocks(graph, leaves, lines)
     single = sum(len(p.crossed) for own in blocks.values() for parts in own.values() for p in parts)
     if single > limit:
         raise InputError(
@@ -223,6 +232,11 @@ class _Lines:
     columns: Sequence[_Line]
     forward: bool
 
+    @property
+    def are_of_elements(self) -> bool:
+        """Whether each element of a leaf has a column, and not the leaf as a whole."""
+        return list(self.across) == [x.size for x in self.leaves]
+
 
 def _lines(graph: Graph, leaves: Sequence[Node]) -> _Lines:
     outputs = list(dict.fromkeys(graph.outputs.values()))
@@ -234,12 +248,16 @@ def _lines(graph: Graph, leaves: Sequence[Node]) -> _Lines:
     return _Lines(leaves, outputs, result.widths, rows, columns, tallest > widest)
 
 
-def _blocks(graph: Graph, leaves: Sequence[Node]) -> dict[Node, dict[Node, list[_Part]]]:
+def _elements_crossed(row: _Line, leaves: Sequence[Node]) -> int:
+    """Return how many entries a row has where each leaf is one column."""
+    return sum(leaves[j].size for run in row.crossed for j in run)
+
+
+def _blocks(graph: Graph, leaves: Sequence[Node], result: _Lines) -> dict[Node, dict[Node, list[_Part]]]:
     """Return the blocks dy/dx with any dependence, by y and by x in the order of the leaves.
 
     They come from sweeps over as few rows or columns as their colours allow.
     """
-    result = _lines(graph, leaves)
     if result.forward:
         slopes: Slopes = {}
         sizes = {y: y.size for y in result.outputs}

@@ -22,7 +22,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import size_of
 
 MAX_COLUMNS = 5_000  # above, bits take more memory than hash sets
-_MAX_SETS = 2**19  # columns that have hash sets: above, a leaf is one column
+MAX_SETS = 2**19  # columns that have hash sets: above, a leaf is one column
 _MAX_MEMBERS = 2**23  # of all hash sets that are made for one Jacobian
 
 Runs = tuple[range, ...]  # of columns, in order
@@ -54,7 +54,7 @@ def pattern(graph: Graph, leaves: Sequence[Node]) -> Pattern:
     widths = [leaf.size for leaf in leaves]
     few = sum(widths) <= MAX_COLUMNS
     try:
-        sets = _sets(graph, leaves, widths, few) if few or sum(widths) <= _MAX_SETS else None
+        sets = _sets(graph, leaves, widths, few) if few or sum(widths) <= MAX_SETS else None
     except _TooManyError:
         sets = None
     if sets is None:

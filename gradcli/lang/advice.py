@@ -57,6 +57,7 @@ _STATEMENTS = {"assert", "async", "class", "def", "del", "for", "from", "global"
                "raise", "return", "try", "while", "with"}  # fmt: skip
 _CHANGED = re.compile(rf"({NAME})\s*(\*\*|//|[-+*/@%])=(?!=)")
 _WALRUS = re.compile(rf"({NAME})\s*:=")
+_LAST = re.compile(r"\s*\\\s*$")
 _SEVERAL = re.compile(rf"{NAME}(\s*,\s*{NAME})+\s*=(?!=)")
 _SHOWN = 40  # characters of a text that is shown in advice
 _SHORT = 20  # characters of an argument that is shown in advice
@@ -293,6 +294,8 @@ def _of_a_statement(text: str) -> Advice | None:
         return Advice(f"write `{walrus.group(1)} = …`", 0, walrus.end(), f"{walrus.group(1)} =")
     if _SEVERAL.match(text):
         return Advice("each name has a statement of its own: y = …; z = …")
+    if last := _LAST.search(text):
+        return Advice("no line follows the `\\`: remove it", last.start(), last.end(), "")
     return Advice("formulas are typed as in Python, not in LaTeX: sqrt(x)/2") if "\\" in text else None
 
 

@@ -1,5 +1,6 @@
 """gradcli check at the points of a file: counts, cotangents of the file's own, bounded memory, what is refused."""
 
+import time
 import tracemalloc
 
 import numpy as np
@@ -99,3 +100,13 @@ def test_mistakes_are_told(cli, mistake):
     arguments, stdin, told = MISTAKES[mistake]
     outcome = cli("check", *SYSTEM, *arguments, stdin=stdin)
     assert told.lower() in outcome.refused().lower()
+
+
+def test_of_large_matrices_fewer_points_are_tried(cli):
+    before = time.process_time()
+    outcome = cli(
+        "check", "y=det(A)", "dy/dA = det(A)*inv(A).T", "dy/dA = inv(A).T", "--shape", "A=300x300", "-f", "json"
+    )
+    assert time.process_time() - before < 8
+    assert [o["verdict"] for o in outcome.objects] == ["right", "wrong"]
+    assert 1 <= outcome.objects[0]["points"] < 20

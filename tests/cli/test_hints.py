@@ -78,6 +78,8 @@ MEANT = [
     formula("a=2*x*; y=a", "a=2*x; y=a"),
     formula("y = x +\n  2*x", "y = x + 2*x"),
     formula("y = x +\n  2*x -\n 1\nz = y", "y = x + 2*x - 1\nz = y"),
+    formula("y = 2*x\\", "y = 2*x"),
+    formula("y = x + \\ ", "y = x"),
     formula("y == x**2", "y = x**2"),
     formula("y := x**2", "y = x**2"),
     formula("f(x) = x**2", "f = x**2"),

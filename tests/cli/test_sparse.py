@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -172,3 +174,11 @@ def test_an_exported_loop_is_in_the_comment(cli):
     namespace = {}
     exec(compile(text, "model.py", "exec"), namespace)
     assert namespace["model_jacobian"](np.ones(3)).tolist() == [[0, 0, 0], [0, 1, 0], [0, 0, 2]]
+
+
+def test_what_is_too_large_is_refused_at_once_and_its_entries_are_not_counted_wrong(cli):
+    before = time.process_time()
+    error = cli.refused("jacobian", "y=x**2", "--shape", "x=1000000", "--sparse")
+    assert time.process_time() - before < 8
+    assert "1,000,000 rows and 1,000,000 columns is too large" in error
+    assert "000,000,000" not in error

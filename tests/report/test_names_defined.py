@@ -160,7 +160,10 @@ def check_names(cli, system, command, at, known):
     assert undefined(outcome.out, *known) == set()
     (shown,) = pages
     others = [style.render(shown, 6).replace(" ", "") for style in (markdown, latex)]
-    for name in {ast.unparse(t).replace(" ", "") for t, is_left in formulas(outcome.out) if is_left}:
+    adjoint = re.compile(r"\s*t\u0304")  # t̄2[0, 1] = t̄3 is a rule, and no definition of t2
+    lines = unicodedata.normalize("NFD", outcome.out).splitlines()
+    definite = formulas("\n".join(line for line in lines if not adjoint.match(line)))
+    for name in {ast.unparse(t).replace(" ", "") for t, is_left in definite if is_left}:
         if re.fullmatch(r"t\d+(\[[\d,]+\])?", name):
             assert len(definitions(outcome.out, re.escape(name))) == 1
             either = f"({re.escape(name)}|{re.escape(LatexNames()(name).replace(' ', ''))})&?="  # tables have text
@@ -183,6 +186,9 @@ def test_every_identifier_is_defined(cli, system, command):
 
 
 @given(ARRAYS, st.sampled_from(COMMANDS_OF_ARRAYS))
+@example(
+    "h = x@W + b; p = (h)*h; q = tanh(p); y = -log(softmax(q, axis=-1)[0,1])", ("backward", "--v", "ones", "--steps")
+)
 @settings(SEARCH, max_examples=5)
 def test_every_identifier_is_defined_in_systems_of_arrays(cli, system, command):
     check_names(cli, system, (command[0], "--at", "{at}", *command[1:]), ARRAYS_AT, "xWbhpqy")
