@@ -12,6 +12,8 @@ from gradcli.explain.results import BackwardPoint, BackwardResult
 from gradcli.explain.sections import Computed, Grad, Line, Math, Product, Sum, Text, Value
 from gradcli.graph.names import element_names
 
+_EXACT = 1000  # numbers and exponents: a power, or gamma, of larger ones has too many digits
+
 
 def disagreements(result: BackwardResult, point: BackwardPoint, lines: Sequence[Line]) -> Iterator[Text]:
     """Yield why the gradient of a scalar is finite where its formula as written is not, or the other way round.
@@ -55,7 +57,10 @@ def _as_written(formula: Any, numbers: Mapping[str, float]) -> float | None:
         return formula
     if not all(s.name in numbers for s in formula.free_symbols):
         return None
-    value = formula.subs({s: sympy.nsimplify(numbers[s.name]) for s in formula.free_symbols})
+    exact = all(abs(e) <= _EXACT for power in formula.atoms(sympy.Pow) for e in power.exp.atoms(sympy.Integer))
+    exact = exact and all(abs(numbers[s.name]) <= _EXACT for s in formula.free_symbols)
+    number = sympy.nsimplify if exact else sympy.Float
+    value = formula.subs({s: number(numbers[s.name]) for s in formula.free_symbols})
     if value.has(sympy.nan, sympy.zoo):
         return math.nan
     return float(value) if value.is_number and value.is_extended_real else None
