@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from inspect import Parameter
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,16 @@ from gradcli.graph.array import Array
 from gradcli.graph.dtypes import DType
 from gradcli.graph.node import Node
 from gradcli.onnx import operators as operators  # registers them
+from gradcli.onnx.control import CONTROL, Inner
 from gradcli.onnx.files import array
+from gradcli.onnx.functions import function_body
 from gradcli.onnx.register import REFUSED, Operator, lookup
 from gradcli.onnx.values import Value, lift
 
 MAX_NODES = 200_000  # of a model, with the rounds of its loops
 MAX_DEPTH = 50  # of functions in functions
 
-Scope = dict[str, Value | None]
+Scope = MutableMapping[str, Value | None]
 
 
 class Translator:
@@ -84,9 +86,17 @@ class Translator:
         if name in REFUSED:
             why, way_out = REFUSED[name]
             raise InputError(why, hint=way_out)
+        if name in ("If", "Loop", "Scan"):
+            graphs = {a.name: a.g for a in node.attribute if a.HasField("g")}
+            attributes = {a.name: self._attribute(a) for a in node.attribute if a.name not in graphs}
+            inner = Inner(self.run, scope, opsets, depth + 1)
+            return CONTROL[name](inner, inputs, graphs, attributes)
         row = lookup(name, opsets.get(domain, 1))
         if row is None:
-            raise InputError("this operator is not supported", hint="`gradcli explain models` lists those that are")
+            body = function_body(node, domain, opsets.get(domain, 1), inputs)
+            if body is None:
+                raise InputError("this operator is not supported", hint="`gradcli explain models` lists those that are")
+            return self._called(body, node, inputs, depth)
         attributes = {a.name: self._attribute(a) for a in node.attribute}
         return self._computed(row, inputs, attributes, len(node.output))
 
@@ -95,8 +105,7 @@ class Translator:
             return None
         if name not in scope:
             raise InputError(f"its input `{printable(name)}` is not computed before it", hint="the model is damaged")
-        value = scope[name]
-        return value() if callable(value) else value
+        return scope[name]
 
     def _attribute(self, attribute: Any) -> Any:
         from onnx import AttributeProto, helper
@@ -153,7 +162,7 @@ class Translator:
     def _called(self, function: Any, node: Any, inputs: Sequence[Value | None], depth: int) -> Sequence[Value | None]:
         """Return what a function computes: its nodes, with the attributes of the call in place of its parameters."""
         if depth >= MAX_DEPTH:
-            raise InputError(f"functions call each other more than {MAX_DEPTH} deep")
+            raise InputError(f"functions call each other more than {MAX_DEPTH} deep", hint="the model is damaged")
         given = {a.name: a for a in node.attribute}
         defaults = {a.name: a for a in function.attribute_proto}
         scope: Scope = dict(zip(function.input, [*inputs, *[None] * len(function.input)], strict=False))

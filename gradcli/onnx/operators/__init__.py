@@ -1,12 +1,16 @@
 """The table of operators, by family."""
 
 from gradcli.onnx.operators import (  # noqa: F401  (they register operators)
+    classical,
     elementwise,
     indices,
     movement,
     normalisation,
     products,
+    recurrent,
     reductions,
+    refused,
+    resize,
     shapes,
     windows,
 )

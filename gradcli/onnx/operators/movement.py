@@ -227,10 +227,11 @@ def _depth_to_space(x: Value, *, blocksize: int, mode: str = "DCR") -> Value:
 
 
 @operator("SpaceToDepth")
-def _space_to_depth(x: Value, *, blocksize: int) -> Value:
+def _space_to_depth(x: Value, *, blocksize: int, mode: str = "DCR") -> Value:
     n, c, h, w = x.shape
     b = blocksize
-    x = transpose(reshape(x, (n, c, h // b, b, w // b, b)), (0, 3, 5, 1, 2, 4))
+    order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
+    x = transpose(reshape(x, (n, c, h // b, b, w // b, b)), order)
     return reshape(x, (n, c * b * b, h // b, w // b))
 
 

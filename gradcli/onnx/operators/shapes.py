@@ -17,7 +17,7 @@ from gradcli.onnx.values import Value, integers
 
 _TYPES = {
     1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool", 10: "float16",
-    11: "float64", 12: "uint32", 13: "uint64", 16: "float32",
+    11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16",
 }  # fmt: skip
 _FLOATS = (1, 10, 11, 16)
 
@@ -77,11 +77,11 @@ def _cast(x: Value, *, to: int, saturate: int = 1, round_mode: str = "up") -> Va
 
 
 def _converted(x: Value, to: int) -> Value:
-    if to not in _TYPES:
+    if to not in _TYPES or (isinstance(x, np.ndarray) and x.dtype.kind == "V"):
         raise InputError("a cast to text, or to a type of 8 bits or fewer, has no derivative")
     if not isinstance(x, Node):
         with np.errstate(all="ignore"):
-            return np.asarray(x.astype(_TYPES[to]))
+            return np.asarray(x.astype("float32" if to == 16 else _TYPES[to]))
     if to in _FLOATS:
         return where(x, 1, 0) if x.dtype == "bool" else x
     if to == 9:
@@ -93,8 +93,7 @@ def _converted(x: Value, to: int) -> Value:
 def _cast_like(x: Value, like: Value, *, saturate: int = 1, round_mode: str = "up") -> Value:
     if isinstance(like, Node):
         return _converted(x, 9 if like.dtype == "bool" else 1)
-    to = next((k for k, name in _TYPES.items() if name == like.dtype.name), 1)
-    return _converted(x, to)
+    return _converted(x, next((k for k, name in _TYPES.items() if name == like.dtype.name), 0))
 
 
 @operator("Unique")

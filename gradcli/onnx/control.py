@@ -1,0 +1,110 @@
+"""`If`, `Loop` and `Scan`, whose conditions and counts are known: the branch that is taken, and rounds one by one."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.graph.node import Node
+from gradcli.onnx.values import Value, axis_of, concatenate, cut, reshape
+
+MAX_ROUNDS = 10_000
+_HINT = "it must be known while the model is read: an initializer, or computed from shapes"
+
+Values = Sequence[Value | None]
+
+
+class Inner(NamedTuple):
+    """What runs a graph within a node: it sees the names around it."""
+
+    run: Callable[..., None]
+    scope: MutableMapping[str, Value | None]
+    opsets: Mapping[str, int]
+    depth: int
+
+    def results(self, graph: Any, inputs: Values) -> list[Value | None]:
+        """Return the outputs of a graph for these inputs."""
+        from gradcli.onnx.files import array
+
+        own: dict[str, Value | None] = {t.name: array(t, self.run.__self__.folder) for t in graph.initializer}  # type: ignore[attr-defined]
+        own |= dict(zip((v.name for v in graph.input), inputs, strict=False))
+        scope = ChainMap(own, self.scope)
+        self.run(graph.node, scope, self.opsets, self.depth)
+        missing = next((v.name for v in graph.output if v.name not in scope), None)
+        if missing is not None:
+            raise InputError("a graph within it does not compute its output", hint="the model is damaged")
+        return [scope[v.name] for v in graph.output]
+
+
+def _known(value: Value | None, what: str) -> Any:
+    if isinstance(value, Node):
+        raise InputError(f"its {what} depends on values of the model's inputs", hint=_HINT)
+    return None if value is None else value.reshape(-1)[0].item()
+
+
+def _if(inner: Inner, inputs: Values, graphs: Mapping[str, Any], _: Mapping[str, Any]) -> list[Value | None]:
+    branch = "then_branch" if _known(inputs[0], "condition") else "else_branch"
+    return inner.results(graphs[branch], ())
+
+
+def _loop(inner: Inner, inputs: Values, graphs: Mapping[str, Any], _: Mapping[str, Any]) -> list[Value | None]:
+    count, going, state = _known(inputs[0], "number of rounds"), _known(inputs[1], "condition"), [*inputs[2:]]
+    scanned: list[list[Value]] = [[] for _ in range(len(graphs["body"].output) - 1 - len(state))]
+    k = 0
+    while (count is None or k < count) and going is not False and going != 0:
+        if k >= MAX_ROUNDS:
+            raise InputError(f"a loop of more than {MAX_ROUNDS:,} rounds is not supported")
+        first, *rest = inner.results(graphs["body"], [np.array(k, np.int64), np.array(True), *state])
+        state = rest[: len(state)]
+        for rows, value in zip(scanned, rest[len(state) :], strict=True):
+            rows.append(_one(value))
+        going = _known(first, "condition") if first is not None else True
+        k += 1
+    return [*state, *(concatenate(rows, 0) if rows else np.zeros((0,)) for rows in scanned)]
+
+
+def _one(value: Value | None) -> Value:
+    """Return a value as the only one along a new axis in front."""
+    assert value is not None
+    return reshape(value, (1, *value.shape))
+
+
+def _scan(inner: Inner, inputs: Values, graphs: Mapping[str, Any], own: Mapping[str, Any]) -> list[Value | None]:
+    if inner.opsets.get("", 1) < 9:
+        raise InputError("`Scan` of opset 8 is not supported", hint="convert the model to a newer opset")
+    count = own["num_scan_inputs"]
+    body = graphs["body"]
+    state, sequences = [*inputs[: len(inputs) - count]], [v for v in inputs[len(inputs) - count :] if v is not None]
+    outputs = len(body.output) - len(state)
+    axes = [axis_of(a, len(x.shape)) for a, x in zip(own.get("scan_input_axes", [0] * count), sequences, strict=True)]
+    directions = own.get("scan_input_directions", [0] * count)
+    rounds = sequences[0].shape[axes[0]]
+    if rounds > MAX_ROUNDS:
+        raise InputError(f"a scan of more than {MAX_ROUNDS:,} rounds is not supported")
+    rows: list[list[Value]] = [[] for _ in range(outputs)]
+    for k in range(rounds):
+        at = [_slice(x, a, rounds - 1 - k if d else k) for x, a, d in zip(sequences, axes, directions, strict=True)]
+        results = inner.results(body, [*state, *at])
+        state = results[: len(state)]
+        for part, value in zip(rows, results[len(state) :], strict=True):
+            assert value is not None
+            part.append(value)
+    ends = own.get("scan_output_axes", [0] * outputs)
+    ways = own.get("scan_output_directions", [0] * outputs)
+    return [*state, *(_stacked(part[::-1] if d else part, a) for part, a, d in zip(rows, ends, ways, strict=True))]
+
+
+def _slice(x: Value, axis: int, k: int) -> Value:
+    return reshape(cut(x, axis, range(k, k + 1)), (*x.shape[:axis], *x.shape[axis + 1 :]))
+
+
+def _stacked(parts: Sequence[Value], axis: int) -> Value:
+    axis = axis_of(axis, len(parts[0].shape) + 1)
+    return concatenate([reshape(p, (*p.shape[:axis], 1, *p.shape[axis:])) for p in parts], axis)
+
+
+CONTROL = {"If": _if, "Loop": _loop, "Scan": _scan}

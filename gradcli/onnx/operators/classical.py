@@ -1,0 +1,251 @@
+"""Operators of scikit-learn's models: `ai.onnx.ml`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.graph.array import Array
+from gradcli.graph.construct import argument, call, concatenate, corner, equal, matmul, reduce, softmax, where
+from gradcli.graph.construct import reshape as reshaped
+from gradcli.graph.node import Node, cast, compare, const
+from gradcli.graph.places import Places, take
+from gradcli.onnx.register import operator
+from gradcli.onnx.values import Value, gather, lift, reshape
+
+ML = "ai.onnx.ml."
+
+
+def _row(numbers: Any, like: Node) -> Node:
+    return lift(np.asarray(numbers, np.float64), like.dtype)
+
+
+def _transformed(x: Node, how: str) -> Node:
+    match how:
+        case "NONE":
+            return x
+        case "LOGISTIC":
+            return call("sigmoid", x)
+        case "SOFTMAX":
+            return softmax("softmax", x, len(x.shape) - 1)
+        case "SOFTMAX_ZERO":
+            weights = where(equal(x, 0), 0, call("exp", x))
+            return weights / reshaped(reduce("sum", weights, (len(x.shape) - 1,)), (*x.shape[:-1], 1))
+    raise InputError(f"the transformation `{how[:40]}` is not supported")
+
+
+@operator(ML + "Scaler")
+def _scaler(x: Node, *, offset: Any = (0.0,), scale: Any = (1.0,)) -> Node:
+    return (x - _row(offset, x)) * _row(scale, x)
+
+
+@operator(ML + "Normalizer")
+def _normalizer(x: Node, *, norm: str = "MAX") -> Node:
+    axes = (len(x.shape) - 1,)
+    size = {
+        "MAX": lambda: reduce("max", call("abs", x), axes, "even"),
+        "L1": lambda: reduce("sum", call("abs", x), axes),
+        "L2": lambda: reduce("norm", x, axes),
+    }[norm]()
+    size = reshaped(size, (*x.shape[:-1], 1))
+    return x / corner(equal(size, 0), 1, size)
+
+
+@operator(ML + "Imputer")
+def _imputer(x: Node, *, imputed_value_floats: Any = (), replaced_value_float: float = 0.0, **_: Any) -> Node:
+    missing = (
+        compare("ne", x, x) if np.isnan(replaced_value_float) else equal(x, lift(np.asarray(replaced_value_float)))
+    )
+    return where(missing, _row(imputed_value_floats, x), x)
+
+
+@operator(ML + "Binarizer")
+def _binarizer(x: Node, *, threshold: float = 0.0) -> Node:
+    return where(x > lift(np.asarray(threshold)), 1, 0)
+
+
+@operator(ML + "FeatureVectorizer")
+def _feature_vectorizer(*x: Node, inputdimensions: Any = None) -> Node:
+    rows = [reshaped(n, (n.shape[0], -1)) if len(n.shape) != 2 else n for n in x]
+    return concatenate(rows, 1)
+
+
+@operator(ML + "ArrayFeatureExtractor")
+def _array_feature_extractor(x: Value, indices: Array) -> Value:
+    x = reshape(x, (1, *x.shape)) if len(x.shape) == 1 else x
+    return gather(x, -1, indices.reshape(-1).astype(np.int64))
+
+
+@operator(ML + "ZipMap")
+def _zip_map(x: Value, **_: Any) -> Value:
+    return x
+
+
+# Linear models
+
+
+@operator(ML + "LinearRegressor")
+def _linear_regressor(
+    x: Node, *, coefficients: Any, intercepts: Any = None, targets: int = 1, post_transform: str = "NONE"
+) -> Node:
+    weights = np.reshape(np.asarray(coefficients, np.float64), (targets, -1))
+    y = matmul(x, lift(weights.T, x.dtype))
+    return _transformed(y if intercepts is None else y + _row(intercepts, x), post_transform)
+
+
+@operator(ML + "LinearClassifier")
+def _linear_classifier(
+    x: Node, *, coefficients: Any, intercepts: Any = None, classlabels_ints: Any = None,
+    classlabels_strings: Any = None, multi_class: int = 0, post_transform: str = "NONE",
+) -> tuple[Node, Node]:  # fmt: skip
+    classes = len(classlabels_ints or classlabels_strings or ())
+    x = reshaped(x, (1, x.size)) if len(x.shape) == 1 else x
+    weights = np.reshape(np.asarray(coefficients, np.float64), (-1, x.shape[-1]))
+    scores = matmul(x, lift(weights.T, x.dtype))
+    scores = scores if intercepts is None else scores + _row(intercepts, x)
+    if weights.shape[0] == 1 and classes == 2:
+        if post_transform == "LOGISTIC":
+            scores = concatenate([call("sigmoid", -scores), call("sigmoid", scores)], 1)
+        else:
+            scores = _transformed(concatenate([-scores, scores], 1), post_transform)
+    else:
+        scores = _transformed(scores, post_transform)
+    return argument("argmax", scores, 1), scores
+
+
+# Support vectors
+
+
+def _kernel(kind: str, parameters: Any, x: Node, vectors: Array) -> Node:
+    """Return the kernel of each row with each support vector."""
+    gamma, coef, degree = (*(float(p) for p in parameters or ()), 0.0, 0.0, 0.0)[:3]
+    product = matmul(x, lift(vectors.T, x.dtype))
+    match kind:
+        case "LINEAR":
+            return product
+        case "POLY":
+            return (_row(gamma, x) * product + _row(coef, x)) ** _row(degree, x)
+        case "SIGMOID":
+            return call("tanh", _row(gamma, x) * product + _row(coef, x))
+        case "RBF":
+            own = reshaped(reduce("sum", x**2, (1,)), (x.shape[0], 1))
+            distance = own + _row((vectors**2).sum(axis=1), x) - 2 * product
+            return call("exp", -_row(gamma, x) * distance)
+    raise InputError(f"the kernel `{kind[:40]}` is not supported")
+
+
+@operator(ML + "SVMRegressor")
+def _svm_regressor(
+    x: Node, *, coefficients: Any, support_vectors: Any = (), n_supports: int = 0, rho: Any = (0.0,),
+    kernel_type: str = "LINEAR", kernel_params: Any = None, one_class: int = 0, post_transform: str = "NONE",
+) -> Node:  # fmt: skip
+    weights = np.asarray(coefficients, np.float64)
+    if n_supports:
+        vectors = np.reshape(np.asarray(support_vectors, np.float64), (n_supports, -1))
+        y = matmul(_kernel(kernel_type, kernel_params, x, vectors), lift(weights.reshape(-1, 1), x.dtype))
+    else:
+        y = matmul(x, lift(weights.reshape(-1, 1), x.dtype))
+    y = y + _row(rho[0], x)
+    if one_class:
+        return where(y > 0, 1, -1)
+    return _transformed(y, post_transform)
+
+
+# Trees: constant between their thresholds
+
+_BRANCHES = {"BRANCH_LEQ": "le", "BRANCH_LT": "lt", "BRANCH_GTE": "ge", "BRANCH_GT": "gt", "BRANCH_EQ": "eq"}
+MAX_LEAVES = 100_000
+
+
+def _trees(x: Node, own: dict[str, Any], kind: str, outputs: int) -> Node:
+    """Return the sums of the leaves' weights: of a leaf all conditions on its path hold."""
+    ids = list(zip(own["nodes_treeids"], own["nodes_nodeids"], strict=True))
+    place = {key: k for k, key in enumerate(ids)}
+    modes = own["nodes_modes"]
+    leaves = [k for k, mode in enumerate(modes) if mode == "LEAF"]
+    inner = [k for k, mode in enumerate(modes) if mode != "LEAF"]
+    if len(leaves) * max(1, len(inner)) > 2**24 or len(leaves) > MAX_LEAVES:
+        raise InputError(f"{len(leaves):,} leaves are too many")
+    column = {k: i for i, k in enumerate(inner)}
+    row = {k: i for i, k in enumerate(leaves)}
+    path, lengths = np.zeros((len(inner), len(leaves))), np.zeros(len(leaves))
+    parents: dict[int, tuple[int, int]] = {}
+    for k in inner:
+        parents[place[ids[k][0], own["nodes_truenodeids"][k]]] = (k, 1)
+        parents[place[ids[k][0], own["nodes_falsenodeids"][k]]] = (k, -1)
+    for k in leaves:
+        node, steps = k, 0
+        while node in parents:
+            parent, side = parents[node]
+            path[column[parent], row[k]] = side
+            lengths[row[k]] += side > 0
+            node, steps = parent, steps + 1
+            if steps > len(ids):
+                raise InputError("a tree goes in a circle")
+    weights = np.zeros((len(leaves), outputs))
+    for tree, node, target, weight in zip(
+        *(own[f"{kind}_{key}"] for key in ("treeids", "nodeids", "ids", "weights")), strict=True
+    ):
+        weights[row[place[tree, node]], target] += weight
+    return matmul(_reached(x, own, inner, path, lengths), lift(weights, x.dtype))
+
+
+def _reached(x: Node, own: dict[str, Any], inner: list[int], path: Array, lengths: Array) -> Node:
+    """Return 1 for the leaves that each row reaches, and 0 for the others."""
+    if not inner:
+        return const(1, (x.shape[0], len(lengths)), x.dtype)
+    held = []
+    for k in inner:
+        branch = _BRANCHES.get(own["nodes_modes"][k])
+        if branch is None:
+            raise InputError(f"the branch `{own['nodes_modes'][k][:40]}` is not supported")
+    kinds = {own["nodes_modes"][k] for k in inner}
+    features = np.array([own["nodes_featureids"][k] for k in inner])
+    if features.size and not 0 <= features.min() <= features.max() < x.shape[-1]:
+        raise InputError("a tree reads a feature that the input does not have")
+    thresholds = _row([own["nodes_values"][k] for k in inner], x)
+    chosen = take(x, 1, Places.of(features))
+    for mode in sorted(kinds):
+        true = where(compare(_BRANCHES[mode], chosen, thresholds), 1, 0)
+        own_mode = np.array([own["nodes_modes"][k] == mode for k in inner], float)
+        held.append(cast(true, x.dtype) * _row(own_mode, x))
+    true = sum(held[1:], held[0])
+    met = matmul(true, lift(path, x.dtype))
+    return cast(where(equal(met, _row(lengths, x)), 1, 0), x.dtype)
+
+
+@operator(ML + "TreeEnsembleRegressor")
+def _tree_regressor(
+    x: Node, *, n_targets: int = 1, aggregate_function: str = "SUM", base_values: Any = None,
+    post_transform: str = "NONE", **own: Any,
+) -> Node:  # fmt: skip
+    if aggregate_function not in ("SUM", "AVERAGE"):
+        raise InputError(f"the aggregation `{aggregate_function[:40]}` is not supported")
+    y = _trees(x, own, "target", n_targets)
+    y = y / len(set(own["nodes_treeids"])) if aggregate_function == "AVERAGE" else y
+    return _transformed(y if base_values is None else y + _row(base_values, x), post_transform)
+
+
+@operator(ML + "TreeEnsembleClassifier")
+def _tree_classifier(
+    x: Node, *, base_values: Any = None, post_transform: str = "NONE", classlabels_int64s: Any = None,
+    classlabels_strings: Any = None, **own: Any,
+) -> tuple[Node, Node]:  # fmt: skip
+    classes = len(classlabels_int64s or classlabels_strings or ())
+    binary = classes == 2 and len(set(own["class_ids"])) == 1
+    y = (
+        _trees(x, own, "class", 1 if binary else classes)
+        if not binary
+        else _trees(x, own | {"class_ids": [0] * len(own["class_ids"])}, "class", 1)
+    )
+    y = y if base_values is None else y + _row(base_values, x)
+    if binary:
+        if post_transform == "LOGISTIC":
+            y = concatenate([call("sigmoid", -y), call("sigmoid", y)], 1)
+        else:
+            y = _transformed(concatenate([1 - y, y], 1), post_transform)
+    else:
+        y = _transformed(y, post_transform)
+    return argument("argmax", y, 1), y
