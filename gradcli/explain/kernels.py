@@ -7,7 +7,7 @@ Operations that are alike share theirs, so that a page of 2,000 of them has a fe
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -47,6 +47,7 @@ class Kernels:
     functions: list[Function] = field(default_factory=list)
     _forward: dict[Any, Call] = field(default_factory=dict)
     _pulls: dict[Any, dict[int, Pull]] = field(default_factory=dict)
+    _conditions: dict[Any, Call] = field(default_factory=dict)
 
     def forward(self, node: Node) -> Call:
         """Return the call that computes a node from its arguments."""
@@ -71,6 +72,14 @@ class Kernels:
             slope = None if passed.slope is None else self._add(passed.slope, read)
             self._pulls[key][position] = Pull(self._add(passed.contribution, read), slope)
         return self._pulls[key][position]
+
+    def condition(self, node: Node, build: Callable[[Node], Node]) -> Call:
+        """Return the call that tells whether a condition holds, which is built of the node and its arguments."""
+        key = _signature(node)
+        if key not in self._conditions:
+            own, arguments = standing_alone(node)
+            self._conditions[key] = self._add(build(own), arguments | {RESULT: own})
+        return self._conditions[key]
 
     def _add(self, result: Node, read: Mapping[int, Node]) -> Call:
         """Add the function of a node that is computed from some others, which become its arguments."""

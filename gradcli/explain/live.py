@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
 from gradcli.explain.kernels import Call, Kernels, Pull
+from gradcli.explain.live_corners import condition, may_have_corner
 from gradcli.explain.picture import Kind, Picture, View, picture
 from gradcli.explain.results import Array, Named
 from gradcli.explain.rules import rule
@@ -20,11 +21,12 @@ from gradcli.graph.graph import Graph, appearance, dimensions
 from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
-from gradcli.graph.vjp import sweep
+from gradcli.graph.vjp import active_nodes, sweep
 from gradcli.notation.nodes import Notation, readable_names
 
 _ENTRIES = 36  # of a Jacobian that is shown
 _ELEMENTS = 400  # of a system whose Jacobian has formulas
+_LONG = 60  # letters of an expression that a sentence names
 _LETTERS = 28  # of such a formula
 
 
@@ -60,6 +62,21 @@ class LivePass:
 
 
 @dataclass(frozen=True)
+class LiveCorner:
+    """A node that may have a corner: the call that tells where, and what is said of it there.
+
+    `argument` is the node whose value is told, by its name in the user's names; `expression` is what has the corner.
+    """
+
+    node: int
+    argument: int
+    name: str
+    expression: str
+    taken: str
+    call: Call
+
+
+@dataclass(frozen=True)
 class LivePage:
     """A page: the nodes in the order in which they are computed, the passes in theirs, and what is said around them.
 
@@ -77,6 +94,7 @@ class LivePage:
     v: Named
     statements: tuple[int, ...]
     drawing: Picture
+    corners: tuple[LiveCorner, ...] = ()
     command: str = ""
     pytorch: tuple[Mapping[str, str], Sequence[str]] | None = None
     jacobian: Sequence[Sequence[str]] | None = None
@@ -116,10 +134,34 @@ def live(graph: Graph, view: View, kernels: Kernels, command: str = "", formulas
         v=v,
         statements=tuple(places[n] for n in dict.fromkeys(graph.names.values()) if n.op != "input"),
         drawing=picture(graph, View(view.wrt, fold=view.fold)),
+        corners=tuple(_corners(graph, view.wrt, kernels)),
         command=command,
         pytorch=_pytorch(graph) if formulas else None,
         jacobian=_jacobian(graph, [name for name in appearance(graph) if name in view.wrt], formulas),
     )
+
+
+def _corners(graph: Graph, wrt: Sequence[str], kernels: Kernels) -> Iterator[LiveCorner]:
+    places = {n: k for k, n in enumerate(graph.nodes)}
+    notation = Notation(readable_names(graph))
+    active = active_nodes(graph, [graph.inputs[name] for name in wrt])
+    for node in graph.nodes:
+        found = condition(node) if may_have_corner(node, active) else None
+        if found is None:
+            continue
+        argument, expression = node.args[0], notation.expression(node)
+        if len(expression) > _LONG:
+            expression = notation.names.get(node, f"{expression[: _LONG - 1]}…")
+        name = notation.name(argument)
+        name = f"({name})" if argument.shape and argument not in notation.names else name
+        call = kernels.condition(node, _condition_node)
+        yield LiveCorner(places[node], places[argument], name, expression, found.taken, call)
+
+
+def _condition_node(node: Node) -> Node:
+    found = condition(node)
+    assert found is not None  # as for all of this operation
+    return found.node
 
 
 def _pytorch(graph: Graph) -> tuple[Mapping[str, str], Sequence[str]] | None:

@@ -211,6 +211,18 @@ def test_nan_and_infinity_are_told_where_they_arise(opened):
     assert driver.find_elements("css selector", ".box.alarm")
 
 
+def test_a_corner_is_told_where_the_point_lies_on_it(opened):
+    driver = opened("y=abs(x)*relu(z)", "w=sum(maximum(v, 1))", "--at", "x=0,z=1,v=[3,1]", "--v", "1,1")
+    told = text(driver, "alarms")
+    assert "At x = 0, abs(x) has no derivative: PyTorch takes 0, the middle of -1 and 1." in told
+    assert "At v[1] = 1, maximum(v, 1) has no derivative: PyTorch takes 1/2 for each: a tie is shared." in told
+    assert "relu" not in told
+    field = find(driver, '[data-input="x"]')
+    field.clear()
+    field.send_keys("2")
+    assert "abs" not in text(driver, "alarms")
+
+
 def test_an_image_is_shown_and_clicked(opened):
     from selenium.webdriver.common.action_chains import ActionChains
 

@@ -430,7 +430,7 @@ class Page {
       line = `${argument.bar} += ${node.bar}·∂${node.name}/∂${argument.name}`;
       line += ` = ${bracketed(adjoint)}·${bracketed(short(flat(slope)[0]))} = ${brought}`;
     } else if (slope !== null) {
-      line = `${argument.bar} += ${node.bar}·∂${node.name}/∂${argument.name},  ${pass.rule}:  ${brought}`;
+      line = `${argument.bar} += ${node.bar}·(${pass.rule.slice(pass.rule.indexOf(" = ") + 3)}) = ${brought}`;
     }
     return this.terms(pass.argument).length > 1 ? `${line},  ${argument.bar} = ${shown(argument, now)}` : line;
   }
@@ -454,7 +454,8 @@ class Page {
         const factors = [flat(adjoint)[0], flat(slope)[0]].map(short);
         result.push({ symbols: `${node.bar}·∂${node.name}/∂${n.name}`, numbers: `${bracketed(factors[0])}·${bracketed(factors[1])}`, value, pass: i });
       } else {
-        result.push({ symbols: pass.rule, numbers: summary(n.shape, value), value, pass: i, rule: true });
+        const symbols = slope === null ? pass.rule : `${node.bar}·(${pass.rule.slice(pass.rule.indexOf(" = ") + 3)})`;
+        result.push({ symbols, numbers: summary(n.shape, value), value, pass: i, rule: true });
       }
     });
     return result;
@@ -645,6 +646,13 @@ class Page {
       marked.add(pass.argument);
       told.push(say("arisesGrad", short(value), this.nodes[pass.argument].bar, this.backwardTerm(pass, i)));
     });
+    for (const [k, argument, name, expression, taken, call] of this.data.corners) {
+      const entry = flat(this.tape.called(call, { node: k }, this.values, null)).findIndex(Boolean);
+      if (entry < 0) continue;
+      marked.add(k);
+      const { shape, size } = this.nodes[argument];
+      told.push(say("cornerSays", entryName(name, shape, entry % size), short(flat(this.values[argument])[entry % size]), expression, taken));
+    }
     for (const { element, node } of [...this.boxes, ...this.rows]) element.classList.toggle("alarm", marked.has(node));
     const list = this.part("alarms");
     const now = told.slice(0, 4);
@@ -852,9 +860,10 @@ class Page {
 
   drawPlot(panel, { k, entry, x, y, slope, points, low, high }) {
     const [width, height, left, bottom] = [360, 220, 46, 26];
-    const finite = points.map((p) => p[1]).filter(Number.isFinite).sort((a, b) => a - b);
-    if (Number.isFinite(y)) finite.push(y);
-    let [down, up] = [Math.min(...finite), Math.max(...finite)];
+    const finite = [...points.map((p) => p[1]), y].filter(Number.isFinite).sort((a, b) => a - b);
+    let [down, up] = [finite[0], finite.at(-1)];
+    const [low3, high3] = [0.04, 0.96].map((share) => finite[Math.round(share * (finite.length - 1))]);
+    if (up - down > 8 * (high3 - low3) && high3 > low3) [down, up] = [Math.min(low3, y), Math.max(high3, y)]; // without a pole
     if (!(up > down)) [down, up] = [(finite[0] ?? 0) - 1, (finite[0] ?? 0) + 1];
     const title = say("plotTitle", this.lossName(), entryName(this.nodes[k].name, this.nodes[k].shape, entry), short(slope));
     if (!Number.isFinite(up - down) || !Number.isFinite(high - low)) {

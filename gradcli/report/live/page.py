@@ -110,6 +110,10 @@ def data(page: LivePage, key: str) -> dict[str, Any]:
         "wrt": list(page.wrt),
         "v": [[k, name, packed(page.v[name])] for name, k in page.outputs.items()],
         "jacobian": page.jacobian,
+        "corners": [
+            [c.node, c.argument, printable(c.name), printable(c.expression), c.taken, _call(c.call)]
+            for c in page.corners
+        ],
         "command": page.command,
         "pytorch": None if page.pytorch is None else {"names": page.pytorch[0], "body": page.pytorch[1]},
     }
