@@ -277,7 +277,7 @@ def _refuse(name: str, operands: Sequence[Tensor]) -> None:
     wholes = name == "addcdiv" and not any(x.is_floating_point() for x in operands[1:])
     refuse_if(wholes, "whole numbers divided")
     if name == "lerp" and (others := [x for x in operands if x._a.dtype != first._a.dtype]):
-        raise RuntimeError(f"expected dtype {first.dtype.in_c} for `end` but got dtype {others[0].dtype.in_c}")
+        raise refusal("dtype of an end", first.dtype.in_c, others[0].dtype.in_c)
 
 
 def _axes(value: Any, rank: int) -> Any:

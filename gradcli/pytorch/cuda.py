@@ -2,6 +2,8 @@
 
 from typing import NoReturn
 
+from gradcli.pytorch.messages import refusal
+
 deterministic = benchmark = False  # of cuDNN
 enabled = True
 
@@ -21,7 +23,7 @@ memory_allocated = max_memory_allocated = memory_reserved = max_memory_reserved 
 
 
 def _absent(*_: object, **__: object) -> NoReturn:
-    raise AssertionError("Torch not compiled with CUDA enabled")
+    raise refusal("no CUDA")
 
 
 current_device = get_device_name = get_device_properties = get_device_capability = synchronize = _absent
@@ -46,14 +48,14 @@ class device:
         """Take any."""
 
     def __enter__(self) -> NoReturn:
-        raise RuntimeError("PyTorch was compiled without CUDA support")
+        raise refusal("device without CUDA")
 
     def __exit__(self, *_: object) -> None: ...
 
 
 def _no_type(name: str) -> type:
     def refused(*_: object) -> NoReturn:
-        raise TypeError(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.")
+        raise refusal("type of CUDA", name)
 
     return type(name, (), {"__new__": refused, "__module__": "torch.cuda"})
 

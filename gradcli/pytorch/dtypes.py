@@ -169,8 +169,7 @@ class device:
         refuse_if(isinstance(type, int), "no accelerator")
         name: str = str(type)
         kind, _, number = name.partition(":")
-        if kind not in _DEVICES.split(", "):
-            raise RuntimeError(f"Expected one of {_DEVICES} device type at start of device string: {name}")
+        refuse_if(kind not in _DEVICES.split(", "), "type of a device", _DEVICES, name)
         self.type: str = kind
         self.index = int(number) if number else index
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import called, named
-from gradcli.pytorch.messages import missing_if, refuse_if, told
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if
 from gradcli.pytorch.names import return_type
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.operations.reductions import norm as _norm
@@ -43,7 +43,8 @@ def _solved(name: str, A: Tensor, *B: Tensor) -> Tensor:
     """
     result = named(name, A, *B)
     if not np.isfinite(result._a).all() and (zero := first_zero(A._a[..., 0])):
-        raise LinAlgError(told(f"singular matrix in {name}", f"(Batch element {zero[0]}): " * (A.dim() > 2), zero[1]))
+        element = f"(Batch element {zero[0]}): " * (A.dim() > 2)
+        raise refusal(f"singular matrix in {name}", element, zero[1], kind=LinAlgError)
     return result
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.graph.node import Node
 from gradcli.pytorch.facts import edges_shown, grad_name
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.origins import Maker, Origin
 from gradcli.pytorch.recipes import Array, Pull, Recipe, recipe_for
@@ -144,7 +144,7 @@ class Edge:
     def __call__(self, *grads: Any) -> Any:
         """Return the gradients of the inputs for a gradient that a script passes, without calling hooks."""
         if len(grads) != 1:
-            raise TypeError(f"expected 1 arguments, got {len(grads)} instead")
+            raise refusal("count of gradients of a step", len(grads))
         return Recorder.called(self, *grads)
 
     def hooked(self, place: str, hook: Callable[..., Any]) -> Handle:
@@ -229,7 +229,7 @@ def _class(name: str) -> type:
 
 def _attribute(step: Step, name: str) -> Any:
     if not name.startswith("_saved_"):
-        raise AttributeError(f"'{type(step).__name__}' object has no attribute '{name}'")
+        raise refusal("unknown attribute", type(step).__name__, name)
     return Recorder.saved(step, name)
 
 

@@ -20,8 +20,7 @@ def check_overload(name: str, given: Sequence[Any], overloads: Sequence[str]) ->
     count = len(overloads[-1].split(", "))
     if len(given) == count and isinstance(given[0], Tensor) and all(isinstance(x, (Tensor, *Number)) for x in given):
         return
-    lines = [f"{name}() received an invalid combination of arguments - got ({', '.join(map(_kind, given))})"]
-    lines[0] += ", but expected one of:"
+    lines = []
     for overload in overloads:
         lines.append(f" * ({overload})")
         wanted = [parameter.split()[0] for parameter in overload.split(", ")]
@@ -29,7 +28,7 @@ def check_overload(name: str, given: Sequence[Any], overloads: Sequence[str]) ->
             fits = [isinstance(x, Tensor) and w == "Tensor" for x, w in zip(given, wanted, strict=True)]
             kinds = [_kind(x) if fit else f"!{_kind(x, True)}!" for x, fit in zip(given, fits, strict=True)]
             lines.append(f"      didn't match because some of the arguments have invalid types: ({', '.join(kinds)})")
-    raise TypeError("\n".join([*lines, ""]))
+    raise refusal("arguments of no overload", name, ", ".join(map(_kind, given)), "\n".join(lines))
 
 
 def _kind(x: Any, inside: bool = False) -> str:

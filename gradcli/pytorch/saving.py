@@ -20,7 +20,7 @@ import numpy as np
 from gradcli.data.replacement import Replacement
 from gradcli.pytorch import dtypes, nn
 from gradcli.pytorch.archives import Archive, Damaged, checked_key
-from gradcli.pytorch.messages import MissingError, missing_if, refuse_if, told, typename
+from gradcli.pytorch.messages import MissingError, missing_if, refusal, refuse_if, typename
 from gradcli.pytorch.nn.module import Module, Parameter, rebuilt_parameter
 from gradcli.pytorch.operations.creation import rebuilt
 from gradcli.pytorch.pickled import Reader
@@ -119,7 +119,7 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
         with zipfile.ZipFile(f) as file:
             return _loaded(Archive(file), weights_only)
     except zipfile.BadZipFile:
-        raise RuntimeError("the file is not an archive of tensors") from None
+        raise refusal("not an archive") from None
     except (LookupError, TypeError, ValueError, RecursionError, NotImplementedError, EOFError, struct.error) as error:
         raise Damaged("what it says cannot be read") from error
 
@@ -129,7 +129,7 @@ def _loaded(archive: Archive, weights_only: bool) -> Any:
         return _Maker(archive, weights_only).made(json.loads(archive.read(_STRUCTURE)))
     index = next((name for name in archive.names if name.endswith("/data.pkl")), None)
     if index is None:
-        raise RuntimeError("the file is not an archive of tensors")
+        raise refusal("not an archive")
     reader = Reader(archive, index.removesuffix("/data.pkl"), lambda name: _unknown(name, weights_only))
     return reader.read(archive.read(index))
 
@@ -185,7 +185,7 @@ class _Maker:
         self._check(name)
         kind = _class_named(name)
         if kind is None:
-            raise AttributeError(f"Can't get attribute '{name.rpartition('.')[2]}': no class of modules in this script")
+            raise refusal("class that is not there", name.rpartition(".")[2])
         self.seen[place] = result = object.__new__(kind)
         for key, value in holds:
             result.__dict__[key] = self.made(value)
@@ -202,4 +202,4 @@ def _unknown(name: str, weights_only: bool) -> BaseException:
 
 def _more(name: str) -> Exception:
     """Return the error for what is more than weights where no more is wanted."""
-    return pickle.UnpicklingError(told("more than weights", name, "\x1b[1m", "\x1b[0m"))
+    return refusal("more than weights", name, "\x1b[1m", "\x1b[0m", kind=pickle.UnpicklingError)

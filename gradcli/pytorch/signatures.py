@@ -75,8 +75,8 @@ class Signature(NamedTuple):
         for keyword, value in self.by_name(keywords).items() if keywords else ():
             missing_if(keyword not in self.known and keyword in _LATER, f"{name}({keyword}=…)")
             if keyword not in self.known or keyword in values:
-                wrong = "multiple values for argument" if keyword in values else "an unexpected keyword argument"
-                raise TypeError(f"{name}() got {wrong} '{keyword}'")
+                is_second = keyword in values
+                raise refusal("two values for an argument" if is_second else "unknown keyword", name, keyword)
             values[keyword] = listed((value,)) if keyword == self.rest else value
         return values
 
@@ -85,12 +85,12 @@ class Signature(NamedTuple):
         required = [a.name for a in self.ordered if a.default is REQUIRED]
         if missing := [f'"{n}"' for n in required if n not in values]:
             words = "positional arguments" if len(missing) == 1 else "positional argument"
-            raise TypeError(f"{name}() missing {len(missing)} required {words}: {', '.join(missing)}")
+            raise refusal("arguments that are missing", name, len(missing), words, ", ".join(missing))
         least, most = len(required), len(self.ordered)
         if count > most and not self.rest:
             several = "s" if most > 1 else ""
             takes = most if least == most else f"from {least} to {most}"
-            raise TypeError(f"{name}() takes {takes} positional argument{several} but {count} were given")
+            raise refusal("too many arguments", name, takes, several, count)
 
     def check_tensors(self, name: str, args: Sequence[Any], skipped: int = 0) -> None:
         """Raise PyTorch's `TypeError` for an argument in order that must be a tensor and is none.

@@ -8,9 +8,11 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import gradcli.pytorch
-from gradcli.pytorch import nn
-from gradcli.pytorch.messages import refusal, told
+from gradcli.pytorch import linalg, nn, torch
+from gradcli.pytorch.messages import facts_of, refusal, told
 from gradcli.pytorch.nn.table import rows
 
 HERE = Path(gradcli.pytorch.__file__).parent
@@ -61,3 +63,31 @@ def test_every_module_of_the_table_is_there_where_pytorch_has_it():
     for name, row in rows().items():
         if not name.startswith("_"):
             assert getattr(nn, name).__module__ == f"torch.nn.modules.{row.home}"
+
+
+# Errors that are no message of PyTorch's: what Python asks of `__getattr__`, what ends the run, and damaged files.
+ELSEWHERE = {"AttributeError", "MissingError", "Damaged", "ModuleNotFoundError"}
+# A text of several messages; an error that is caught at once; and one of Python's, with another name in it.
+RAISED_AGAIN = {"testing.py": {"AssertionError"}, "func.py": {"ValueError"}, "modules.py": {"TypeError"}}
+
+
+def test_every_error_has_a_key_in_the_table():
+    for path in sorted(HERE.rglob("*.py")):
+        raised = {
+            getattr(node.exc.func, "id", "")
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
+        }
+        errors = {name for name in raised if name[:1].isupper()}
+        assert errors - ELSEWHERE <= RAISED_AGAIN.get(path.name, set()), path
+
+
+def test_an_error_of_the_table_knows_its_values_in_a_class_of_its_own():
+    with pytest.raises(linalg.LinAlgError) as error:
+        linalg.inv(torch.zeros(2, 2))
+    assert facts_of(error.value).key == "singular matrix in inv"
+    assert facts_of(error.value).values == ("", 1)
+    with pytest.raises(TypeError) as missing:
+        torch.roll()
+    assert facts_of(missing.value).key == "arguments that are missing"
+    assert facts_of(missing.value).values[0] == "roll"

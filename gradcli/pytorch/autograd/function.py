@@ -33,7 +33,7 @@ class Context:
         self._function, self.needs_input_grad = function, needed
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"'{self._function.__name__}Backward' object has no attribute '{name}'")
+        raise refusal("unknown attribute", f"{self._function.__name__}Backward", name)
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for the backward."""
@@ -205,7 +205,7 @@ class Function:
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute; every function says how."""
-        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+        raise refusal("no forward")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

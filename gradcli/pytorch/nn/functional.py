@@ -235,8 +235,8 @@ def batch_norm(
     refuse_if(training and size == 1, "single value in a batch", input.shape)
     own = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     for name, x in own.items():
-        if x is not None and x.numel() != input.shape[1]:
-            raise RuntimeError(f"{name} should contain {input.shape[1]} elements not {x.numel()}")
+        if x is not None:
+            refuse_if(x.numel() != input.shape[1], "size of a statistic", name, input.shape[1], x.numel())
     if training and running_mean is not None and running_var is not None:
         axes = tuple(i for i in range(input.dim()) if i != 1)
         wide = input._a[..., 0].astype(np.float64)
@@ -306,7 +306,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         own = (value or 0) if input.is_floating_point() else int(value or 0)
         return named("pad", input, tuple(pad), mode, own)
     if mode not in _PADDED:
-        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+        raise refusal("mode of a padding", mode)
     how, name = _PADDED[mode]
     axes, rank = len(pad) // 2, input.dim()
     missing_if(rank - axes not in (1, 2), f"torch.nn.functional.pad(mode={mode!r}) of {rank} axes")

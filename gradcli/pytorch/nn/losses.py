@@ -319,8 +319,7 @@ def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore
     """Refuse targets that are no classes, in PyTorch's order and words."""
     shape, own = list(scores.shape), target._a[..., 0]
     rank, places, wanted = len(shape), list(own.shape), [*shape[:1], *shape[2:]]
-    if not rank:
-        raise ValueError("Expected 1 or more dimensions (got 0)")
+    refuse_if(not rank, "scores without an axis")
     count = shape[min(1, rank - 1)]
     refuse_if(rank > 1 and places[:1] != shape[:1], "size of the batch", shape[0], places[0] if places else 0)
     refuse_if(rank < 3 and len(places) > 1, "several targets")

@@ -130,7 +130,7 @@ class Module:
             return holder[name]
         if name in pytorch_names()["torch.nn.Module"]:
             raise missing(name, dir(Module), "torch.nn.Module.")
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        raise refusal("unknown attribute", type(self).__name__, name)
 
     def __delattr__(self, name: str) -> None:
         if holder := self._holder(name):
@@ -174,7 +174,7 @@ class Module:
     # Calls
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+        raise refusal("module without a forward", type(self).__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         hooks = self.__dict__["_hooks"]

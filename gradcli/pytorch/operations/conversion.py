@@ -7,6 +7,7 @@ from typing import Any
 from gradcli.graph.dtypes import DType
 from gradcli.graph.node import cast
 from gradcli.pytorch import dtypes
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.names import method
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor
@@ -44,8 +45,7 @@ TYPES = {text: d for d in dtypes.ALL for text in (f"torch.{d.tensor}", repr(d))}
 def type_(self: Tensor, dtype: Any = None) -> Any:
     if dtype is None:
         return f"torch.{self.dtype.tensor}"
-    if isinstance(dtype, str) and dtype not in TYPES:
-        raise ValueError(f"invalid type: '{dtype}'")
+    refuse_if(isinstance(dtype, str) and dtype not in TYPES, "name of a type", dtype)
     return to(self, TYPES[dtype] if isinstance(dtype, str) else getattr(dtype, "dtype", dtype))
 
 

@@ -281,8 +281,7 @@ def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None, **_: Any) -> Te
         wanted, own = dtype or args[0].dtype, args[0].dtype
         refuse_if(wanted is not own, "old tensor of another dtype", wanted.in_c, own.in_c)
         return args[0][...] if cls is Tensor else new(args[0]._a, cls)
-    if args and isinstance(args[0], float):
-        raise TypeError("new(): data must be a sequence (got float)")
+    refuse_if(args and isinstance(args[0], float), "number for a new tensor")
     if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):
         result = np.array(_values(args[0], dtype or default_dtype())).astype(kind)
     else:

@@ -16,7 +16,7 @@ from gradcli.graph.substitute import substituted
 from gradcli.pytorch.calls import called, moved
 from gradcli.pytorch.cuts import Kind, cut
 from gradcli.pytorch.dtypes import dtype
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, told, typename, warn, warn_once
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn, warn_once
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.names import method
 from gradcli.pytorch.operations.indexing import check_repeated
@@ -93,15 +93,10 @@ def shape_of(sizes: Any, what: str = "view", parameter: str = "size") -> tuple[i
     for i, n in enumerate(given):
         if isinstance(n, bool) or not isinstance(n, int | np.integer | Tensor):
             kind = typename(n)
-            text = f"argument '{parameter}' (position 1) must be tuple of ints, not {kind}"
-            if i:
-                error = f'"type must be tuple of ints,but got {kind}"'
-                text = f"argument '{parameter}' failed to unpack the object at pos {i + 1} with error {error}"
-            elif given is not sizes:
-                text = f"{text.partition(', ')[0]}, but found element of type {kind} at pos 0"
-            elif len(given) > 1:
-                raise TypeError(f"{what}() takes 1 positional argument but {len(given)} were given")
-            raise TypeError(f"{what}(): {text}")
+            refuse_if(i, "later size of another kind", what, parameter, i + 1, kind)
+            refuse_if(given is not sizes, "first size of another kind", what, parameter, kind)
+            refuse_if(len(given) > 1, "too many arguments", what, 1, "", len(given))
+            raise refusal("sizes of another kind", what, parameter, kind)
     return tuple(map(int, given))
 
 
@@ -184,7 +179,7 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
     count = math.prod(sizes) if all(isinstance(n, int) for n in sizes) else sizes[0]
     if count != self.numel():
         text, own = ("x".join(map(str, n)) for n in (sizes, self.shape))
-        raise RuntimeError(told("size of an old resize", text, count, own, self.numel()) + " ")
+        raise refusal("size of an old resize", text, count, own, self.numel())
     return _reshaped(self, tuple(sizes), "ResizeBackward")
 
 

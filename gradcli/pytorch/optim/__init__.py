@@ -31,7 +31,7 @@ class Optimizer:
 
     def __getattr__(self, name: str) -> Any:
         missing_if(name.startswith("register_"), f"torch.optim.Optimizer.{name}")
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        raise refusal("unknown attribute", type(self).__name__, name)
 
     def add_param_group(self, group: dict[str, Any]) -> None:
         refuse_if(isinstance(group["params"], set), "parameters in a set")

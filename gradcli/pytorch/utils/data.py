@@ -13,7 +13,7 @@ import numpy as np
 from gradcli.platform import cores
 from gradcli.pytorch.dtypes import float64
 from gradcli.pytorch.generator import DEFAULT, Generator
-from gradcli.pytorch.messages import missing_if, refuse_if, warn
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
 from gradcli.pytorch.operations.creation import as_tensor, tensor
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.operations.random import multinomial
@@ -26,7 +26,7 @@ class Dataset(Generic[_T]):
     """Samples by their numbers."""
 
     def __getitem__(self, index: Any) -> Any:
-        raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
+        raise refusal("dataset without samples")
 
     def __add__(self, other: Any) -> Any:
         return ConcatDataset([self, other])
