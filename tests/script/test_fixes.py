@@ -168,6 +168,30 @@ def test_what_is_not_recorded_is_told_with_its_condition():
     assert "change, compute the loss again after the change" in text
 
 
+STEPPED = """\
+import torch
+def learn(loss):
+    loss.backward()
+net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh(), torch.nn.Linear(2, 1))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+h = net(torch.ones(1, 2))
+learn(h.sum())
+STEP
+learn((h ** 2).sum())
+"""
+
+
+def test_of_two_ways_each_works_under_its_condition_and_the_first_not_under_the_other():
+    same, changing = (STEPPED.replace("STEP", line) for line in ("print('the weights stay')", "optimizer.step()"))
+    keeping = ("loss.backward()", "loss.backward(retain_graph=True)")
+    again = ("learn((h", "h = net(torch.ones(1, 2))\nlearn((h")
+    for text in (same, changing):
+        assert "a second time" in error_of(text)
+        assert error_of(text.replace(*again)) == ""
+    assert error_of(same.replace(*keeping)) == ""
+    assert "modified by an inplace operation" in error_of(changing.replace(*keeping))
+
+
 def test_the_script_runs_once_whatever_is_said_of_its_error(cli):
     code = f"print('once')\n{SLIPS['a gradient penalty before the loop']}"
     assert cli("run", "-c", code).out.count("once") == 1
