@@ -20,6 +20,7 @@ USED: dict[str, tuple[str, ...]] = {
     "--arguments": (*X, "--arguments", "z,x"),
     "--at": X,
     "--columns": ("y=a*c", "--points", "p.csv", "--columns", "c=b"),
+    "--dtype": (*X, "--to", "onnx", "--dtype"),
     "--digits": (*X, "--digits", "3"),
     "--engine": (*MANY, "--engine"),
     "--file": ("-F", "s.grad"),
@@ -97,20 +98,29 @@ REFUSED = ({"--missing", "error"}, {"--scheduler"})  # rightly
 
 
 def every_option() -> Iterator[tuple[str, ...]]:
-    """Yield the command lines. A `KeyError` says which option of which command has no example yet."""
+    """Yield the command lines."""
+    for name, option in _options():
+        yield from _with_option(name, option)
+    yield from ((name, "--help") for name in gradcli.list_commands(click.Context(gradcli)))
+
+
+def without_example() -> set[tuple[str, str]]:
+    """Return the options, each behind its command, that have no example here yet."""
+    return {(name, option.opts[-1]) for name, option in _options() if not [*_with_option(name, option)]}
+
+
+def _options() -> Iterator[tuple[str, click.Option]]:
     context = click.Context(gradcli)
     for name in gradcli.list_commands(context):
         command = gradcli.get_command(context, name)
         assert command is not None
-        for option in command.params:
-            if isinstance(option, click.Option):
-                yield from _with_option(name, option)
-        yield (name, "--help")
+        yield from ((name, option) for option in command.params if isinstance(option, click.Option))
 
 
 def _with_option(command: str, option: click.Option) -> Iterator[tuple[str, ...]]:
     long = option.opts[-1]
-    for used in VALUES.get((command, long)) or (USED[long],):
+    examples = VALUES.get((command, long)) or ((USED[long],) if long in USED else ())
+    for used in examples:
         choices = [c for c in getattr(option.type, "choices", [""]) if c not in ELSEWHERE]
         for choice in choices:
             yield (command, *_for(command, (*used, choice) if choice else used))
@@ -121,6 +131,8 @@ def _for(command: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
     if command == "check":
         claim = CLAIMS.get(arguments[0], "dy/dx = 2*x + cos(x)")
         return arguments if any(a.startswith("dy/") for a in arguments) else (claim, *arguments)
+    if command == "export" and "onnx" in arguments:  # not for a terminal
+        return (*arguments, "--output", "model.onnx")
     if command == "export" and "--to" not in arguments:
         return (*arguments, "--to", "numpy")
     if command == "jvp" and "--u" not in arguments:

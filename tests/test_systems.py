@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import HANG, environment
-from every_option import REFUSED, every_option
+from every_option import REFUSED, every_option, without_example
 
 import gradcli
 from gradcli import platform
@@ -165,6 +165,10 @@ def run_all(folder, lacking=""):
 
 def test_every_command_is_among_them():
     assert {arguments[0] for arguments in COMMANDS} >= {*group.list_commands(None)}
+
+
+def test_every_option_has_an_example():
+    assert not without_example()
 
 
 def test_what_is_tried_of_every_option_works(here):
