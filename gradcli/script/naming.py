@@ -25,15 +25,34 @@ def script_frames(frame: Any = None) -> Iterator[Any]:
         frame = frame.f_back
 
 
-class Names(dict[int, str]):
-    """What the script calls its tensors: by the identity of a tensor, of the step or the module that made it.
+class Names:
+    """What the script calls its tensors, the steps that made them, and its modules.
 
-    `tensors` are those with names of their own.
+    Two tensors are never compared, as that compares their elements.  What has a name is kept as long as its name, so
+    that nothing else takes its identity.  `tensors` are those with names of their own.
+
+    >>> names, x = Names(), object()
+    >>> names.add(x, "x")
+    >>> names.add(x, "same")
+    >>> names.of(x), names.of(object())
+    ('x', '')
     """
 
-    def __init__(self, names: Mapping[int, str] | None = None) -> None:
-        super().__init__(names or {})
+    def __init__(self) -> None:
+        self._named: dict[int, tuple[Any, str]] = {}
         self.tensors: dict[str, Tensor] = {}
+
+    def add(self, x: Any, name: str) -> None:
+        """Give a name to what has none."""
+        self._named.setdefault(id(x), (x, name))
+
+    def of(self, x: Any) -> str:
+        """Return the name of a tensor, a step or a module; "" where it has none."""
+        return self._named[id(x)][1] if id(x) in self._named else ""
+
+    def in_order(self) -> list[str]:
+        """Return all names, as the script defines them."""
+        return [name for _, name in self._named.values()]
 
 
 def fresh(wanted: str, taken: Container[str]) -> str:
@@ -98,11 +117,11 @@ def _of_module(name: str, module: Any, found: Names) -> None:
     for inner, parameter in parameters:
         _name(parameter, before + inner, found)
     for inner, part in modules:
-        found.setdefault(id(part), before + inner if inner else name)
+        found.add(part, before + inner if inner else name)
 
 
 def _name(x: Tensor, name: str, found: Names) -> None:
-    found.setdefault(id(x), name)
+    found.add(x, name)
     found.tensors.setdefault(name, x)
     if x._fn is not None:
-        found.setdefault(id(x._fn), name)
+        found.add(x._fn, name)

@@ -67,7 +67,7 @@ class Operands:
 
     def unused(self, *wanted: str) -> str:
         """Return the first of some names that the script uses for nothing else, or else the last."""
-        taken = {*self.names.values(), *self.expressions.assigned()}
+        taken = {*self.names.in_order(), *self.expressions.assigned()}
         return next((name for name in wanted if name not in taken), wanted[-1])
 
     def input(self, name: str, array: Array) -> Node:
@@ -84,7 +84,7 @@ class Operands:
         Of a call that is read at once, `or_function` takes the function's name: randn_like.
         """
         name = self.expressions.operand_name(step, i, or_function)
-        return name and fresh(name, {*self.names.values(), *self.inputs, *self.computed})
+        return name and fresh(name, {*self.names.in_order(), *self.inputs, *self.computed})
 
     def fixed(self, x: Any, line: Line, local: Local = unnamed) -> Any:
         """Return the node of an operand that nothing is recorded of: a number, a tensor, or something else.
@@ -96,7 +96,7 @@ class Operands:
         if isinstance(x, np.ndarray):
             return const(exact(shortest(x.reshape(-1)[0]))) if x.size == 1 else self.constant(new(x), None)
         if id(x) not in self.nodes:
-            name = self.names.get(id(x))
+            name = self.names.of(x) or None
             result = None if name else self.shown(x, line) or self.view(x, line) or self.written(x, line)
             self.nodes[id(x)] = result or self.constant(x, name, local)
         return self.nodes[id(x)]
@@ -130,8 +130,8 @@ class Operands:
     def view(self, x: Tensor, line: Line) -> Node | None:
         """Return a view of a tensor that has a name: a part of it under a name of its own, data[0:2]."""
         base: Any = x._base
-        name = None if base is None or base.requires_grad else self.names.get(id(base))
-        if name is None:
+        name = "" if base is None or base.requires_grad else self.names.of(base)
+        if not name:
             return None
         whole = leaf(base.shape) if x.numel() < base.numel() else self.fixed(base, line)
         node = whole

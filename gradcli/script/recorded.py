@@ -59,20 +59,20 @@ class _Maker(Operands, Recorded):
         """Return the node of a leaf; `local` returns what it was called where it was read, of one that is gone."""
         if edge not in self.nodes:
             x = edge.variable
-            known = self.names.get(id(x)) or x._called or self.alias(x)[0] or local()
+            known = self.names.of(x) or x._called or self.alias(x)[0] or local()
             self.enter(edge, known or self.unused("x", "leaf"), x._a)
         return self.nodes[edge]
 
     def cut(self, step: Edge, x: Tensor) -> None:
         """Let an intermediate be an input: a gradient is asked for by it, and by nothing that it came from."""
-        self.enter(step, self.names.get(id(x)) or x._called or self.names.get(id(step)) or "h", x._a)
+        self.enter(step, self.names.of(x) or x._called or self.names.of(step) or "h", x._a)
 
     def all_of(self, steps: Sequence[Step]) -> None:
         """Make the nodes of all steps."""
         self.passes = Counter(id(s.module) for s in steps)
         self.assigned = {s: e for s in steps if (e := self.expressions.of(s.line)) is not None and e.targets}
-        named = [s for s in steps if id(s) in self.names and not isinstance(s, FunctionStep)]
-        self.later = {_origin(s): self.names[id(s)] for s in named}
+        named = [s for s in steps if self.names.of(s) and not isinstance(s, FunctionStep)]
+        self.later = {_origin(s): self.names.of(s) for s in named}
         for step in steps:
             self.step(step)
 
@@ -105,7 +105,7 @@ class _Maker(Operands, Recorded):
         recipe = step.recipe
         if any(n.shape != i.shape for n, i in zip(own, recipe.inputs, strict=True)):
             raise InputError("the shape of a leaf was changed in place since it was used")
-        name = self.names.get(id(step)) or self.again(step)
+        name = self.names.of(step) or self.again(step)
         new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
         node = self.assembly.whole(step, own) or instance(recipe.output, new)
         known = given_already(node)
@@ -125,12 +125,12 @@ class _Maker(Operands, Recorded):
     def again(self, step: Step) -> str | None:
         """Return a name for what a line gives that gives a name to a later result, h1, or for a module's output."""
         if later := self.later.get(_origin(step)):
-            return next(fresh_names({*self.inputs, *self.computed, *self.names.values()}, _stem(later)))
-        return self.module_output(step) if id(step.module) in self.names else None
+            return next(fresh_names({*self.inputs, *self.computed, *self.names.in_order()}, _stem(later)))
+        return self.module_output(step) if self.names.of(step.module) else None
 
     def module_output(self, step: Step) -> str:
         """Return a name for a module's output: the variable's, or the module's; of several calls, D(fake).0 of D.0."""
-        module = self.names[id(step.module)]
+        module = self.names.of(step.module)
         made = self.assigned.get(step)
         is_assigned = made is not None and made.whole and self.expressions.is_call_of(step.line, module)
         if made is not None and is_assigned and self.is_only_target(made.target, step.line):
@@ -143,7 +143,7 @@ class _Maker(Operands, Recorded):
         """Let an output of a script's own function be an input."""
         made = self.expressions.of(use.step.line)
         assigned = made.targets[number : number + 1] if made is not None and made.whole else ()
-        wanted = self.names.get(id(step)) or next(iter(assigned), "") or use.step.cls.__name__.lower()
+        wanted = self.names.of(step) or next(iter(assigned), "") or use.step.cls.__name__.lower()
         use.outputs[number] = self.enter(step, wanted, use.step.made[number])
 
     def give_up_name(self, step: Step) -> None:
@@ -174,7 +174,7 @@ class _Maker(Operands, Recorded):
         read = set(scheduled([*shown, *outputs.values()]))
         inner = read.difference(outputs.values())
         given = {n: node for n, node in self.computed.items() if n not in outputs and node in inner} | outputs
-        place = {name: i for i, name in enumerate(self.names.values())}  # as the script defines them
+        place = {name: i for i, name in enumerate(self.names.in_order())}  # as the script defines them
         used = sorted((n for n in self.inputs if self.inputs[n] in read), key=lambda n: place.get(n, len(place)))
         self.at = {name: self.at[name] for name in used}
         self.graph = Graph.of({name: self.inputs[name] for name in used}, outputs, arguments, names=given)
@@ -199,7 +199,7 @@ class _Maker(Operands, Recorded):
                 if isinstance(edge, Step):
                     self.give_up_name(edge)
                 node = Node("identity", (node,), node.shape)
-            name = self.names.get(id(edge)) or self.names.get(id(y)) or ""
+            name = self.names.of(edge) or self.names.of(y)
             if not name or name in self.inputs or outputs.get(name, node) is not node:
                 name = self.fresh(self.unused(*(n for n in _OUTPUTS if n not in outputs)))
             outputs[name] = node
@@ -238,7 +238,7 @@ class _Maker(Operands, Recorded):
         """
         steps = [s for s, e in self.assigned.items() if e.whole and e.target == name]
         times = sum(call is None or s.module is not None or s.line.call != call.call for s in steps)
-        return bool(name) and times == 1 and name not in self.names.values()
+        return bool(name) and times == 1 and name not in self.names.in_order()
 
     def needs_name(self, node: Node, size: int, readers: int) -> bool:
         """Tell whether what is read so often, and has so many operations, is to stand in a line of its own."""

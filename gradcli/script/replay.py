@@ -113,17 +113,20 @@ def replayed(applied: Applied, seed: int) -> Replay | None:
         v = [_leaf(new(drawn(y._a.shape, seed + k))) for k, y in enumerate(ran.real)]
         result = ran.backward(v)
     weights = ["v"] if len(v) == 1 else [f"v{k}" for k in range(len(v))]
-    called = {id(x): applied.names[i] for i, x in leaves.items()} | {
-        id(x): name for x, name in zip(v, weights, strict=True)
-    }
-    return _as_graph(ran.real, weights, called, {applied.names[i]: result[i] for i in leaves})
+    names = Names()
+    for i, x in leaves.items():
+        names.add(x, applied.names[i])
+    for x, name in zip(v, weights, strict=True):
+        names.add(x, name)
+    return _as_graph(ran.real, weights, names, {applied.names[i]: result[i] for i in leaves})
 
 
-def _as_graph(kept: list[Tensor], weights: list[str], called: dict[int, str], found: dict[str, Any]) -> Replay | None:
-    """Return outputs and gradients as nodes of one graph; `called` are the names of the leaves."""
+def _as_graph(kept: list[Tensor], weights: list[str], names: Names, found: dict[str, Any]) -> Replay | None:
+    """Return outputs and gradients as nodes of one graph; `names` has those of the leaves."""
     traced = [(name, g) for name, g in found.items() if isinstance(g, Tensor) and g.requires_grad]
     whole = [y.clone() for y in kept] + [g.clone() for _, g in traced]
-    names = Names(called | {id(y): f"\0{k}" for k, y in enumerate(whole)})
+    for k, y in enumerate(whole):
+        names.add(y, f"\0{k}")
     system = recorded(Call([(y, new(np.zeros_like(y._a))) for y in whole]), names)
     if system.functions:
         return None

@@ -48,7 +48,7 @@ class Scene:
 
     def name(self, x: Any, otherwise: str = "x") -> str:
         """Return what the script calls a tensor, or the step that made one."""
-        known = self.names.get(id(x)) or self.names.get(id(getattr(x, "_fn", None)))
+        known = self.names.of(x) or self.names.of(getattr(x, "_fn", None))
         return known or getattr(x, "_called", "") or otherwise
 
     def file(self, line: int) -> str:

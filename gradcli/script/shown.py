@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from gradcli.script.scene import Told
 from gradcli.wrapping import page_width, visible, wrapped
 
 if TYPE_CHECKING:
     from gradcli.pytorch.backward import Call
-    from gradcli.script.scene import Told
 
 _MOST = 120  # columns of a page
 _PAPER = 80  # characters of a line on paper

@@ -151,7 +151,7 @@ class Teller:
             from gradcli.script.pages.steps import changed, left_out, optimizers_of, step_lines
 
             told = self._told(frame, line)
-            first, *more = step_lines(optimizer, done, name := lambda p: told.names.get(id(p), "p"))
+            first, *more = step_lines(optimizer, done, name := lambda p: told.names.of(p) or "p")
             more = changed(done, name, self.sums.left) + more
             more += left_out(told.names.tensors, optimizers_of(frame))
             self.shown.words([f"line {line}, {told.source(line)}: {first}", *more])

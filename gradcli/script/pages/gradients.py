@@ -73,7 +73,7 @@ def _hook(change: Any, told: Told) -> str:
         own += f" ({told.where(line_of(code.co_filename, code.co_firstlineno))})"
     if module is not None:
         return f"{type(module).__name__}'s backward hook{own}"
-    owner = told.recorded.steps.get(change.edge) or told.names.get(id(change.edge)) or change.edge.name()
+    owner = told.recorded.steps.get(change.edge) or told.names.of(change.edge) or change.edge.name()
     return f"{owner}'s hook{own}"
 
 
@@ -186,7 +186,7 @@ def _not_kept(call: Call, told: Told) -> Iterator[str]:
 def _unused(call: Call, told: Told) -> Iterator[str]:
     """Yield which inputs of `grad` have no gradient, as nothing was computed from them."""
     missed = [x for x in call.inputs or () if call.returns and call.wanted[edge_of(x)] is None]
-    if names := [told.names.get(id(x)) or x._called or "the input" for x in missed]:
+    if names := [told.names.of(x) or x._called or "the input" for x in missed]:
         who, its = (names[0], "its gradient is") if len(names) == 1 else (in_words(names), "their gradients are")
         yield f"No path leads back to {who}: {its} None, or zeros where these are asked for."
 

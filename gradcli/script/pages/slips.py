@@ -91,7 +91,7 @@ def _paired(step: Step, told: Told) -> str | None:
 def _named(step: Step, i: int, told: Told) -> str:
     """Return what an operand of a step is called; "" where it has no name."""
     edge, x = step.edges[i], step.operands[i] if step.operands else None
-    return told.recorded.steps.get(edge, "") if edge is not None else told.names.get(id(x), "")
+    return told.recorded.steps.get(edge, "") if edge is not None else told.names.of(x)
 
 
 def _twice(step: Step, told: Told) -> str | None:
