@@ -87,6 +87,7 @@ VALUES: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
     ("run", "--line"): (("script.py", "--line", "7"),),
     ("run", "--format"): (("own.py", "-f"),),
     ("run", "--output"): tuple(("own.py", "--output", f"run{ending}") for ending in (".md", ".tex", ".json", ".txt")),
+    ("run", "--explore"): (("own.py", "--explore"),),
     **{("run", option): (("own.py", option),) for option in ("--quiet", "--all", "--check", "--steps")},
 }
 # Engines that are libraries of their own, and need of a system what they need.
@@ -94,7 +95,7 @@ ELSEWHERE = {"jax", "dask"}
 CLAIMS = {X[0]: "dy/dx = 2*x*sin(z)", MANY[0]: "dy/da = b", TWO[0]: "dy/dx = 2*x", SQUARES[0]: "dy/dx = 2*x"}
 
 TANGENTS = {MANY[0]: "a=1,b=0", SQUARES[0]: "x=[1,0]", "y=a*c": "a=1,c=0"}
-REFUSED = ({"--missing", "error"}, {"--scheduler"})  # rightly
+REFUSED = ({"--missing", "error"}, {"--scheduler"}, {"explore"}, {"--explore"})  # rightly: without a terminal
 
 
 def every_option() -> Iterator[tuple[str, ...]]:

@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "guide": set(),
     "report": {"graph", "engine", "algebra", "notation", "explain"},
     "script": {"graph", "vocabulary", "lang", "engine", "notation", "explain", "guide", "report", "pytorch"},
+    "explore": {"graph", "lang", "engine", "notation", "explain", "guide", "report", "pytorch", "script"},
     "batch": {"graph", "engine", "data"},
 }
 MAY_IMPORT["cli"] = {*MAY_IMPORT} - {"vocabulary"}

@@ -15,7 +15,7 @@ from gradcli.cli.streams import hold_closed, hold_every_character
 from gradcli.platform import styles
 from gradcli.version import VERSION
 
-COMMANDS = ("backward", "check", "explain", "export", "graph", "hessian", "jacobian", "jvp", "run")
+COMMANDS = ("backward", "check", "explain", "explore", "export", "graph", "hessian", "jacobian", "jvp", "run")
 
 
 class Commands(click.Group):

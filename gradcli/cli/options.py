@@ -35,7 +35,7 @@ class Asked(NamedTuple):
     shapes: tuple[str, ...]
     wrt: str | None
     outputs: str | None
-    style: str | None
+    style: str | None = None
 
     @property
     def page(self) -> str | None:
@@ -128,6 +128,11 @@ _FILES = (
 def system_options(command: Command) -> Command:
     """Add the options that say what the system is, where and how it is shown; the command gets them as `asked`."""
     return asking(FORMATS, "How the result is written.  [default: table; csv with --points]")(command)
+
+
+def only_system_options(command: Command) -> Command:
+    """Add the options that say what the system is, and where; a command without formats gets them as `asked`."""
+    return gathered("asked", Asked, _SYSTEM)(command)
 
 
 def asking(formats: Sequence[str], told: str) -> Callable[[Command], Command]:

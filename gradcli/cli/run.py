@@ -73,6 +73,7 @@ class Telling(NamedTuple):
     lines: tuple[int, ...]
     checks: bool
     steps: bool
+    explores: bool
 
     @property
     def pages(self) -> bool:
@@ -90,6 +91,7 @@ _TELLING = (
         "--check", "checks", is_flag=True, help="Check the backward of each autograd.Function, and no more."
     ),
     click.option("--steps", is_flag=True, help="Show the forward table and the reverse table."),
+    click.option("--explore", "explores", is_flag=True, help="Stop at each page, and explore its system; q goes on."),
 )  # fmt: skip
 
 
@@ -166,6 +168,8 @@ def _shown(script: Script, telling: Telling, style: str, keeps: bool) -> Printed
     """Return where pages go, beside what the script prints; `keeps` says that they are for a file."""
     from gradcli.script.shown import Document, Printed
 
+    if telling.explores:
+        return _stops(telling, style, keeps)
     if telling.pages and style == "html":
         from gradcli.script.live_document import LiveDocument
 
@@ -173,6 +177,24 @@ def _shown(script: Script, telling: Telling, style: str, keeps: bool) -> Printed
     if telling.pages and style in ("markdown", "latex"):
         return Document(script.source, style)
     return Printed(style == "json" and not telling.quiet, keeps)
+
+
+def _stops(telling: Telling, style: str, keeps: bool) -> Printed:
+    """Return where pages go that are explored.
+
+    Errors: `InputError` where there is no terminal, and for options that leave no page on it.
+    """
+    from gradcli.cli.explore import check_terminal, has_unicode
+    from gradcli.errors import InputError
+
+    if not telling.pages or style != "table" or keeps:
+        raise InputError(
+            "--explore stops at each page on the terminal", hint="leave out --quiet, --check, -f and --output"
+        )
+    check_terminal("gradcli run SCRIPT.py")
+    from gradcli.explore.scripts import Stops
+
+    return Stops(has_unicode())
 
 
 def _listener(script: Script, telling: Telling, shown: Printed, style: str) -> Calls | Teller | _Silent:

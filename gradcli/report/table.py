@@ -18,20 +18,22 @@ _INDENT = "  "
 _ENTRIES = 400  # of a matrix that is shown as one
 
 
-def render(page: Page, digits: int | None) -> str:
-    """Return a page as text, as wide as the terminal; `digits` significant ones of each number."""
-    return _Terminal(page, digits).page()
+def render(page: Page, digits: int | None, width: int | None = None, styled: bool | None = None) -> str:
+    """Return a page as text, as wide as the terminal unless a width is given; `digits` significant ones of each number.
+
+    If `styled`, with a terminal's codes for bold and underlined text; by default where one shows it.
+    """
+    return _Terminal(page, digits, width, styled).page()
 
 
 class _Terminal:
     """Renders the kinds of section, each as lines."""
 
-    def __init__(self, page: Page, digits: int | None) -> None:
+    def __init__(self, page: Page, digits: int | None, width: int | None, styled: bool | None) -> None:
         self.sections = page.sections
         self.writer = TextWriter(page.style, digits)
-        self.width = page_width()
-        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-        self.styled = sys.stdout is not None and sys.stdout.isatty() and not plain
+        self.width = page_width() if width is None else width
+        self.styled = _has_styles() if styled is None else styled
 
     def page(self) -> str:
         return "\n\n".join("\n".join(self.section(section)) for section in self.sections) + "\n"
@@ -133,6 +135,12 @@ class _Terminal:
     def ruled(self, head: Sequence[str]) -> list[str]:
         """Return headings with a line below them; dim ones are hard to read on a dark background."""
         return [*head[:-1], style(head[-1], underline=True) if self.styled else head[-1]]
+
+
+def _has_styles() -> bool:
+    """Tell whether standard output is a terminal that shows bold text."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout is not None and sys.stdout.isatty() and not plain
 
 
 def _in_room(room: int, lines: Callable[[int], Sequence[str]]) -> Sequence[str]:

@@ -17,6 +17,9 @@ def test_the_examples_of_the_help_run(command, cli):
     for line in lines:
         name, *arguments = shlex.split(line)
         assert name == "gradcli"
+        if arguments[0] == "explore":  # which needs a terminal, and says what does not
+            _, _, command = cli.refused(*arguments).rpartition("print the page: ")
+            name, *arguments = shlex.split(command)
         cli.done(*arguments)
 
 

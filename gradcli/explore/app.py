@@ -1,0 +1,431 @@
+"""The explorer on the screen: fields and a plot on the left, the page on the right, and the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Thread
+from time import monotonic
+from typing import ClassVar, NamedTuple
+
+from rich.text import Text
+from textual import events
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from gradcli.errors import InputError
+from gradcli.explore.fields import COTANGENT, RATE, Field
+from gradcli.explore.page import Look, Shown, plainly, shown
+from gradcli.explore.panel import field_rows, plot_rows, rounded
+from gradcli.explore.state import Explorer, State
+from gradcli.guide.topics import topics
+from gradcli.report.prose import plain
+from gradcli.wrapping import cells
+
+_QUICK = 0.03  # seconds in which a page with formulas may be made at once
+_SMALLEST = (40, 12)  # columns and rows of a terminal in which anything can be read
+_LEFT = (20, 30)  # columns of the fields, at least and at most
+_PLAIN_KEYS = {"↑↓": "Up Down", "←→": "Left Right"}
+_KEYS = (
+    ("↑↓", "field"), ("←→", "change"), ("Enter", "type"), ("u", "undo"), ("r", "reset"), ("s", "steps"),
+    ("n p", "step"), ("c", "call"), ("z", "zero"), ("d", "descend"), ("/", "guide"),
+)  # fmt: skip
+
+
+class Setting(NamedTuple):
+    """How an explorer is shown: below which title, with the tables of steps or not, and in letters beyond ASCII.
+
+    `leave` is what `q` does.
+    """
+
+    title: str = ""
+    steps: bool = False
+    unicode: bool = True
+    leave: str = "quit"
+
+
+class Guide(ModalScreen[None]):
+    """A page of the guide."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,slash,enter", "dismiss", "close"),
+        Binding("down", "scroll(1)", show=False),
+        Binding("up", "scroll(-1)", show=False),
+    ]
+
+    def __init__(self, topic: str) -> None:
+        super().__init__()
+        self.topic = topic
+
+    def compose(self) -> ComposeResult:
+        """Yield the page, which scrolls."""
+        with VerticalScroll(id="guide"):
+            yield Static(id="topic")
+
+    def on_mount(self) -> None:
+        """Lay the page out in the width that there is."""
+        text = plain(topics()[self.topic].text, max(20, self.app.size.width - 8))
+        self.query_one("#topic", Static).update(Text(text + "\n\nEsc closes this page."))
+        self.query_one("#guide").focus()
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll by some lines."""
+        self.query_one("#guide").scroll_relative(y=lines, animate=False)
+
+
+class ExplorerApp(App[None]):
+    """The explorer; its last moment stays in it."""
+
+    CSS = """
+    Screen { layers: base; }
+    #title { height: auto; text-style: bold; padding: 0 1; }
+    #left { padding: 0 1; }
+    #fields { height: auto; }
+    #plot { height: auto; margin-top: 1; }
+    #page { padding: 0 1; scrollbar-size-vertical: 1; }
+    #told { height: auto; padding: 0 1; color: $text-warning; }
+    #keys { height: auto; padding: 0 1; color: $text-muted; }
+    #prompt { height: auto; padding: 0 1; display: none; }
+    #line { height: 1; }
+    #name { width: auto; text-style: bold; }
+    #typed { width: 1fr; height: 1; border: none; padding: 0; }
+    #wrong { height: auto; color: $text-error; }
+    Guide { align: center middle; }
+    #guide { width: 100%; height: 100%; padding: 1 3; background: $surface; }
+    """
+    ENABLE_COMMAND_PALETTE = False
+    AUTO_FOCUS = None
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "focus_field(-1)"),
+        Binding("down", "focus_field(1)"),
+        Binding("shift+tab", "focus_field(-1)", priority=True),  # which the screen has a use for, too
+        Binding("tab", "focus_field(1)", priority=True),
+        Binding("left", "step(-1)"),
+        Binding("right", "step(1)"),
+        Binding("shift+left", "step(-10)"),
+        Binding("shift+right", "step(10)"),
+        Binding("enter", "type"),
+        Binding("u", "undo"),
+        Binding("r", "reset"),
+        Binding("s", "steps"),
+        Binding("n", "pass(1)"),
+        Binding("p", "pass(-1)"),
+        Binding("c", "call"),
+        Binding("z", "zero"),
+        Binding("d", "descend"),
+        Binding("slash", "guide"),
+        Binding("pageup", "page(-1)"),
+        Binding("pagedown", "page(1)"),
+        Binding("escape", "cancel"),
+        Binding("q", "leave"),
+        Binding("ctrl+q", "leave", priority=True),
+        Binding("ctrl+c", "interrupt", priority=True),
+    ]
+
+    def __init__(self, explorer: Explorer, setting: Setting) -> None:
+        super().__init__()
+        self.explorer = explorer
+        self.setting = setting
+        self.keys = (*_KEYS, ("q", setting.leave))
+        self.interrupted = False
+        self.steps = setting.steps
+        self.at = 0  # the field in focus
+        self.pass_ = 0  # the step that is marked, from 1
+        self.page = Shown("", range(0), 0, ())
+        self.ready = False  # SymPy has worked once
+        self.seconds = 0.0  # that the last page with formulas took
+        self.working = False  # the thread that makes pages with formulas
+        self.asked = 0  # pages until now; one that comes late is dropped
+
+    @property
+    def focused_field(self) -> Field:
+        """The field in focus."""
+        return self.explorer.fields[self.at]
+
+    def compose(self) -> ComposeResult:
+        """Yield what is on the screen."""
+        yield Static(self.setting.title, id="title", markup=False)
+        with Horizontal():
+            with Vertical(id="left"):
+                yield Static(id="fields")
+                yield Static(id="plot")
+            with VerticalScroll(id="page", can_focus=False):
+                yield Static(id="sections")
+        yield Static(id="told", markup=False)
+        yield Static(id="keys")
+        with Vertical(id="prompt"):
+            with Horizontal(id="line"):
+                yield Static(id="name", markup=False)
+                yield Input(id="typed", disabled=True)
+            yield Static(id="wrong", markup=False)
+
+    def on_mount(self) -> None:
+        """Show the first moment."""
+        if not self.setting.unicode:
+            self.query_one("#page").styles.scrollbar_size_vertical = 0
+        self.query_one("#title").display = bool(self.setting.title)
+        self.tell("")
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Lay everything out anew, as soon as the size is known."""
+        self.call_after_refresh(self.refresh_all)
+
+    # What is shown
+
+    def refresh_all(self) -> None:
+        """Show the fields, the plot and the page of the moment: in numbers at once, with formulas as soon as may be."""
+        columns, rows = _SMALLEST
+        too_small = self.size.width < columns or self.size.height < rows
+        self.query_one("#left").display = self.query_one("#keys").display = not too_small
+        self.query_one("#keys", Static).update(Text("\n").join(self._key_lines()))
+        if too_small:
+            self.query_one("#sections", Static).update(f"too small: {columns} columns and {rows} rows are needed")
+            return
+        self.asked += 1
+        self._show_fields()
+        look = self._look()
+        at_once = self.ready and self.seconds < _QUICK
+        before = monotonic()
+        self._show_page(shown(self.explorer, self.explorer.state, look, formulas=at_once))
+        if at_once:
+            self.seconds = monotonic() - before
+        else:
+            self._work()
+
+    def _look(self) -> Look:
+        left = self._left()
+        return Look(self.steps, self.pass_, max(20, self.size.width - left - 4), self.setting.unicode)
+
+    def _left(self) -> int:
+        """Return the columns of the fields."""
+        widest = max(len(f.label) for f in self.explorer.fields) + 14
+        low, high = _LEFT
+        return min(max(low, widest, self.size.width // 4), high, self.size.width // 2)
+
+    def _work(self) -> None:
+        """Make the page with formulas in a thread, one at a time: SymPy may take seconds."""
+        if self.working:
+            return
+        self.working = True
+        Thread(target=self._formulas, args=(self.asked, self.explorer.state, self._look()), daemon=True).start()
+
+    def _formulas(self, asked: int, state: State, look: Look) -> None:
+        before = monotonic()
+        page = shown(self.explorer, state, look, formulas=True)
+        seconds = monotonic() - before
+        self.call_from_thread(self._worked, asked, page, seconds if self.ready else 0.0)
+
+    def _worked(self, asked: int, page: Shown, seconds: float) -> None:
+        self.working, self.ready, self.seconds = False, True, seconds
+        if asked == self.asked:
+            self._show_page(page)
+        else:
+            self._work()
+
+    def _show_page(self, page: Shown) -> None:
+        self.page = page
+        text = Text.from_ansi(page.text.rstrip("\n"), no_wrap=True)
+        lines = list(text.split("\n", allow_blank=True))
+        for k in page.marked:
+            lines[k].stylize("reverse")
+        for note in page.notes:
+            lines += [Text(""), Text(self._plainly(note), "italic")]
+        self.query_one("#sections", Static).update(Text("\n").join(lines))
+        if page.marked:
+            view = self.query_one("#page", VerticalScroll)
+            view.scroll_to(y=max(0, page.marked.start - view.size.height // 2), animate=False)
+
+    def _show_fields(self) -> None:
+        width = self._left() - 2
+        self.query_one("#left").styles.width = self._left()
+        rows = field_rows(self.explorer, self.at, width, self.setting.unicode)
+        room = self.size.height - self._below()
+        curve = plot_rows(self.explorer, self.focused_field, width, room - len(rows) - 3, self.setting.unicode)
+        at = next(k for k, (field, _) in enumerate(rows) if field == self.at)
+        start = max(0, min(at - room // 2, len(rows) - room)) if len(rows) > room else 0
+        self.first_row, self.rows = start, [field for field, _ in rows[start : start + room]]
+        self.query_one("#fields", Static).update(Text("\n").join(text for _, text in rows[start : start + room]))
+        self.query_one("#plot", Static).update(Text("\n").join(curve) if curve else "")
+
+    def _below(self) -> int:
+        """Return the rows that the fields do not have: the keys, the title, and what is told."""
+        title = -(-cells(self.setting.title) // max(1, self.size.width - 2))
+        return len(self._key_lines()) + title + 1
+
+    def _key_lines(self) -> list[Text]:
+        """Return what the keys do, in lines."""
+        result = [Text(no_wrap=True)]
+        for key, what in self.keys:
+            entry = Text.assemble(
+                (_PLAIN_KEYS.get(key, key) if not self.setting.unicode else key, "bold"), f" {what}  "
+            )
+            if result[-1].cell_len + entry.cell_len > self.size.width:
+                result.append(Text(no_wrap=True))
+            result[-1].append_text(entry)
+        return result
+
+    def _plainly(self, text: str) -> str:
+        """Return a text in the characters that the terminal has."""
+        return text if self.setting.unicode else plainly(text)
+
+    def tell(self, text: str) -> None:
+        """Show a line above the keys: what a key did, or why it did nothing."""
+        line = self.query_one("#told", Static)
+        line.update(self._plainly(text))
+        line.display = bool(text)
+
+    # What the keys do
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the keys to the field that is typed into, and to a page of the guide."""
+        if action == "leave":
+            return not self.is_typing
+        if action in ("interrupt", "cancel"):
+            return True
+        return not (self.is_typing or isinstance(self.screen, Guide)) or None
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether a value is being typed."""
+        return bool(self.query_one("#prompt").display) if not isinstance(self.screen, Guide) else False
+
+    def _do(self, work: Callable[[], object], told: str = "") -> None:
+        """Change the moment, and show it, or say why it cannot be changed."""
+        try:
+            work()
+        except InputError as error:
+            self.tell(error.render(self.size.width - 2))
+            return
+        self.tell(told)
+        self.refresh_all()
+
+    def action_focus_field(self, count: int) -> None:
+        """Move the focus."""
+        self.at = (self.at + count) % len(self.explorer.fields)
+        self.tell("")
+        self._show_fields()
+
+    def on_click(self, event: events.Click) -> None:
+        """Move the focus to the field that is clicked."""
+        widget = self.query_one("#fields")
+        if not isinstance(self.screen, Guide) and widget.region.contains(event.screen_x, event.screen_y):
+            row = event.screen_y - widget.region.y
+            if 0 <= row < len(self.rows) and self.rows[row] >= 0:
+                self.at = self.rows[row]
+                self._show_fields()
+
+    def action_step(self, count: int) -> None:
+        """Change the number in focus by some steps."""
+        self._do(lambda: self.explorer.step(self.focused_field, count))
+
+    def action_undo(self) -> None:
+        """Go back by one change."""
+        if self.explorer.undo():
+            self._do(lambda: None)
+        else:
+            self.tell("nothing to undo")
+
+    def action_reset(self) -> None:
+        """Go back to the first values."""
+        self._do(self.explorer.reset)
+
+    def action_steps(self) -> None:
+        """Show the tables of steps, or hide them."""
+        self.steps = not self.steps
+        self.pass_ = 0
+        self._do(lambda: None)
+
+    def action_pass(self, count: int) -> None:
+        """Mark the next step, or the one before: an operation of the forward pass, then an edge of the reverse pass."""
+        if not self.steps:
+            self.steps, self.pass_ = True, 0
+            self._do(lambda: None)
+        self.pass_ = max(1, min(self.pass_ + count, self.page.steps))
+        self._do(lambda: None, f"step {self.pass_} of {self.page.steps}")
+
+    def action_call(self) -> None:
+        """Call `backward` once more."""
+        self._do(self.explorer.call, "another backward: its vᵀJ is added to .grad; v of this call can be changed")
+
+    def action_zero(self) -> None:
+        """Zero `.grad`."""
+        self._do(self.explorer.zero, ".grad was zeroed: it holds the last call alone")
+
+    def action_descend(self) -> None:
+        """Take a step of gradient descent."""
+        self._do(self.explorer.descend)
+        state = self.explorer.state
+        if state.losses and not self.query_one("#told").display:
+            losses = [rounded(loss, 6) for loss in (*state.losses[-3:], self.explorer.loss_at())]
+            more = "… → " * (len(state.losses) > 3)
+            self.tell(
+                f"step {len(state.losses)} of gradient descent: {self.explorer.loss} = {more}{' → '.join(losses)}"
+            )
+
+    def action_guide(self) -> None:
+        """Show the page of the guide on what is in focus."""
+        self.push_screen(Guide(self.topic()))
+
+    def topic(self) -> str:
+        """Return the topic of what is in focus."""
+        if len(self.explorer.state.calls) > 1:
+            return "accumulation"
+        if any("no derivative" in note for note in self.page.notes):
+            return "corners"
+        return {COTANGENT: "gradient-argument", RATE: "zero-grad"}.get(
+            self.focused_field.kind, "vector-jacobian-product"
+        )
+
+    def action_page(self, count: int) -> None:
+        """Scroll the page by a screen."""
+        view = self.query_one("#page", VerticalScroll)
+        view.scroll_relative(y=count * max(1, view.size.height - 2), animate=False)
+
+    def action_leave(self) -> None:
+        """Leave."""
+        self.exit()
+
+    def action_interrupt(self) -> None:
+        """Leave, and say that Ctrl-C was typed."""
+        self.interrupted = True
+        self.exit()
+
+    # Typing
+
+    def action_type(self) -> None:
+        """Let a value be typed into the field in focus."""
+        self.query_one("#prompt").display = True
+        self.query_one("#keys").display = False
+        self.query_one("#wrong", Static).update("")
+        typed = self.query_one("#typed", Input)
+        typed.disabled, typed.value = False, ""
+        typed.placeholder = "a number, such as 2, -1/3 or pi; Esc leaves it as it is"
+        self.query_one("#name", Static).update(f"{self.focused_field.label} = ")
+        typed.focus()
+        self.tell("")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Take what was typed, or say below it what is wrong."""
+        try:
+            self.explorer.enter(self.focused_field, event.value)
+        except InputError as error:
+            self.query_one("#wrong", Static).update(self._plainly(error.render(self.size.width - 2)))
+            return
+        self.action_cancel()
+        self.refresh_all()
+
+    def action_cancel(self) -> None:
+        """Type no more."""
+        self.query_one("#prompt").display = False
+        self.query_one("#keys").display = True
+        self.query_one("#typed").disabled = True
+        self.set_focus(None)
+
+
+def run_app(explorer: Explorer, setting: Setting) -> ExplorerApp:
+    """Let a system be explored on the terminal; return the app after its end."""
+    app = ExplorerApp(explorer, setting)
+    app.run()
+    return app

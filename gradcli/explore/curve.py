@@ -1,0 +1,110 @@
+"""A plot of the scalar against the input in focus, with its tangent, in dots of Braille or in plain characters."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from gradcli.explore.fields import INPUT, Field
+from gradcli.explore.state import Explorer
+from gradcli.graph.array import Array
+
+_STEPS = 20  # to either side
+_NUMBERS = 4_000_000  # that are computed for a plot
+_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # of a Braille character, by row and column
+CURVE, TANGENT, POINT = "curve", "tangent", "point"
+
+
+class Plot(NamedTuple):
+    """Points of a curve and of its tangent, and where they are drawn: x from left to right, y up."""
+
+    xs: Array
+    curve: Array
+    tangent: Array
+    low: float
+    high: float
+    slope: float
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the curve is nowhere finite."""
+        return not self.low <= self.high
+
+
+def plot(explorer: Explorer, field: Field, unit: float, columns: int) -> Plot | None:
+    """Return L against an input, 20 of its steps to either side; None for what is no input, or too large to plot."""
+    if field.kind != INPUT or field.at is None or columns < 2:
+        return None
+    if sum(n.size for n in explorer.graph.nodes) * columns > _NUMBERS:
+        return None
+    state, value = explorer.state, explorer.value(field)
+    if not math.isfinite(value):
+        return None
+    xs = value + unit * np.linspace(-_STEPS, _STEPS, columns)
+    points = {name: x[..., None] for name, x in state.at.items()}
+    moved = np.repeat(points[field.name], columns, axis=-1)
+    moved[field.at] = xs
+    curve = explorer.losses_at(points | {field.name: moved})
+    here = explorer.loss_at()
+    gradient = explorer.own_gradient()
+    slope = float(gradient[field.name][field.at]) if field.name in gradient else math.nan
+    low, high = _bounds(curve)
+    return Plot(xs, curve, here + slope * (xs - value), low, high, slope)
+
+
+def _bounds(curve: Array) -> tuple[float, float]:
+    """Return the lowest and the highest of what is finite, a little apart."""
+    finite = curve[np.isfinite(curve)]
+    if not finite.size:
+        return math.inf, -math.inf
+    low, high = float(finite.min()), float(finite.max())
+    room = (high - low) * 0.05 or abs(high) * 0.1 or 1.0
+    return low - room, high + room
+
+
+def drawn(plot: Plot, width: int, height: int, braille: bool) -> list[list[tuple[str, str]]]:
+    """Return rows of characters, each with what it is part of: the curve, its tangent, or the point on both.
+
+    >>> line = Plot(np.arange(4.0), np.arange(4.0), np.full(4, 1.5), 0.0, 3.0, 0.0)
+    >>> for row in drawn(line, 4, 4, False):
+    ...     print("".join(letter for letter, _ in row).rstrip())
+       *
+      *
+    .*..
+    *
+    """
+    down, across = (4, 2) if braille else (1, 1)
+    kinds: dict[tuple[int, int], str] = {}
+    dots: dict[tuple[int, int], int] = {}
+    for kind, values in ((TANGENT, plot.tangent), (CURVE, plot.curve)):
+        for x, y in _dots(plot, values, width * across, height * down, connected=kind == CURVE):
+            if kind == TANGENT and braille and x % 2:
+                continue  # dotted
+            cell = (y // down, x // across)
+            kinds[cell] = kind
+            dots[cell] = dots.get(cell, 0) | _DOTS[y % down][x % across] if braille else 0
+    return [[_letter(kinds.get((r, c), ""), dots.get((r, c), 0), braille) for c in range(width)] for r in range(height)]
+
+
+def _letter(kind: str, dots: int, braille: bool) -> tuple[str, str]:
+    if not kind:
+        return " ", ""
+    return (chr(0x2800 + dots) if braille else "*" if kind == CURVE else "."), kind
+
+
+def _dots(plot: Plot, values: Array, width: int, height: int, connected: bool) -> list[tuple[int, int]]:
+    """Return the dots of a line; those of steep parts are connected from one column to the next."""
+    result = []
+    before: int | None = None
+    scale = (height - 1) / (plot.high - plot.low)
+    for x in range(width):
+        value = float(values[round(x * (len(values) - 1) / max(1, width - 1))])
+        inside = math.isfinite(value) and plot.low <= value <= plot.high
+        y = round((plot.high - value) * scale) if inside else None
+        if y is not None:
+            start = y if before is None or not connected else before + (y > before) - (y < before)
+            result += [(x, k) for k in range(min(start, y), max(start, y) + 1)]
+        before = y
+    return result

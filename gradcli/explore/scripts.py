@@ -1,0 +1,32 @@
+"""A script that stops after each explained `backward`, whose system is explored there before the script goes on."""
+
+from __future__ import annotations
+
+import sys
+
+from gradcli.explore.app import Setting, run_app
+from gradcli.explore.state import Explorer, State
+from gradcli.pytorch.backward import Call
+from gradcli.script.scene import Told
+from gradcli.script.shown import Printed
+
+
+class Stops(Printed):
+    """Standard output; each page is printed, and its system opened in an explorer."""
+
+    def __init__(self, unicode: bool) -> None:
+        super().__init__()
+        self.unicode = unicode
+
+    def explained(self, call: Call, told: Told, title: str, text: str) -> None:
+        """Show the page of a call, and let its system be explored; Ctrl-C ends the script there."""
+        super().explained(call, told, title, text)
+        recorded = told.recorded
+        if told.trouble or not recorded.wrt:
+            return
+        sys.stdout.flush()
+        state = State({**recorded.at}, ({**recorded.v},))
+        explorer = Explorer(recorded.graph, [*recorded.wrt], state)
+        app = run_app(explorer, Setting(title=title, unicode=self.unicode, leave="go on"))
+        if app.interrupted:
+            raise KeyboardInterrupt

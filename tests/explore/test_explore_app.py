@@ -1,0 +1,278 @@
+"""Every key and every field of the explorer, in a terminal that Textual drives."""
+
+from __future__ import annotations
+
+import random
+import shlex
+
+import pytest
+
+pytest.importorskip("textual", reason="needs textual")
+
+from screens import AT, EXAMPLE, GUIDE, PICTURES, V, drive, explorer, letters, on_screen, picture, press, settled
+
+from gradcli.explore.app import ExplorerApp, Guide, Setting
+from gradcli.explore.command import command_words
+
+
+def app_of(*text, at=None, v=None, **setting):
+    e = explorer(text or EXAMPLE, AT if at is None else at, V if not text else v)
+    return ExplorerApp(e, Setting(**setting))
+
+
+def focused(app):
+    return app.focused_field.label
+
+
+def test_the_first_screen_shows_the_page_of_backward(cli):
+    app = app_of()
+    page = cli.done("backward", *EXAMPLE, "--at", "x0=1,x1=2", "--v", "1,10,100").out
+
+    async def driver(pilot, app):
+        shown = on_screen(app)
+        for line in ("10    y1    2*x0 = 2   6*x1**2 = 24", "x1.grad = 10·24 + 100·10   = 1240"):
+            assert line in page
+            assert line in shown
+        assert "▶ x0" in shown
+
+    drive(app, driver)
+
+
+def test_the_keys_move_the_focus_and_change_the_number():
+    async def driver(pilot, app):
+        names = ["x0", "x1", "y0", "y1", "y2", "learning rate"]
+        for name in [*names[1:], names[0]]:
+            await press(pilot, app, "down")
+            assert focused(app) == name
+        await press(pilot, app, "up")
+        assert focused(app) == "learning rate"
+        await press(pilot, app, "tab")
+        assert focused(app) == "x0"
+        await press(pilot, app, "shift+tab", "tab")
+        assert focused(app) == "x0"
+        for key, expected in [("right", 1.1), ("left", 1.0), ("shift+right", 2.0), ("shift+left", 1.0)]:
+            await press(pilot, app, key)
+            assert app.explorer.value(app.focused_field) == expected
+            assert f"at x0 = {expected:g}, x1 = 2" in on_screen(app)
+        await press(pilot, app, "right", "right", "u")
+        assert app.explorer.value(app.focused_field) == 1.1
+        await press(pilot, app, "r")
+        assert app.explorer.value(app.focused_field) == 1
+        await press(pilot, app, "u", "u", "u", "u", "u", "u", "u")
+        assert "nothing to undo" in on_screen(app)
+
+    drive(app_of(), driver)
+
+
+def test_each_field_takes_what_is_typed():
+    async def driver(pilot, app):
+        for k in range(len(app.explorer.fields)):
+            await press(pilot, app, "enter", *str(k + 2), "enter")
+            assert app.explorer.value(app.explorer.fields[k]) == k + 2
+            await press(pilot, app, "down")
+        assert "x1.grad = 5·54 + 6·10" in on_screen(app)
+
+    drive(app_of(), driver)
+
+
+def test_a_mistake_is_told_below_the_field_with_a_caret_and_changes_nothing():
+    async def driver(pilot, app):
+        await press(pilot, app, "enter", "1", "+", "q", "enter")
+        shown = on_screen(app)
+        assert "x0 = 1+q" in shown
+        lines = shown.splitlines()
+        (caret,) = (k for k, line in enumerate(lines) if line.strip() == "^")
+        assert lines[caret - 1][lines[caret].index("^")] == "q"
+        assert app.is_typing
+        assert app.explorer.value(app.focused_field) == 1
+        await press(pilot, app, "escape")
+        assert not app.is_typing
+        assert app.explorer.value(app.focused_field) == 1
+        await press(pilot, app, "right")
+        assert app.explorer.value(app.focused_field) == 1.1
+
+    drive(app_of(), driver)
+
+
+def test_steps_are_shown_and_marked_one_after_the_other():
+    async def driver(pilot, app):
+        assert "forward" not in on_screen(app)
+        await press(pilot, app, "s")
+        assert "forward" in on_screen(app)
+        await press(pilot, app, "s")
+        assert "forward" not in on_screen(app)
+        seen = []
+        for _ in range(17):
+            await press(pilot, app, "n")
+            lines = app.page.text.split("\n")
+            seen.append(" ".join(" ".join(lines[k].split()) for k in app.page.marked))
+        assert seen[0].startswith("x0 = 1")
+        assert seen[7] == "y1 = t2 + t4 = 17"
+        assert seen[9] == "∂y2/∂x1 = 10 x̄1 = 100·10 = 1000 product"
+        assert len(set(seen)) == 17
+        assert "step 17 of 17" in on_screen(app)
+        await press(pilot, app, "n")
+        assert "step 17 of 17" in on_screen(app)
+        await press(pilot, app, "p")
+        assert "step 16 of 17" in on_screen(app)
+
+    drive(app_of(), driver, (100, 40))
+
+
+def test_calls_accumulate_until_zero():
+    async def driver(pilot, app):
+        await press(pilot, app, "c")
+        assert "x.grad after it" in on_screen(app)
+        assert "6 + 6 = 12" in on_screen(app)
+        assert "cotangent v of call 2" in on_screen(app)
+        await press(pilot, app, "z")
+        assert "6 + 6 = 12" not in on_screen(app)
+        assert "= 6" in on_screen(app)
+
+    drive(app_of("y=x**2", at={"x": 3}), driver)
+
+
+def test_gradient_descent_shows_the_losses():
+    async def driver(pilot, app):
+        await press(pilot, app, "d", "d")
+        assert "step 2 of gradient descent: y = 9 → 5.76 → 3.6864" in on_screen(app)
+        await press(pilot, app, "up", "enter", "0", ".", "5", "enter", "d")
+        assert float(app.explorer.state.at["x"]) == 0
+
+    drive(app_of("y=x**2", at={"x": 3}), driver)
+
+
+def test_the_guide_is_shown_and_closed():
+    async def driver(pilot, app):
+        await press(pilot, app, "slash")
+        assert isinstance(app.screen, Guide)
+        assert "The vector–Jacobian product" in on_screen(app)
+        before = app.explorer.state
+        await press(pilot, app, "right", "d", "down", "up")
+        assert app.explorer.state is before
+        await press(pilot, app, "escape")
+        assert not isinstance(app.screen, Guide)
+        await press(pilot, app, "down", "down", "slash")
+        assert "gradient argument" in on_screen(app)
+        await press(pilot, app, "q")
+        assert not isinstance(app.screen, Guide)
+        await press(pilot, app, "c", "slash")
+        assert app.screen.topic == "accumulation"
+
+    drive(app_of(), driver)
+
+
+@pytest.mark.parametrize(("key", "interrupted"), [("q", False), ("ctrl+q", False), ("ctrl+c", True)])
+def test_leaving(key, interrupted):
+    app = app_of()
+
+    async def driver(pilot, app):
+        await pilot.press(key)
+
+    drive(app, driver)
+    assert app.interrupted is interrupted
+    assert app._exit
+
+
+def test_q_is_a_letter_where_a_value_is_typed():
+    async def driver(pilot, app):
+        await press(pilot, app, "enter", "q")
+        assert not app._exit
+        await press(pilot, app, "escape")
+
+    drive(app_of(), driver)
+
+
+def test_a_click_moves_the_focus():
+    async def driver(pilot, app):
+        await pilot.click("#fields", offset=(3, 2))
+        assert focused(app) == "x1"
+
+    drive(app_of(), driver)
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (200, 60)])
+def test_everything_is_usable_at_this_size(size):
+    async def driver(pilot, app):
+        shown = on_screen(app).splitlines()
+        assert len(shown) <= size[1]
+        assert max(map(len, shown)) <= size[0]
+        assert "q quit" in shown[-1]
+        assert "y0 = 3*x0**2" in "\n".join(shown)
+        await press(pilot, app, "right")
+        assert app.explorer.value(app.focused_field) == 1.1
+
+    drive(app_of(), driver, size)
+
+
+def test_a_resize_lays_everything_out_anew_and_a_tiny_terminal_says_so():
+    async def driver(pilot, app):
+        await pilot.resize_terminal(30, 8)
+        await settled(pilot, app)
+        assert "too small" in on_screen(app)
+        await pilot.resize_terminal(100, 30)
+        await settled(pilot, app)
+        assert "x0.grad = 1·6 + 10·2" in on_screen(app)
+
+    drive(app_of(), driver)
+
+
+def test_a_terminal_without_unicode_gets_plain_characters():
+    async def driver(pilot, app):
+        await press(pilot, app, "n")
+        assert on_screen(app).isascii()
+        assert "> x0" in on_screen(app)
+
+    drive(app_of(unicode=False), driver)
+
+
+def test_more_fields_than_rows_scroll_with_the_focus():
+    async def driver(pilot, app):
+        await press(pilot, app, "up", "up")
+        assert focused(app) == "y"
+        assert "y " in on_screen(app)
+        await press(pilot, app, *["up"] * 10)
+        assert f"▶ {focused(app)}" in on_screen(app)
+
+    drive(app_of("y=sum(x**2)", at={"x": list(range(60))}), driver)
+
+
+def test_a_corner_is_noted():
+    async def driver(pilot, app):
+        assert "abs(x) has no derivative" in " ".join(on_screen(app).split())
+        await press(pilot, app, "slash")
+        assert app.screen.topic == "corners"
+
+    drive(app_of("y=abs(x)", at={"x": 0}), driver, (120, 40))
+
+
+def test_random_edits_agree_with_backward(cli):
+    chance = random.Random(36)
+    app = app_of()
+
+    async def driver(pilot, app):
+        keys = ["right", "left", "shift+right", "shift+left", "up", "down", "c", "z", "u"]
+        for _ in range(20):
+            await press(pilot, app, *chance.choices(keys, k=3))
+            _, *arguments = command_words(app.explorer, EXAMPLE, steps=False)
+            shown = cli.json(*arguments)
+            assert shown["grad"] == {n: float(g) for n, g in app.explorer.gradient().items()}
+            for name, number in shown["grad"].items():
+                rows = [line for line in app.page.text.split("\n") if f"{name}.grad =" in line]
+                assert rows
+                assert f"= {float(f'{number:.6g}'):g}" in rows[0] or f"{number:.6g}" in app.page.text
+
+    drive(app, driver)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_pictures_of_the_guide_show_these_screens(name):
+    assert letters((GUIDE / name).read_text(encoding="utf-8")) == letters(picture(PICTURES[name]))
+
+
+def test_the_command_can_be_typed():
+    app = app_of("y=x**2", at={"x": 3})
+    words = command_words(app.explorer, ['y = x**2; # "it\'s"'], steps=False)
+    from gradcli.explore.command import command_text
+
+    assert shlex.split(command_text(words)) == words
