@@ -55,6 +55,7 @@ VALUES: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
         (*X, "--what", "value,vjp,jacobian,jvp"),
         ("y=x**2*sin(z)", "--what", "hessian,hvp", "--at", "x=3,z=1"),
     ),
+    ("export", "--dtype"): ((*X, "--to", "onnx", "--output", "made.onnx", "--dtype"),),
     ("export", "--sparse"): ((*SQUARES, "--what", "jacobian", "--sparse"),),
     ("hessian", "--outputs"): ((*TWO, "--outputs", "y"),),
     ("jacobian", "--order"): ((*X, "--wrt", "x", "--order", "3"),),
@@ -95,7 +96,8 @@ ELSEWHERE = {"jax", "dask"}
 CLAIMS = {X[0]: "dy/dx = 2*x*sin(z)", MANY[0]: "dy/da = b", TWO[0]: "dy/dx = 2*x", SQUARES[0]: "dy/dx = 2*x"}
 
 TANGENTS = {MANY[0]: "a=1,b=0", SQUARES[0]: "x=[1,0]", "y=a*c": "a=1,c=0"}
-REFUSED = ({"--missing", "error"}, {"--scheduler"}, {"explore"}, {"--explore"})  # rightly: without a terminal
+# Rightly: a model is no text, and nobody can explore without a terminal.
+REFUSED = ({"--missing", "error"}, {"--scheduler"}, {"--to", "onnx"}, {"explore"}, {"--explore"})
 
 
 def every_option() -> Iterator[tuple[str, ...]]:
