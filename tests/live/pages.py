@@ -64,6 +64,11 @@ def browser():
         return webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
 
 
+def frame(driver):
+    """Wait until what waits for the next frame is shown."""
+    driver.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0], 20))")
+
+
 def numbers(driver):
     """Return all numbers that the page shows, by what they are of: `value-of y`."""
     return {key: number(text) for key, text in driver.execute_script(f"{NUMBERS} return NUMBERS();").items()}

@@ -8,41 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from pages import browser, errors, numbers
+from pages import frame, numbers
 
 EXAMPLE = ("y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1", "--at", "x0=1,x1=2", "--v", "1,10,100")
 NETWORK = (
     "h=tanh(x@W)", "p=softmax(h@V)", "loss=-log(p[1])",
     "--at", "x=[1,-2,0.5],W=[[0.1,-0.4],[0.3,0.2],[-0.5,0.7]],V=[[0.3,-0.1],[0.2,0.9]]",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def driver():
-    driver = browser()
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture
-def opened(driver, cli, tmp_path):
-    """Write a live page, and open it; in the end, the console has no error, and nothing was asked of the network."""
-
-    def open_page(*arguments):
-        file = tmp_path / "page.html"
-        cli.done("graph", *arguments, "--output", str(file))
-        driver.get("about:blank")
-        driver.get(file.as_uri())
-        frame(driver)
-        return driver
-
-    yield open_page
-    assert errors(driver) == []
-
-
-def frame(driver):
-    """Wait until what waits for the next frame is shown."""
-    driver.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0], 20))")
 
 
 def find(driver, selector):

@@ -5,35 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from pages import SAMPLES, browser, errors, flattened, numbers, scalars, system_of, type_points
+from pages import SAMPLES, flattened, numbers, scalars, system_of, type_points
 
 from gradcli.graph.names import bar
 from gradcli.report.live.numbers import GRID
 
 EXAMPLE = ("y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1", "--at", "x0=1,x1=2", "--v", "1,10,100")
 POINTS = 20
-
-
-@pytest.fixture(scope="module")
-def driver():
-    driver = browser()
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture
-def opened(driver, cli, tmp_path):
-    """Write a live page, and open it; in the end, the console has no error, and nothing was asked of the network."""
-
-    def open_page(*arguments):
-        file = tmp_path / "page.html"
-        cli.done("graph", *arguments, "--output", str(file))
-        driver.get("about:blank")
-        driver.get(file.as_uri())
-        return driver
-
-    yield open_page
-    assert errors(driver) == []
 
 
 def click(driver, action, times=1):

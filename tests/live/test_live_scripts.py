@@ -8,7 +8,7 @@ import re
 
 import pytest
 from numpy.testing import assert_allclose
-from pages import browser, errors, numbers
+from pages import errors, numbers
 
 STEPS = """\
 import torch
@@ -81,30 +81,34 @@ def test_names_of_a_script_are_text(page):
     assert "<img" not in whole
 
 
-def test_forty_pages_of_a_training_script_are_below_2_mb(page):
-    target = page(TRAINING, "--all")
+@pytest.fixture(scope="module")
+def training(cli, tmp_path_factory):
+    """The page of a training script with all its calls, and its JSON."""
+    folder = tmp_path_factory.mktemp("training")
+    (folder / "script.py").write_text(TRAINING, "utf-8")
+    cli.done("run", "--all", "--output", str(folder / "page.html"), str(folder / "script.py"))
+    return folder / "page.html", cli.done("run", "-f", "json", str(folder / "script.py")).objects
+
+
+def test_forty_pages_of_a_training_script_are_below_2_mb(training):
+    target, _ = training
     whole = target.read_text("utf-8")
     assert whole.count('<section class="live"') == 40
     assert target.stat().st_size < 2_000_000
     assert whole.count("const KERNELS") == 1
 
 
-def test_live_pages_of_a_script_have_its_gradients(page, cli, tmp_path):
-    target = page(TRAINING + "print(model[0].weight.grad)\n", "--all")
-    rows = cli.done("run", "-f", "json", str(tmp_path / "script.py")).objects
-    driver = browser()
-    try:
-        for k in (0, 39):
-            driver.get(target.as_uri())
-            only = "const all = [...document.querySelectorAll('details')]; all[arguments[0]].open = true;"
-            driver.execute_script(only + "all.forEach((e, k) => k === arguments[0] || e.remove())", k)
-            driver.execute_async_script("setTimeout(arguments[0], 100)")
-            shown = numbers(driver)
-            leaves = rows[k]["leaves"]["model.0.weight"]["own"]
-            assert_allclose([shown[f"grad-of model.0.weight[{i},1]"] for i in range(8)], [r[1] for r in leaves], 1e-4)
-        assert errors(driver) == []
-    finally:
-        driver.quit()
+def test_live_pages_of_a_script_have_its_gradients(training, driver):
+    target, rows = training
+    for k in (0, 39):
+        driver.get(target.as_uri())
+        only = "const all = [...document.querySelectorAll('details')]; all[arguments[0]].open = true;"
+        driver.execute_script(only + "all.forEach((e, k) => k === arguments[0] || e.remove())", k)
+        driver.execute_async_script("setTimeout(arguments[0], 100)")
+        shown = numbers(driver)
+        leaves = rows[k]["leaves"]["model.0.weight"]["own"]
+        assert_allclose([shown[f"grad-of model.0.weight[{i},1]"] for i in range(8)], [r[1] for r in leaves], 1e-4)
+    assert errors(driver) == []
 
 
 def test_functions_of_its_own_and_hooks_have_no_live_page(page):
