@@ -132,7 +132,7 @@ def live(graph: Graph, view: View, kernels: Kernels, command: str = "", formulas
         outputs={name: places[n] for name, n in graph.outputs.items()},
         wrt=tuple(places[graph.inputs[name]] for name in view.wrt),
         v=v,
-        statements=tuple(places[n] for n in dict.fromkeys(graph.names.values()) if n.op != "input"),
+        statements=tuple(places[n] for n in _statements(graph)),
         drawing=picture(graph, View(view.wrt, fold=view.fold)),
         corners=tuple(_corners(graph, view.wrt, kernels)),
         command=command,
@@ -194,6 +194,12 @@ def _jacobian(graph: Graph, wrt: Sequence[str], formulas: bool) -> Sequence[Sequ
     except (InputError, TooDeepError):
         pass
     return texts
+
+
+def _statements(graph: Graph) -> list[Node]:
+    """Return the nodes that have lines: what is computed under a name, and outputs, which may be inputs as they are."""
+    outputs = set(graph.outputs.values())
+    return [n for n in dict.fromkeys([*graph.names.values(), *graph.outputs.values()]) if n.args or n in outputs]
 
 
 def _scalar(graph: Graph) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -195,6 +196,24 @@ def test_a_corner_is_told_where_the_point_lies_on_it(opened):
     assert "abs" not in text(driver, "alarms")
 
 
+def test_an_output_may_be_an_input_or_a_number(opened):
+    driver = opened("y=x", "z=3", "w=x**2", "--at", "x=2", "--v", "1,1,1")
+    found = numbers(driver)
+    assert (found["value-of y"], found["value-of z"], found["value-of w"], found["grad-of x"]) == (2, 3, 4, 5)
+    field = find(driver, '[data-cotangent="y"]')
+    field.clear()
+    field.send_keys("10")
+    assert numbers(driver)["grad-of x"] == 14
+
+
+def test_two_names_of_one_output_have_their_v_together(opened, cli):
+    driver = opened("a=x**2", "b=a", "--outputs", "a,b", "--at", "x=2", "--v", "1,3")
+    assert numbers(driver)["grad-of x"] == 16
+    find(driver, '[data-action="command"]').click()
+    command = find(driver, '[data-part="copied-text"]').get_attribute("value")
+    assert cli.json(*shlex.split(command)[1:])["grad"] == {"x": 16}
+
+
 def test_an_image_is_shown_and_clicked(opened):
     from selenium.webdriver.common.action_chains import ActionChains
 
@@ -222,8 +241,6 @@ def test_what_is_copied(opened, cli):
     driver = opened(*NETWORK)
     find(driver, '[data-action="command"]').click()
     command = find(driver, '[data-part="copied-text"]').get_attribute("value")
-    import shlex
-
     shown = cli.json(*shlex.split(command)[1:])
     assert_allclose(numbers(driver)["grad-of W[2,1]"], shown["grad"]["W"][2][1], rtol=1e-12)
     find(driver, '[data-action="pytorch"]').click()

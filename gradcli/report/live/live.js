@@ -196,8 +196,9 @@ class Page {
     this.tape = new Tape(data, kernels);
     this.nodes = this.tape.nodes;
     this.byName = new Map(data.inputs.map((k) => [this.nodes[k].name, k]));
-    this.byCotangent = new Map(data.v.map(([k, name]) => [`${name}.v`, k]));
-    this.outputs = data.v.map(([k]) => k);
+    this.outputs = [...new Set(data.v.map(([k]) => k))];
+    // An output of several names has their v together, under the first.
+    this.byCotangent = new Map(this.outputs.map((k) => [`${data.v.find(([own]) => own === k)[1]}.v`, k]));
     this.start = this.initial();
     this.state = this.initial();
     this.past = [];
@@ -509,7 +510,7 @@ class Page {
       const { name: own, shape } = this.nodes[node];
       if (entry >= 0) {
         element.classList.add("number", name);
-        element.setAttribute(`data-${name}-of`, entryName(own, shape, entry));
+        if (!element.hasAttribute(`data-${name}-of`)) element.setAttribute(`data-${name}-of`, entryName(own, shape, entry));
       }
       return { element, node, entry };
     });
@@ -1209,8 +1210,9 @@ class Page {
     const quote = (text) => (/[^\w.,=+-]/.test(text) ? `"${text}"` : text);
     const point = [...this.state.point].map(([k, x]) => `${this.nodes[k].name}=${literal(k, x)}`).join(",");
     const v = [...this.byCotangent].map(([name, k]) => [name.slice(0, -2), literal(k, this.state.v.get(k))]);
-    const weights = v.length === 1 ? v[0][1] : v.map(([name, text]) => `${name}=${text}`).join(",");
-    const single = v.length === 1 && weights === "1";
+    const alone = this.data.v.length === 1;
+    const weights = alone ? v[0][1] : v.map(([name, text]) => `${name}=${text}`).join(",");
+    const single = alone && weights === "1";
     return `${this.data.command}${point ? ` --at ${quote(point)}` : ""}${single ? "" : ` --v=${quote(weights)}`}`;
   }
 

@@ -264,12 +264,15 @@ class _Section:
     def system(self) -> Iterator[str]:
         for k in self.page.statements:
             n = self.page.nodes[k]
+            outputs = [name for name, j in self.page.outputs.items() if j == k]
+            name = outputs[0] if outputs and n.name not in outputs else n.name  # of an input that is an output, too
+            written = n.written or n.name
+            formula = f" = {text(written)}" if written != name else ""
             yield f'<div class="statement {n.kind}" data-row="{k}">'
-            formula = f" = {text(n.written)}" if n.written else ""
-            yield f'<button type="button" class="show" data-show="{k}"><code>{text(n.name)}{formula}</code></button>'
-            for name in (o for o, j in self.page.outputs.items() if j == k):
-                yield self.cotangent(k, n, name)
-            yield self.results(k, n)
+            yield f'<button type="button" class="show" data-show="{k}"><code>{text(name)}{formula}</code></button>'
+            for output in outputs[:1]:  # several names of one value have their v together
+                yield self.cotangent(k, n, output)
+            yield self.results(k, n, name)
             yield "</div>"
 
     def cotangent(self, k: int, n: LiveNode, name: str) -> str:
@@ -280,19 +283,19 @@ class _Section:
             return f'<div class="v"><p class="name">v</p>{self.table(k, n, v, "cotangent", name)}</div>'
         return f'<div class="v"><p class="name">v</p>{self.large(k, n, "cotangent")}</div>'
 
-    def results(self, k: int, n: LiveNode) -> str:
-        """Return the value of a node, and its adjoint."""
+    def results(self, k: int, n: LiveNode, name: str) -> str:
+        """Return the value of a node, and its adjoint, under a name."""
         if not n.shape:
-            value = f'<span class="equals">= {self.mark("value", k, 0, n.name, float(n.value))}</span>'
+            value = f'<span class="equals">= {self.mark("value", k, 0, name, float(n.value))}</span>'
             if n.adjoint is None:
                 return value
             bar = f'<span class="bar-name">{text(n.bar)}</span>'
-            return f'{value}<span class="adjoint">{bar} = {self.mark("adjoint", k, 0, n.name, float(n.adjoint))}</span>'
+            return f'{value}<span class="adjoint">{bar} = {self.mark("adjoint", k, 0, name, float(n.adjoint))}</span>'
         if n.value.size > GRID:
             both = f'<span class="equals">= <span data-value="{k}"></span></span>'
             bar = f'<span class="adjoint">{text(n.bar)} = <span data-adjoint="{k}"></span></span>'
             return both + (bar if n.adjoint is not None else "")
-        names, values = element_names(n.name, n.shape), n.value.reshape(-1)
+        names, values = element_names(name, n.shape), n.value.reshape(-1)
         adjoints = None if n.adjoint is None else n.adjoint.reshape(-1)
 
         def cell(i: int) -> str:
