@@ -263,3 +263,30 @@ def quick(forked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def process() -> Callable[..., Outcome]:
     return run_process
+
+
+@pytest.fixture(scope="session")
+def driver() -> Iterator[Any]:
+    """The browser of all tests of live pages."""
+    from live.pages import browser
+
+    driver = browser()
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def opened(driver: Any, cli: Command, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Write a live page, and open it; in the end, the console has no error, and nothing was asked of the network."""
+    from live.pages import errors, frame
+
+    def open_page(*arguments: str) -> Any:
+        file = tmp_path / "page.html"
+        cli.done("graph", *arguments, "--output", str(file))
+        driver.get("about:blank")
+        driver.get(file.as_uri())
+        frame(driver)
+        return driver
+
+    yield open_page
+    assert errors(driver) == []
