@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gradcli.algebra.jacobian import symbolic_jacobian
     from gradcli.api import compile, evaluate, explain, export, hessian, numeric_jacobian, parse
     from gradcli.errors import InputError
-    from gradcli.explain.check import CheckResult
+    from gradcli.explain.check.verdicts import CheckResult
     from gradcli.graph.jvp import jvp
     from gradcli.graph.vjp import vjp
 

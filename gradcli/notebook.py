@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradcli.algebra.jacobian import SymbolicJacobian
-    from gradcli.explain.check import CheckResult
+    from gradcli.explain.check.verdicts import CheckResult
     from gradcli.explain.results import Named
     from gradcli.graph.graph import Graph
 
@@ -38,7 +38,7 @@ def show_jacobians() -> None:
 
 def show_verdicts() -> None:
     """Let notebooks, and `print`, show verdicts as their page."""
-    from gradcli.explain.check import CheckResult
+    from gradcli.explain.check.verdicts import CheckResult
 
     _give(CheckResult, "__str__", verdicts_text)
     _give(CheckResult, "__repr__", verdicts_text)
@@ -58,7 +58,7 @@ def graph_svg(graph: Graph) -> str | None:
     """
     import numpy as np
 
-    from gradcli.explain.picture import View, picture
+    from gradcli.explain.picture.picture import View, picture
     from gradcli.report.pictures.svg import render
 
     if len(graph.nodes) > _NODES:
@@ -110,7 +110,7 @@ def verdicts_markdown(found: CheckResult) -> str:
 
 
 def _page(found: CheckResult, style: str) -> str:
-    from gradcli.explain.check_page import check_page
+    from gradcli.explain.check.page import check_page
     from gradcli.report.render import Look, render_pages
 
     return render_pages([check_page(found)], Look(style, _DIGITS)).rstrip("\n")
@@ -128,7 +128,7 @@ class Explanation:
 
     def __str__(self) -> str:
         from gradcli.errors import Notes
-        from gradcli.explain.backward import backward
+        from gradcli.explain.backward.result import backward
         from gradcli.explain.pages import Choice, backward_pages
         from gradcli.explain.results import Wanted
         from gradcli.report.render import Look, render_pages
@@ -144,9 +144,9 @@ class Explanation:
 
     def html(self) -> str:
         """Return the live page, as a file of its own."""
-        from gradcli.explain.kernels import Kernels
-        from gradcli.explain.live import live
-        from gradcli.explain.picture import View
+        from gradcli.explain.live.kernels import Kernels
+        from gradcli.explain.live.program import live
+        from gradcli.explain.picture.picture import View
         from gradcli.report.live.page import live_document
 
         kernels = Kernels()

@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "explain": {"graph", "engine", "algebra", "notation", "export"},
     "guide": set(),
     "report": {"graph", "engine", "algebra", "notation", "explain"},
-    "script": {"graph", "vocabulary", "lang", "engine", "notation", "explain", "guide", "report", "pytorch"},
+    "script": {"graph", "vocabulary", "lang", "engine", "algebra", "notation", "explain", "guide", "report", "pytorch"},
     "explore": {"graph", "lang", "engine", "notation", "explain", "guide", "report", "pytorch", "script"},
     "batch": {"graph", "engine", "data"},
 }

@@ -73,7 +73,7 @@ def backward(
     from gradcli.cli.outcome import show_result
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import Notes
-    from gradcli.explain.backward import backward as explained
+    from gradcli.explain.backward.result import backward as explained
     from gradcli.explain.results import Wanted
 
     notes = Notes()

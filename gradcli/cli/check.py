@@ -96,8 +96,8 @@ def check(
     from gradcli.cli.outcome import show_result
     from gradcli.cli.situation import read_sources
     from gradcli.errors import Notes
-    from gradcli.explain.check import Settings
-    from gradcli.explain.check_page import check_page
+    from gradcli.explain.check.page import check_page
+    from gradcli.explain.check.verdicts import Settings
 
     look = pages.look(style)
     asked = Asked(statement, files, at, shapes, None, None, style)

@@ -15,11 +15,11 @@ from gradcli.cli.points import default_point
 from gradcli.cli.situation import read_situation
 from gradcli.cli.subsystems import read_subsystems
 from gradcli.errors import InputError, Notes, Source
-from gradcli.explain.check import CheckResult, Settings, check, check_blocks
-from gradcli.explain.claim import Case
-from gradcli.explain.magnitudes import usual_powers
-from gradcli.explain.trials import MAX_WORK
-from gradcli.explain.witness import cost
+from gradcli.explain.check.claim import Case
+from gradcli.explain.check.magnitudes import usual_powers
+from gradcli.explain.check.trials import MAX_WORK
+from gradcli.explain.check.verdicts import CheckResult, Settings, check, check_blocks
+from gradcli.explain.check.witness import cost
 from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph
 from gradcli.lang.claims import Claim, read_claims, restored

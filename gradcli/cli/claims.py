@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from gradcli.errors import InputError, Span
-from gradcli.explain.claim import Case, derivative
+from gradcli.explain.check.claim import Case, derivative
 from gradcli.graph.construct import index, total
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const, leaf

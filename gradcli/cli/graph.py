@@ -14,7 +14,7 @@ from gradcli.plain import print_utf8
 if TYPE_CHECKING:
     from gradcli.cli.situation import Situation
     from gradcli.errors import Notes
-    from gradcli.explain.picture import View
+    from gradcli.explain.picture.picture import View
     from gradcli.graph.array import Named
     from gradcli.graph.graph import Graph
 
@@ -78,7 +78,7 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
     from gradcli.cli.outcome import deliver
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import InputError, Notes
-    from gradcli.explain.picture import View, picture
+    from gradcli.explain.picture.picture import View, picture
     from gradcli.report.pictures.render import render_picture
 
     notes = Notes()
@@ -113,8 +113,8 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
 
 def _live_page(situation: Situation, view: View, asked: Asked) -> str:
     """Return the live page of a system, as one file."""
-    from gradcli.explain.kernels import Kernels
-    from gradcli.explain.live import live
+    from gradcli.explain.live.kernels import Kernels
+    from gradcli.explain.live.program import live
     from gradcli.report.live.page import live_document
 
     kernels = Kernels()
@@ -143,7 +143,7 @@ def _quoted(text: str) -> str:
 def _check_size(graph: Graph) -> None:
     """Refuse a picture that nobody could look at before it is computed, which takes long."""
     from gradcli.errors import InputError
-    from gradcli.explain.picture import least_boxes
+    from gradcli.explain.picture.picture import least_boxes
 
     if len(graph.nodes) > LAID_OUT and (boxes := least_boxes(graph, fold=False)) > LAID_OUT:
         raise InputError(

@@ -34,9 +34,9 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
-    from gradcli.explain.hessian import hessian as explained
-    from gradcli.explain.hessian import hvp
-    from gradcli.explain.hessian_page import hessian_pages, hvp_pages
+    from gradcli.explain.hessian.page import hessian_pages, hvp_pages
+    from gradcli.explain.hessian.result import hessian as explained
+    from gradcli.explain.hessian.result import hvp
     from gradcli.explain.results import Wanted
     from gradcli.platform import quote
 

@@ -42,7 +42,7 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
     from gradcli.cli.outcome import show_result
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import InputError, Notes
-    from gradcli.explain.jacobian import jacobian as explained
+    from gradcli.explain.jacobian.result import jacobian as explained
     from gradcli.explain.results import Wanted
 
     notes = Notes()
@@ -65,7 +65,7 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
     situation = read_situation(system, asked, notes)
     page = asked.page is not None
     if order is not None:
-        from gradcli.explain.taylor import taylor
+        from gradcli.explain.forward.taylor import taylor
 
         found = taylor(situation.graph, situation.wrt, situation.points, order, notes, Wanted(page=page))
         show_result(found, found.pages, look, notes)

@@ -45,8 +45,8 @@ def jvp(
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
-    from gradcli.explain.jvp import jvp as explained
-    from gradcli.explain.jvp_page import jvp_pages
+    from gradcli.explain.forward.jvp import jvp as explained
+    from gradcli.explain.forward.page import jvp_pages
     from gradcli.explain.results import Wanted
 
     notes = Notes()

@@ -11,7 +11,7 @@ from gradcli.cli.cotangents import read_calls
 from gradcli.cli.many import Question, answer
 from gradcli.cli.many_points import ManyPoints
 from gradcli.errors import InputError
-from gradcli.explain.backward import backward
+from gradcli.explain.backward.result import backward
 from gradcli.explain.columns import Columns
 from gradcli.explain.origin import not_finite
 from gradcli.explain.results import Wanted

@@ -11,8 +11,8 @@ from gradcli.cli.many import Question, answer
 from gradcli.cli.many_points import ManyPoints
 from gradcli.cli.tangents import read_tangent
 from gradcli.explain.columns import Columns, hessian_columns
-from gradcli.explain.hessian import hessian, hvp, lower_half
-from gradcli.explain.jvp import jvp
+from gradcli.explain.forward.jvp import jvp
+from gradcli.explain.hessian.result import hessian, hvp, lower_half
 from gradcli.explain.results import Wanted
 from gradcli.explain.shared import check_entries
 from gradcli.graph import hessian as second

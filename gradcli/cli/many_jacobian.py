@@ -12,7 +12,7 @@ from gradcli.cli.many_points import ManyPoints
 from gradcli.engine.jacobian import numeric_jacobian
 from gradcli.errors import InputError
 from gradcli.explain.columns import Columns, check_rows, jacobian_columns, sparse_columns
-from gradcli.explain.jacobian import jacobian
+from gradcli.explain.jacobian.result import jacobian
 from gradcli.explain.origin import not_finite_entry
 from gradcli.explain.results import Wanted
 from gradcli.explain.shared import check_entries, symbolic

@@ -11,7 +11,7 @@ from gradcli.cli.options import PAGES, Asked, Files, format_of
 from gradcli.cli.outcome import show, tell_notes
 from gradcli.cli.situation import read_situation
 from gradcli.errors import InputError, Notes
-from gradcli.explain.sparse import sparse_jacobian
+from gradcli.explain.jacobian.sparse import sparse_jacobian
 from gradcli.lang.system import System
 from gradcli.report.data_lines import data_lines
 

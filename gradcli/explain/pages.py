@@ -8,22 +8,22 @@ from itertools import islice
 
 import numpy as np
 
-from gradcli.explain.backward import SHOWN_ENTRIES
-from gradcli.explain.calls import calls_section
-from gradcli.explain.extent import shown_sections
-from gradcli.explain.forms import Forms, forms
-from gradcli.explain.gradients import gradients_section
-from gradcli.explain.jacobian import one_hots
+from gradcli.explain.backward.calls import calls_section
+from gradcli.explain.backward.gradients import gradients_section
+from gradcli.explain.backward.pytorch import pytorch_section
+from gradcli.explain.backward.result import SHOWN_ENTRIES
+from gradcli.explain.backward.tables import steps_sections
+from gradcli.explain.backward.weights import flat, weights_section
+from gradcli.explain.forms.gradients import Forms, forms
+from gradcli.explain.jacobian.extent import shown_sections
+from gradcli.explain.jacobian.product import heading, is_long, jacobian_sections, zeros
+from gradcli.explain.jacobian.result import one_hots
+from gradcli.explain.jacobian.sweeps import sweeps_told
 from gradcli.explain.mentions import page_of
-from gradcli.explain.product import heading, is_long, jacobian_sections, zeros
-from gradcli.explain.pytorch import pytorch_section
 from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult
 from gradcli.explain.sections import Code, Page, Section, Text, chosen
-from gradcli.explain.sweeps import sweeps_told
 from gradcli.explain.system import system_section
-from gradcli.explain.tables import steps_sections
 from gradcli.explain.trace import Trace
-from gradcli.explain.weights import flat, weights_section
 from gradcli.graph.graph import dimensions
 
 
@@ -106,7 +106,7 @@ def _pytorch(result: BackwardResult, point: BackwardPoint, choice: Choice) -> Se
     """Return the line of PyTorch; where nothing else is wanted, a script that runs."""
     if choice.only != ("pytorch",):
         return pytorch_section(result.graph, point.calls, [h for h in point.retained if h not in result.unreached])
-    from gradcli.explain.torch_script import torch_script
+    from gradcli.explain.backward.torch_script import torch_script
 
     return Section("pytorch", (Code(tuple(torch_script(result, point)), whole=True),))
 

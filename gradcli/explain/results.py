@@ -194,7 +194,7 @@ class BackwardResult(Shown):
             result |= {"calls": [{"v": call.v, "grad": call.grad} for call in p.calls], "grad": p.grad}
             result |= {"retained": p.retained} if p.retained else {}
             if self.wanted.steps and p.trace is not None:
-                from gradcli.explain.steps import steps_objects
+                from gradcli.explain.backward.steps import steps_objects
 
                 result["steps"] = steps_objects(p.trace)
             result |= noted(p.notes)

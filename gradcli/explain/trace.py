@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.evaluate import values_of
+from gradcli.explain.backward.weights import any_loss, loss_name
 from gradcli.explain.results import Array, Named
 from gradcli.explain.shared import sweep_inputs
-from gradcli.explain.weights import any_loss, loss_name
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from click import unstyle
 
 from gradcli.errors import InputError, Notes
-from gradcli.explain.backward import backward
+from gradcli.explain.backward.result import backward
 from gradcli.explain.pages import Choice, backward_pages
 from gradcli.explain.results import Wanted
 from gradcli.explain.sections import Block, Equations, Grid, Line, Page, Section, Words

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.differences import along
-from gradcli.explain.check import WHY, CheckResult, Settings, Verdict, check
-from gradcli.explain.check_page import check_page
-from gradcli.explain.claim import Case, derivative
-from gradcli.explain.claim import numbers as values
-from gradcli.explain.proof import entry_name
+from gradcli.explain.check.claim import Case, derivative
+from gradcli.explain.check.claim import numbers as values
+from gradcli.explain.check.page import check_page
+from gradcli.explain.check.proof import entry_name
+from gradcli.explain.check.verdicts import WHY, CheckResult, Settings, Verdict, check
 from gradcli.explain.results import PLAIN
 from gradcli.graph.construct import broadcast, total
 from gradcli.graph.graph import Graph

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.kernels import Kernels
-from gradcli.explain.live import LivePage, live
-from gradcli.explain.picture import View
+from gradcli.explain.live.kernels import Kernels
+from gradcli.explain.live.program import LivePage, live
+from gradcli.explain.picture.picture import View
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.session import Script
 from gradcli.report.live.page import document, live_section, say, text, word

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gradcli.errors import Source
-from gradcli.explain.claim import numbers
+from gradcli.explain.check.claim import numbers
 from gradcli.lang.system import read_system
 from gradcli.lang.values import read_names
 
@@ -258,8 +258,8 @@ def test_finite_differences_have_an_error(cli):
 
 def test_every_entry_has_its_difference():
     """A derivative of ours that is wrong in one entry is not believed at any point."""
-    from gradcli.explain import trials
-    from gradcli.explain.claim import Case, derivative
+    from gradcli.explain.check import trials
+    from gradcli.explain.check.claim import Case, derivative
     from gradcli.graph.construct import reduce
     from gradcli.graph.graph import Graph
     from gradcli.graph.node import const, leaf
@@ -369,12 +369,12 @@ def test_fewer_explanations_are_tried_of_a_large_system(cli, monkeypatch):
         worked.append(len(nodes))
         return numbers(graph, points, nodes)
 
-    monkeypatch.setattr("gradcli.explain.evidence.numbers", counted)
+    monkeypatch.setattr("gradcli.explain.check.evidence.numbers", counted)
     chain = [f"t{k + 1} = sin(t{k})" for k in range(40)]
     claim = ["t0 = x", *chain, "dt40/dx = 3"]
     assert cli("check", *claim, "--trials", "2").status == 1
     tried = len(worked)
-    monkeypatch.setattr("gradcli.explain.evidence._WORK", 1000)
+    monkeypatch.setattr("gradcli.explain.check.evidence._WORK", 1000)
     worked.clear()
     assert cli("check", *claim, "--trials", "2").status == 1
     assert len(worked) < tried / 4

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from gradcli.explain.folding import MOST_BOXES
+from gradcli.explain.picture.folding import MOST_BOXES
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_file_stays_what_it_was_where_the_system_is_wrong(cli, tmp_path):
 
 def test_a_picture_that_nobody_could_look_at_is_refused_before_it_is_computed(cli, monkeypatch):
     lines = "\n".join(f"t{k + 1} = sin(t{k}) + {k + 2}*t{k // 2}" for k in range(100))
-    monkeypatch.setattr("gradcli.explain.picture.picture", None)
+    monkeypatch.setattr("gradcli.explain.picture.picture.picture", None)
     monkeypatch.setattr("gradcli.cli.graph.LAID_OUT", 200)
     said = cli.refused("graph", lines, "--all", "-f", "svg")
     assert "301 boxes, and more than 200" in said

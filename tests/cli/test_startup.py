@@ -71,7 +71,7 @@ ELSEWHERE = {"gradcli.graph.jacobian", "gradcli.graph.jvp", "gradcli.engine.comp
 @pytest.mark.parametrize("style", ["json", "csv"])
 def test_a_gradient_for_a_program_needs_nothing_of_pages(style):
     found = modules("backward", "y=sin(x)*x", "--at", "x=3", "-f", style)
-    assert {"gradcli.cli.backward", "gradcli.explain.backward", "gradcli.graph.vjp"} <= found
+    assert {"gradcli.cli.backward", "gradcli.explain.backward.result", "gradcli.graph.vjp"} <= found
     assert not found & (OF_PAGES | ELSEWHERE)
     rooms = {name.split(".")[1] for name in found if name.startswith("gradcli.")}
     assert not rooms & {"algebra", "export", "pytorch", "data", "batch", "guide"}

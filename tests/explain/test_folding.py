@@ -10,10 +10,10 @@ import pytest
 from conftest import each
 
 from gradcli import parse
-from gradcli.explain import folding
-from gradcli.explain.alike import alike
-from gradcli.explain.folding import Fold, folds, leaves_alike
-from gradcli.explain.picture import View, picture
+from gradcli.explain.picture import folding
+from gradcli.explain.picture.alike import alike
+from gradcli.explain.picture.folding import Fold, folds, leaves_alike
+from gradcli.explain.picture.picture import View, picture
 
 
 def computed(graph):

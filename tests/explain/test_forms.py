@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse
-from gradcli.explain.elementwise_form import ElementwiseForm
-from gradcli.explain.matrix_form import matrix_form
+from gradcli.explain.forms.elementwise_form import ElementwiseForm
+from gradcli.explain.forms.matrix_form import matrix_form
 from gradcli.graph.graph import Graph
 from gradcli.graph.vjp import sweep
 from gradcli.notation.nodes import Notation

@@ -7,8 +7,8 @@ from textbook import TEXTBOOK
 
 from gradcli.cli.claims import cases
 from gradcli.errors import Source
-from gradcli.explain.check import Settings, check
-from gradcli.explain.claim import numbers
+from gradcli.explain.check.claim import numbers
+from gradcli.explain.check.verdicts import Settings, check
 from gradcli.lang.claims import read_claims
 from gradcli.lang.system import read_system
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gradcli import parse
-from gradcli.explain.picture import NOT_COMPUTED, View, least_boxes, picture
+from gradcli.explain.picture.picture import NOT_COMPUTED, View, least_boxes, picture
 from gradcli.report.pictures.labels import Labels
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradcli import parse
-from gradcli.explain.repeats import Repeat, repeats
+from gradcli.explain.picture.repeats import Repeat, repeats
 
 
 def found(text, **shapes):

@@ -8,7 +8,7 @@ from textbooks import SYSTEMS
 from gradcli import check
 from gradcli.cli.claims import cases
 from gradcli.errors import Source
-from gradcli.explain.trials import TOLERANCE, Tally, drawn
+from gradcli.explain.check.trials import TOLERANCE, Tally, drawn
 from gradcli.lang.claims import read_claims
 from gradcli.lang.system import read_system
 

@@ -8,7 +8,7 @@ import pytest
 from gradcli import parse
 from gradcli.engine.evaluate import at_point
 from gradcli.explain.corners import CORNERS
-from gradcli.explain.live_corners import condition
+from gradcli.explain.live.corners import condition
 from gradcli.graph.operations import OPERATIONS
 
 SHAPES = {"x": (3,), "z": (3,), "M": (3, 3)}

@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose
 
 from gradcli import parse
 from gradcli.engine.evaluate import at_point
-from gradcli.explain.kernels import Kernels
-from gradcli.explain.live import live
-from gradcli.explain.picture import View
+from gradcli.explain.live.kernels import Kernels
+from gradcli.explain.live.program import live
+from gradcli.explain.picture.picture import View
 from gradcli.explain.trace import numeric_trace
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import leaf

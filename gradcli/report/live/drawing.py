@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from gradcli.explain.live import LivePage
-from gradcli.explain.picture import Box
+from gradcli.explain.live.program import LivePage
+from gradcli.explain.picture.picture import Box
 from gradcli.files import printable
 from gradcli.report.live.numbers import exact, shown
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of

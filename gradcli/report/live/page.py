@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from gradcli.explain.live import LiveNode, LivePage
+from gradcli.explain.live.program import LiveNode, LivePage
 from gradcli.files import printable
 from gradcli.graph.names import element_names
 from gradcli.graph.shapes import Shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from gradcli.explain.picture import Picture
+from gradcli.explain.picture.picture import Picture
 
 
 def render_picture(picture: Picture, style: str, digits: int | None) -> str:

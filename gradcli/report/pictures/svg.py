@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from gradcli.explain.picture import Box, Picture
+from gradcli.explain.picture.picture import Box, Picture
 from gradcli.files import printable
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
 from gradcli.report.pictures.layers import Curve, Layout, Place, Size, layered

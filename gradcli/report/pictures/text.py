@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradcli.explain.picture import Box, Picture
+from gradcli.explain.picture.picture import Box, Picture
 from gradcli.report.layout import GAP, pad
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, legend
 from gradcli.report.pictures.lanes import Lanes

@@ -7,19 +7,19 @@ from collections.abc import Callable, Sequence
 from gradcli.engine.evaluate import at_point
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.errors import Notes
-from gradcli.explain.hessian import hessian, hvp
-from gradcli.explain.hessian_page import hessian_pages, hvp_pages
-from gradcli.explain.jacobian import jacobian
-from gradcli.explain.jvp import jvp
-from gradcli.explain.jvp_page import jvp_pages
-from gradcli.explain.loops import Loop, folded_system
-from gradcli.explain.product import heading, is_long, jacobian_sections, number_cells, zeros
+from gradcli.explain.forward.jvp import jvp
+from gradcli.explain.forward.page import jvp_pages
+from gradcli.explain.hessian.page import hessian_pages, hvp_pages
+from gradcli.explain.hessian.result import hessian, hvp
+from gradcli.explain.jacobian.product import heading, is_long, jacobian_sections, number_cells, zeros
+from gradcli.explain.jacobian.result import jacobian
 from gradcli.explain.results import Named, Shown, Wanted
 from gradcli.explain.sections import Math, Matrix, Name, Page, Partial, Section, Text
 from gradcli.explain.shared import formulas_of
 from gradcli.explain.system import system_section
 from gradcli.graph.graph import dimensions
 from gradcli.graph.names import all_elements
+from gradcli.script.loops import Loop, folded_system
 
 _ENTRIES = 64  # of a matrix that is shown
 _FORMULAS = 5_000  # elements that are worked out as formulas for it

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import Notes
-from gradcli.explain.backward import backward
-from gradcli.explain.forms import forms
-from gradcli.explain.gradients import introduced
+from gradcli.explain.backward.gradients import introduced
+from gradcli.explain.backward.result import backward
+from gradcli.explain.backward.weights import cotangent, loss_name, weights_section
+from gradcli.explain.forms.gradients import forms
 from gradcli.explain.mentions import page_of
 from gradcli.explain.results import BackwardResult, Named, Wanted
 from gradcli.explain.results import Call as Shown
 from gradcli.explain.sections import Equations, Grad, Line, Math, Name, Page, Section, Text, Value, Words, quantity
 from gradcli.explain.system import point_parts
-from gradcli.explain.weights import cotangent, loss_name, weights_section
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node

@@ -10,17 +10,17 @@ from typing import Any
 
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError
-from gradcli.explain.backward import backward
-from gradcli.explain.loops import Loop, Written, folded_system, loops, named
+from gradcli.explain.backward.result import backward
+from gradcli.explain.backward.weights import loss_name
 from gradcli.explain.mentions import names_in
 from gradcli.explain.pages import Choice, backward_pages
 from gradcli.explain.results import BackwardResult, Shown, Wanted
 from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
 from gradcli.explain.shared import style_of
-from gradcli.explain.weights import loss_name
 from gradcli.graph.graph import Graph
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import edge_of
+from gradcli.script.loops import Loop, Written, folded_system, loops, named
 from gradcli.script.pages.gradients import ROUNDING, distance, done, not_finite, own_gradients, without_noise
 from gradcli.script.pages.slips import changed, slips
 from gradcli.script.scene import Told

@@ -1,0 +1,76 @@
+"""The section `calls`: what several calls of `backward` leave in .grad, one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradcli.explain.backward.arithmetic import products
+from gradcli.explain.backward.weights import any_loss, array_of, cotangent, flat
+from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named
+from gradcli.explain.sections import Equal, Grid, Math, Name, Partial, Product, Section, Sum, Text, Value
+
+_CALLS = 20  # that are shown
+_LEAVES = 5  # that have a column; the gradients of all stand below
+_RUNNING = 4  # elements of a sum that is shown as a sum
+
+
+def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
+    """Return one row for each call: its v, its vᵀJ, and what .grad holds after it; and what follows from that."""
+    rows: list[tuple[Math, ...]] = []
+    leaves = result.wrt if len(result.wrt) <= _LEAVES else result.wrt[: _LEAVES - 1]
+    more: tuple[str, ...] = ("…",) if len(leaves) < len(result.wrt) else ()
+    before: Named = {}
+    for k, call in enumerate(point.calls, 1):
+        weights = flat(call.v)
+        own = [_own(result, point, call, name, weights) for name in leaves]
+        after = [_running(before.get(name), call.own[name], call.grad[name]) for name in leaves]
+        both = [cell for pair in zip(own, after, strict=True) for cell in pair] if len(own) == 1 else after
+        rows.append((str(k), array_of(result.graph.outputs, call.v), *both, *more))
+        before = call.grad
+    if len(rows) > _CALLS:
+        rows = [*rows[: _CALLS - 1], ("…", *[""] * (len(rows[0]) - 1)), rows[-1]]
+    titles = tuple(f"{name}.grad after it" for name in leaves)
+    products = ("vᵀJ", *titles) if len(titles) == 1 else titles
+    header = ("call", cotangent(result.graph) or "cotangent", *products, *more)
+    return Section("calls", (_meaning(result), Grid(header, tuple(rows)), *_sentences(result, point)))
+
+
+def _meaning(result: BackwardResult) -> Text:
+    """Return what v is in each call."""
+    (output, y), *others = result.graph.outputs.items()
+    called, name = cotangent(result.graph), any_loss(result.graph)
+    if others:
+        what = f"{called or 'cotangent'}, the derivatives of its own {name} by the outputs"
+        return Text((f"Each call has its own {what}, and adds vᵀJ to .grad.",))
+    product = Product((Name(called), Partial(output, result.wrt[0]))) if not y.shape and len(result.wrt) == 1 else "vᵀJ"
+    own = Equal((Name(called), Partial(name, output)))
+    return Text(("Each call has its own ", own, ", and adds ", product, " to .grad."))
+
+
+def _own(result: BackwardResult, point: BackwardPoint, call: Call, name: str, weights: Array) -> Math:
+    """Return what one call adds: vᵀJ, with its arithmetic where that is short."""
+    sums = products(result, point.jacobian, weights, name)
+    return Equal((*list(sums)[-1:], Value(call.own[name])))
+
+
+def _running(before: Array | None, own: Array, after: Array) -> Math:
+    if before is None or after.dtype == object or after.size > _RUNNING:
+        return Value(after)
+    return Equal((Sum((Value(before), Value(own))), Value(after)))
+
+
+def _sentences(result: BackwardResult, point: BackwardPoint) -> list[Text]:
+    total = {name: np.sum([c.v[name] for c in point.calls], axis=0) for name in result.graph.outputs}
+    leaf = result.wrt[0] if result.wrt else "x"
+    called = cotangent(result.graph) or "the cotangent"
+    return [
+        Text((f".grad adds up, call by call, until {leaf}.grad = None or {leaf}.grad.zero_().",)),
+        Text(
+            (
+                "The same as one call with ",
+                Equal((Name(called), array_of(result.graph.outputs, total))),
+                f": vᵀJ is linear in {called}.",
+            )
+        ),
+        Text(("All calls but the last need retain_graph=True: backward frees what it kept.",)),
+    ]

@@ -1,0 +1,176 @@
+"""The section `grad`: the gradient of each leaf, with what leads to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from gradcli.explain.backward import chain
+from gradcli.explain.backward.arithmetic import products
+from gradcli.explain.backward.disagreement import disagreements
+from gradcli.explain.backward.indeterminate import indeterminate
+from gradcli.explain.backward.no_gradient import leaves_without
+from gradcli.explain.backward.weights import cotangent, flat, loss_name
+from gradcli.explain.forms.gradients import Forms
+from gradcli.explain.results import Array, BackwardPoint, BackwardResult
+from gradcli.explain.sections import (
+    Block,
+    Equations,
+    Grad,
+    Line,
+    Listed,
+    Math,
+    Name,
+    Partial,
+    Product,
+    Section,
+    Sum,
+    Text,
+    Value,
+)
+from gradcli.graph.names import adjoint_name
+from gradcli.graph.vjp import active_nodes
+from gradcli.wrapping import in_words
+
+WHOLE = 12  # elements of a gradient that is written out in formulas
+_COLUMNS = 12  # of a J beside which sums are written out, too
+_READABLE = 120  # characters of all of them
+
+
+def gradients_section(result: BackwardResult, point: BackwardPoint, written: Forms) -> Section:
+    """Return the gradients at a point after all calls, and those of retained intermediates.
+
+    `written` are the formulas of the gradients in a system of arrays.
+    """
+    lines = []
+    weights = flat(point.calls[0].v)
+    for name in result.wrt:
+        sides = _sides(result, point, name, written.gradients.get(name), weights)
+        value = [] if sides and _is_long(result, point.grad[name]) else [Value(point.grad[name])]
+        lines.append(Line((Grad(name), *sides, *value), (), True))
+    lines += [_retained(result, point, name, written) for name in point.retained]
+    adjoints = _adjoints(result, point, written)
+    why = _nan(point, lines) or list(disagreements(result, point, lines))
+    return Section("grad", (*adjoints, Equations(tuple(lines)), *why, *_kept(result, point)))
+
+
+def _adjoints(result: BackwardResult, point: BackwardPoint, written: Forms) -> list[Block]:
+    """Return the adjoints that the gradients' formulas mention, and what that means."""
+    lines = tuple(Line((Name(bar), formula)) for bar, formula in written.adjoints.items())
+    loss = loss_name(result.graph, point.calls[0].v)
+    return [introduced(list(written.adjoints), loss), Equations(lines)] if lines else []
+
+
+def introduced(adjoints: Sequence[str], loss: str) -> Text:
+    """Return what adjoints are, told of the first that a bar marks; ∂L/∂h says it itself."""
+    said = f"with the adjoint{'s' * (len(adjoints) > 1)}"
+    barred = next((name for name in adjoints if not name.startswith("∂")), None)
+    if barred is None:
+        return Text((said,))
+    return Text((f"{said} (", Name(barred), " = ", Partial(loss, barred.replace("\u0304", "")), ")"))
+
+
+def _is_long(result: BackwardResult, grad: Array) -> bool:
+    """Tell whether a gradient is formulas that nobody reads beside the one of matrices."""
+    if grad.dtype != object:
+        return False
+    texts = [result.formula(e) for e in grad.reshape(-1)[:WHOLE]]
+    return grad.size > WHOLE or sum(map(len, texts)) > _READABLE or bool(result.symbolic and result.symbolic.defined)
+
+
+def _retained(result: BackwardResult, point: BackwardPoint, name: str, written: Forms) -> Line:
+    """Return the gradient of an intermediate: as a derivative, in formulas that can be read, and as a number."""
+    loss = loss_name(result.graph, point.calls[0].v)
+    sides: list[Math] = [Grad(name), Partial(loss, name)]
+    formulas = point.adjoints.get(name)
+    if (adjoint := adjoint_name(name, loss)) in written.adjoints:
+        sides += [Name(adjoint)] if not adjoint.startswith("∂") else [written.adjoints[adjoint]]
+    elif formulas is not None and sum(len(result.formula(e)) for e in formulas.reshape(-1)) <= _READABLE:
+        sides.append(Value(formulas))
+    return Line((*sides, Value(point.retained[name])))
+
+
+def _nan(point: BackwardPoint, lines: Sequence[Line]) -> list[Text]:
+    """Return why a gradient is nan, beside formulas that may not be; a product 0·inf in a line says it itself."""
+    if len(point.calls) > 1 or point.trace is None or not any(_has_nan(g) for g in point.grad.values()):
+        return []
+    result = (
+        None if any(_is_indeterminate(side) for line in lines for side in line.sides) else indeterminate(point.trace)
+    )
+    return [] if result is None else [result]
+
+
+def _has_nan(grad: Array) -> bool:
+    return grad.dtype != object and bool(np.isnan(grad).any())
+
+
+def _is_indeterminate(side: Math) -> bool:
+    """Tell whether a side is, or adds up, a product of numbers, none of which is nan, that is nan."""
+    if isinstance(side, Sum | Listed):
+        return any(map(_is_indeterminate, side.terms if isinstance(side, Sum) else side.items))
+    factors = side.factors if isinstance(side, Product) else ()
+    numbers = [np.asarray(f.array) for f in factors if isinstance(f, Value) and np.asarray(f.array).dtype != object]
+    if not numbers or len(numbers) != len(factors) or any(n.shape or np.isnan(n) for n in numbers):
+        return False
+    return bool(np.isnan(np.prod(numbers)))
+
+
+def _kept(result: BackwardResult, point: BackwardPoint) -> list[Text]:
+    """Return which gradients are None in PyTorch, and when it keeps a retained one."""
+    texts = [Text((why,)) for why in leaves_without(result.graph, result.wrt)]
+    if result.wanted.returned:
+        return texts
+    texts += [Text((_why_none(result, h),)) for h in result.unreached]
+    kept = (name for name in point.retained if name not in result.graph.outputs and name not in result.unreached)
+    if not result.wanted.script and (h := next(kept, None)) is not None:
+        why = f"{h} is computed, so it is no leaf (leaves are inputs): PyTorch leaves {h}.grad None unless"
+        fix = f" {h}.retain_grad() comes before backward."
+        texts.append(Text((why, fix, f" A hook on {h} sees the same number, which is called the adjoint of {h}.")))
+    return texts
+
+
+def _why_none(result: BackwardResult, h: str) -> str:
+    """Return that the `.grad` of an intermediate stays None, as no gradient arrives there."""
+    outputs = in_words(list(result.graph.outputs))
+    if result.graph.names[h] not in active_nodes(result.graph, result.leaves.values()):
+        return f"{h} does not require a gradient in PyTorch: {h}.grad is None, and {h}.retain_grad() is an error."
+    return (
+        f"No path that gradients take leads from {outputs} back to {h}: in PyTorch {h}.grad stays None, "
+        f"also after {h}.retain_grad(), and no hook on {h} is called."
+    )
+
+
+def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math | None, weights: Array) -> list[Math]:
+    """Return what stands between a gradient's name and its value; `form` is its formula in a system of arrays."""
+    leaf = result.leaves[name]
+    if len(point.calls) > 1:
+        return []
+    if result.wanted.steps and not leaf.shape:
+        return [Name(adjoint_name(name, loss_name(result.graph, point.calls[0].v)))]
+    formulas = list(_along_a_path(result, point, name, form))
+    if form is not None:
+        formulas.append(form)
+    told = len(formulas) > 1 if not leaf.shape else len(weights) == 1 and weights[0] == 1
+    if told or (form is not None and (not result.numeric or len(weights) == 1)):
+        return formulas
+    if result.numeric and result.symbolic is not None and len(result.symbolic.columns) > _COLUMNS:
+        return formulas if leaf.shape or len(weights) == 1 else []  # J and vᵀJ say it, above
+    return [*formulas, *list(products(result, point.jacobian, weights, name))[-1 if form else 0 :]]
+
+
+def _along_a_path(result: BackwardResult, point: BackwardPoint, name: str, form: Math | None) -> Iterator[Math]:
+    """Yield the derivative of a scalar output by a leaf, multiplied out along the path between them if there is one."""
+    output, y = next(iter(result.graph.outputs.items()))
+    if len(result.graph.outputs) > 1 or y.shape:
+        return
+    leaf, v = result.leaves[name], point.calls[0].v[output]
+    passes = chain.path(result.swept, leaf, y) or []
+    along = chain.factors(passes, result.graph.labels)
+    if form is None and not leaf.shape:
+        called = cotangent(result.graph, loss_name(result.graph, point.calls[0].v))
+        yield Product((Name(called), Partial(output, name)))
+    if along is not None:
+        yield Product((Value(v), *along))
+        if point.trace is not None and (found := chain.numbers(passes, point.trace)):
+            yield Product((Value(v), *found))

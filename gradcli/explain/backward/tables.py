@@ -1,0 +1,129 @@
+"""The section `steps`: the forward pass node by node, and the reverse pass edge by edge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from gradcli.explain.backward.steps import ReverseStep, reverse_steps
+from gradcli.explain.backward.weights import array_of, cotangent, loss_name
+from gradcli.explain.results import Array, Named
+from gradcli.explain.sections import (
+    Computed,
+    Equal,
+    Equations,
+    Formula,
+    Grid,
+    Line,
+    Math,
+    Name,
+    Partial,
+    Product,
+    Section,
+    Sum,
+    Value,
+)
+from gradcli.explain.trace import Trace
+from gradcli.graph.graph import appearance
+from gradcli.graph.names import adjoint_name
+from gradcli.graph.node import Node
+
+_RULES = {"add": "sum", "sub": "difference", "mul": "product", "div": "quotient", "pow": "power", "matmul": "@"}
+
+
+def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[str] = ()) -> list[Section]:
+    """Return the forward table and a reverse table for each call; `names` say what each call is for."""
+    result = [forward_section(trace)]
+    for k, v in enumerate(cotangents[: len(trace.calls)]):
+        title = _meaning(trace, v)
+        if names or len(trace.calls) > 1:
+            which = f"for {names[k]}" if names else f"call {k + 1}"
+            called = cotangent(trace.graph) or "cotangent"
+            title = (f"reverse, {which}: ", Equal((Name(called), array_of(trace.graph.outputs, v))))
+        grid = reverse_grid(trace, k)
+        if grid.rows:  # an output that is an input has nothing to pass back
+            result.append(Section("steps", (grid,), title))
+    return result
+
+
+def _meaning(trace: Trace, v: Named) -> tuple[Math, ...]:
+    """Return the title of a reverse table: what an adjoint is, and how it comes about."""
+    x = next((name for name, n in trace.graph.inputs.items() if n in trace.incoming), next(iter(trace.graph.inputs)))
+    loss = loss_name(trace.graph, v)
+    whole = Partial(loss, x)
+    adjoint = adjoint_name(x, loss)
+    named = () if adjoint.startswith("∂") else (Name(adjoint), ", ")
+    return ("reverse, last line first: ", *named, "the whole ", whole, ", adds up adjoint · derivative")
+
+
+def forward_section(trace: Trace) -> Section:
+    """Return each node with what it computes, and its value at a point."""
+    lines = []
+    leaves = [trace.graph.inputs[name] for name in appearance(trace.graph)]
+    for node in dict.fromkeys([*leaves, *trace.graph.nodes]):
+        if node in trace.names:
+            formula = () if node.op == "input" else (Computed(node, trace.names),)
+            value = (Value(trace.values[node]),) if node in trace.values else ()
+            if formula or value:
+                lines.append(Line((Name(trace.names[node]), *formula, *value)))
+    return Section("steps", (Equations(tuple(lines)),), ("forward",))
+
+
+def reverse_grid(trace: Trace, call: int) -> Grid:
+    """Return one row for each pass: its local derivative or rule, the argument's adjoint so far, the rule's name."""
+    before: dict[Node, Math] = {n: Value(v) for n, v in trace.calls[call].seeds.items()}
+    rows = []
+    for step in reverse_steps(trace, call):
+        if _adds_nothing(step):
+            continue
+        rows.append((local_derivative(step), _adjoint(step, before), _rule_name(step)))
+        before[step.passed.argument] = Value(step.total)
+    return Grid(("this line's derivative", "adjoint so far", "rule"), tuple(rows))
+
+
+def _adds_nothing(step: ReverseStep) -> bool:
+    """Tell whether a pass brings a 0 from a 0."""
+    return step.adjoint.dtype != object and not step.adjoint.any() and not step.contribution.any()
+
+
+def local_derivative(step: ReverseStep) -> Math:
+    """Return what a pass does on its way: ∂t/∂x = 2*x, with its number where that is one."""
+    return with_number(step.rule, step.slope)
+
+
+def with_number(formula: Formula, slope: Array | None) -> Math:
+    """Return a formula with its number, where that is one, unless it is that number already."""
+    if slope is None or slope.shape or slope.dtype == object:
+        return formula
+    with suppress(ValueError):
+        if float(formula.text.rpartition(" = ")[2]) == float(slope):
+            return formula
+    return Equal((formula, Value(slope)))
+
+
+def _adjoint(step: ReverseStep, before: Mapping[Node, Math]) -> Math:
+    """Return x̄ = 1 + 1·6 = 7: what was there, the product of this pass, and their sum."""
+    name = Name(step.adjoints[1])
+    if step.contribution.dtype == object and step.contribution.shape:  # of formulas, each would be a page
+        return _unwritten(name, step, step.passed.argument in before)
+    if step.slope is None or step.adjoint.shape or step.slope.shape:
+        return Equal((name, Value(step.total)))
+    product = Product((Value(step.adjoint), Value(step.slope)))
+    there = before.get(step.passed.argument)
+    total: Math = product if there is None else Sum((there, product))
+    return Equal((name, total, Value(step.total)))
+
+
+def _unwritten(name: Name, step: ReverseStep, adds: bool) -> Math:
+    """Return an adjoint of many formulas in terms of adjoints: t̄3 = t̄4·∂t4/∂t3."""
+    if step.slope is None:
+        return ""  # the rule says it
+    product = Product((Name(step.adjoints[0]), Partial(step.node, step.argument)))
+    return Equal((name, Sum((name, product)) if adds else product))
+
+
+def _rule_name(step: ReverseStep) -> str:
+    """Return the rule that gave a local derivative: power, product; a function's is called after it."""
+    op = step.passed.node.op
+    spread = step.passed.node.shape != step.passed.argument.shape and step.slope is not None
+    return _RULES.get(op, op) + (", broadcast" if spread else "")

@@ -1,0 +1,305 @@
+"""What is wrong with a claim: the first explanation that makes it right at every point where it was tried.
+
+Numbers decide, at all points at once; formulas only give the words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations, permutations
+from math import floor, log10
+
+import numpy as np
+
+from gradcli.explain.check.claim import Case, derivative
+from gradcli.explain.check.conditions import (
+    by_condition,
+    by_sign,
+    of_symmetric,
+    right_where_symmetric,
+    said_symmetric,
+    special,
+    where_symmetric,
+)
+from gradcli.explain.check.evidence import Evidence, number
+from gradcli.explain.check.proof import Proof, entry_name
+from gradcli.explain.check.repairs import FACTORS, LIKELY, UNLIKELY, Kind, repairs
+from gradcli.explain.check.terms import of_arrays, products, terms
+from gradcli.explain.check.trials import Trials
+from gradcli.explain.results import Array
+from gradcli.graph.construct import total
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node, const
+from gradcli.graph.vjp import active_nodes, reverse
+from gradcli.wrapping import in_words
+
+_ROUNDED = 0.01  # of a factor that is 1 but for the rounding of a constant
+_SHORT = 100  # characters of terms that are told before other explanations are tried
+_MAX_RANK = 4  # of arrays whose axes are tried in another order
+_MAX_LINES = 60  # along an axis, to be tried in another order
+_MAX_INPUTS = 12  # that are tried in pairs
+_CANDIDATES = 200  # nodes that are tried as a factor
+_LINEAR = ("add", "sub", "mul", "div", "neg", "identity", "sum", "mean", "index", "reshape", "broadcast", "stack")
+
+
+def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: int) -> str:
+    """Return what is wrong with a claim, in words."""
+    counted = trials.chosen(np.flatnonzero(trials.counted))
+    evidence = Evidence(case, counted.points, counted.truth, counted.yours, max(tolerance, 1e-9), proof, entry)
+    with np.errstate(all="ignore"):
+        if result := _explained(evidence):
+            return _with_declaration(result, evidence)
+        if words := where_symmetric(evidence, _explained):
+            names, said = words
+            return f"even where {said_symmetric(names)}: {said}"
+    if proof.difference:
+        return f"it is yours + ({proof.difference})"
+    return "it differs from the derivative"
+
+
+def _with_declaration(found: str, e: Evidence) -> str:
+    """Return what is wrong, and the input lines with which the claim is right: those of matrices that are symmetric."""
+    names = right_where_symmetric(e)
+    if not names:
+        return found
+    lines = in_words([f"`input {name} symmetric = …`" for name in names])
+    right = f"right only where {said_symmetric(names)}"
+    return f"{right}: {lines}" if found == right else f"{found}; {right}: {lines}"
+
+
+def _explained(e: Evidence) -> str:
+    return next((result for explain in _EXPLANATIONS if (result := explain(e))), "")
+
+
+def _not_finite(e: Evidence) -> str:
+    """Say that the claim is not finite where the derivative is."""
+    bad = ~np.isfinite(e.yours).all(axis=0)
+    if not bad.any():
+        return ""
+    return "yours is not finite" if bad.all() else "yours is not finite everywhere that the derivative is"
+
+
+def _transposed(e: Evidence) -> str:
+    """Say that axes are exchanged."""
+    shape = e.shape
+    if not 1 < len(shape) <= _MAX_RANK:
+        return ""
+    truth = e.truth.reshape(*shape, -1)
+    _, *others = permutations(range(len(shape)))  # the first leaves all as it is
+    for order in others:
+        turned = truth.transpose(*order, len(shape))
+        if turned.shape == truth.shape and e.equal(turned.reshape(e.truth.shape), e.yours):
+            what = "is its transpose" if len(shape) == 2 else f"has its axes as {order}"
+            return f"transposed: yours {what}"
+    return ""
+
+
+# Factors
+
+
+def _cotangent(e: Evidence) -> str:
+    """Say that the cotangent is forgotten."""
+    for name in e.case.cotangents:
+        factor = e.spread(e.case.graph.inputs[name])
+        if factor is not None and e.right(e.yours * factor):
+            return f"{name} is forgotten: it is yours times {name}"
+    return ""
+
+
+def _factor(e: Evidence) -> str:
+    """Say that a constant is the factor: the sign, a number, the size of an axis."""
+    ratio = e.ratio()
+    if ratio is None:
+        return ""
+    if ratio == 0:
+        return "yours is 0"
+    if abs(ratio + 1) <= e.tolerance:
+        return "the sign: yours is -1 times it"
+    if abs(ratio - 1) < _ROUNDED:
+        allowed = f"1e-{floor(-log10(abs(ratio - 1)))}"
+        return f"yours is {ratio:.6g} of it: is a number rounded? --tolerance {allowed} allows for it"
+    text = number(ratio, e.tolerance)
+    told = f"yours is {text} times it" if abs(ratio) > 1 else f"yours is {text} of it"
+    counted = _counted(e, max(abs(ratio), 1 / abs(ratio)))
+    return f"{told}: off by 1/n? {counted}, and a mean divides by their number" if counted else told
+
+
+def _counted(e: Evidence, count: float) -> str:
+    """Return which input has so many elements, as a whole or along an axis."""
+    sizes: dict[int, str] = {}
+    for name, x in e.case.graph.inputs.items():
+        sizes |= {n: f"{name} has {n} elements along axis {axis}" for axis, n in enumerate(x.shape) if n > 2}
+        if len(x.shape) > 1:
+            sizes.setdefault(x.size, f"{name} has {x.size} elements")
+    return next((said for n, said in sizes.items() if abs(count - n) <= e.tolerance * n), "")
+
+
+def _inner(e: Evidence) -> str:
+    """Say that the derivative of an inner function is forgotten, or there twice."""
+    for u, slope in _inner_slopes(e):
+        if e.right(e.yours * slope[1]):
+            factor, inner = _once(e, slope[0]), e.write(u)
+            forgotten = f"the derivative of the inner function is forgotten: times {factor}, the derivative of {inner}"
+            return f"the sign: {forgotten}" if factor == "-1" else forgotten
+        if slope[0].op != "const" and e.equal(e.yours, e.truth * slope[1]):
+            return f"the derivative of the inner function {e.write(u)} is there once too often: {e.write(slope[0])}"
+    return ""
+
+
+def _inner_slopes(e: Evidence) -> Iterator[tuple[Node, tuple[Node, Array]]]:
+    """Yield the arguments of functions that are functions of the variable, with their derivatives as factors."""
+    by = e.case.by
+    nodes = scheduled([e.case.base])
+    read = dict.fromkeys(a for n in nodes if n.op not in _LINEAR for a in n.args)
+    inner = [a for a in read if a.args and a is not by and a.shape in ((), by.shape) and a.dtype != "bool"]
+    active = active_nodes(Graph(nodes, {}, {}), [by])
+    for u in e.some([u for u in inner[:_CANDIDATES] if u in active]) if by in nodes else ():
+        whole = total(u)
+        before = Graph(scheduled([whole]), {}, {})
+        slope = reverse(before, [(whole, const(1))], active_nodes(before, [by]))[1].get(by)
+        if slope is not None and (spread := e.spread(slope)) is not None and not e.equal(spread, np.ones_like(spread)):
+            yield u, (slope, spread)
+
+
+def _once(e: Evidence, node: Node) -> str:
+    """Return a factor as text, a constant array as its number."""
+    return e.write(const(node.value)) if node.value is not None else e.write(node)
+
+
+def _by_factor(e: Evidence) -> str:
+    """Say by which quantity of the system the claim has to be multiplied or divided."""
+    nodes = [n for n in scheduled([e.case.base]) if n.op != "const" and n.dtype != "bool"]
+    for node in e.some(nodes[:_CANDIDATES]):
+        factor = e.spread(node) if node.shape in ((), e.case.by.shape) else None
+        if factor is None:
+            continue
+        for power in (1, 2):
+            right = e.right(e.yours * factor**power)
+            if right or e.equal(e.yours, e.truth * factor**power):
+                off = "an exponent off by one: it" if power == 1 and _is_base(e, node) else "it"
+                written = e.write(node if power == 1 else node**power)
+                return f"{off} is yours {'times' if right else 'divided by'} {written}"
+    return ""
+
+
+def _is_base(e: Evidence, node: Node) -> bool:
+    """Tell whether a node has an exponent: it is a power's base, or a factor or divisor of the claim."""
+    if any(n.op == "pow" and n.args[0] is node for n in scheduled([e.case.base, e.case.truth])):
+        return True
+    stack = [e.case.yours]
+    while stack:
+        factor = stack.pop()
+        if factor is node:
+            return True
+        stack += factor.args if factor.op in ("mul", "div", "neg", "stack") else ()
+    return False
+
+
+# Inputs and entries
+
+
+def _another(e: Evidence) -> str:
+    """Say that the claim is the derivative by another input."""
+    case = e.case
+    others = [(name, x) for name, x in case.graph.inputs.items() if x is not case.by and x.shape == case.by.shape]
+    own = next((name for name, x in case.graph.inputs.items() if x is case.by), "")
+    plain = case.truth.shape == (*case.base.shape, *case.by.shape)
+    for name, x in others[:_CANDIDATES] if plain and own else ():
+        (result,) = e.evaluate(derivative(case.graph, case.base, x))
+        if e.equal(e.yours, result):
+            return f"inputs exchanged: this is the derivative by {name}, not by {own}"
+    return ""
+
+
+def _exchanged(e: Evidence) -> str:
+    """Say that the claim has two inputs exchanged."""
+    inputs = list(e.case.graph.inputs.items())[:_MAX_INPUTS]
+    for (a, x), (b, z) in combinations(inputs, 2):
+        if x.shape == z.shape and e.right(e.at(e.points | {a: e.points[b], b: e.points[a]}).yours):
+            return f"inputs exchanged: {a} and {b}"
+    return ""
+
+
+def _one_part(e: Evidence) -> str:
+    """Say that all entries but one are right, or all but those of one line, and what is wrong with these."""
+    if len(e.truth) < 3:
+        return ""
+    wrong = np.array([not e.equal(a, b) for a, b in zip(e.truth, e.yours, strict=True)]).reshape(e.shape)
+    if wrong.sum() == 1:
+        key = tuple(int(k) for k in np.argwhere(wrong)[0])
+        return _right_but_for(e, f"the entry {entry_name(e.shape, e.entry)}", key)
+    for axis, size in enumerate(e.shape):
+        lines = np.flatnonzero(wrong.any(tuple(k for k in range(len(e.shape)) if k != axis)))
+        if len(e.shape) > 1 and size > 1 and len(lines) == 1:
+            place = ",".join(str(lines[0]) if k == axis else ":" for k in range(len(e.shape)))
+            return _right_but_for(e, f"[{place}]", (*map(range, e.shape[:axis]), int(lines[0])))
+    return ""
+
+
+def _right_but_for(e: Evidence, what: str, key: tuple[int | range, ...]) -> str:
+    part = e.part(key)
+    result = (explain(part) for explain in (_factor, _permuted, _likely, _sums, of_arrays, _unlikely))
+    more = next((text for text in result if text), "")
+    return f"right but for {what}" + (f": {more}" if more else "")
+
+
+def _permuted(e: Evidence) -> str:
+    """Say that the slices along an axis stand in another order."""
+    for axis, size in enumerate(e.shape):
+        if not 1 < size <= _MAX_LINES:
+            continue
+        truth, yours = (
+            np.moveaxis(a.reshape(*e.shape, -1), axis, 0).reshape(size, len(a) // size, -1) for a in (e.truth, e.yours)
+        )
+        order = [next((j for j in range(size) if e.equal(yours[i], truth[j])), -1) for i in range(size)]
+        if sorted(order) == list(range(size)) and order != list(range(size)):
+            moved = next(i for i, j in enumerate(order) if i != j)
+            where = f" along axis {axis}" if len(e.shape) > 1 else ""
+            return f"indices exchanged{where}: yours has at {moved} what belongs at {order[moved]}"
+    return ""
+
+
+# Words from formulas, and repairs of the claim
+
+
+def _likely(e: Evidence) -> str:
+    """Say which one change of the claim, of those that are likely mistakes, makes it right."""
+    return _repaired(e, LIKELY)
+
+
+def _unlikely(e: Evidence) -> str:
+    """Say which other change of the claim makes it right."""
+    return _repaired(e, UNLIKELY)
+
+
+def _factored(e: Evidence) -> str:
+    """Say which factor, somewhere in the claim, makes it right."""
+    return _repaired(e, FACTORS)
+
+
+def _repaired(e: Evidence, kinds: Sequence[Kind]) -> str:
+    nodes = scheduled([e.case.base])
+    active = active_nodes(Graph(nodes, {}, {}), [e.case.by])
+    system = {n: n in active for n in nodes}
+    for text, node in e.some(repairs(e.case.yours, e.case.graph, system, e.write, kinds)):
+        if e.right(e.evaluate(node)[0]):
+            return text
+    return ""
+
+
+def _short_sums(e: Evidence) -> str:
+    """Say which term of a sum is missing, too many, or wrong, if that is short."""
+    return _sums(e) if len(e.proof.terms) <= _SHORT else ""
+
+
+def _sums(e: Evidence) -> str:
+    """Say which terms of a sum are missing, too many, or wrong."""
+    where = f"in {entry_name(e.shape, e.entry)} " if e.shape and len(e.truth) > 1 and e.proof.terms else ""
+    return f"{where}{e.proof.terms}"
+
+
+_EXPLANATIONS: Sequence[Callable[[Evidence], str]] = (
+    _not_finite, _transposed, of_symmetric, by_sign, by_condition, _cotangent, _inner, _factor, _another, _one_part,
+    _permuted, _likely, _exchanged, special, of_arrays, _short_sums, terms, _unlikely, _by_factor, products,
+    _factored, _sums,
+)  # fmt: skip

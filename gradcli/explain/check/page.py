@@ -1,0 +1,82 @@
+"""The page of `gradcli check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradcli.explain.check.verdicts import NOT_PROVED, WHY, CheckResult, Verdict
+from gradcli.explain.sections import Formula, Math, Page, Section, Text, Value, assigned
+
+_EXACT = 1e-6  # the relative error of a finite difference that nobody sees
+
+
+def check_page(result: CheckResult) -> Page:
+    """Return the verdicts, one after the other; of a wrong claim, what is right and a point that shows it."""
+    return Page.of(result, _sections(result))
+
+
+def _sections(result: CheckResult) -> Iterator[Section]:
+    """Yield a section for each wrong claim, and one for others that stand below each other."""
+    plain: list[Text] = []
+    for v in result.verdicts:
+        if v.at is None:
+            plain.append(Text((_claim(v), f"   {v.verdict}: {_ground(v, result.source)}{'; ' * bool(v.note)}{v.note}")))
+            continue
+        if plain:
+            yield Section("claims", tuple(plain))
+            plain = []
+        title = (_claim(v), f"   wrong: {v.why}")
+        yield Section("claims", tuple(_told(v, result.source)), title)
+    if plain:
+        yield Section("claims", tuple(plain))
+
+
+def _claim(v: Verdict) -> Formula:
+    text = f"{v.claim} = {v.said}"
+    return Formula(text, text)
+
+
+def _told(v: Verdict, source: str) -> Iterator[Text]:
+    """Yield the right derivative, a point with the three numbers there, and how often the claim is wrong."""
+    assert v.at is not None
+    entry = f"{v.entry} " if v.entry else ""
+    if v.formula:
+        yield Text((f"{entry}is ", Formula(v.formula, v.formula)))
+    parts: list[Math] = [] if v.formula else [entry]
+    parts += assigned(f"at point {v.place:,}, " if v.place else "at ", v.at.items())
+    told = ((": ", v.true), (", yours ", v.yours), (", finite difference ", v.difference))
+    parts += [part for word, number in told for part in (word, Value.of(number))]
+    if v.error > _EXACT * max(abs(v.difference), abs(v.true), abs(v.yours)):
+        parts += [" ± ", Value.of(float(f"{v.error:.1g}"))]
+    yield Text(tuple(parts))
+    if v.wrong < v.counted or source:
+        yield Text((f"wrong at {v.wrong:,} of {_points(v, source)}{_without(v)}",))
+
+
+def _ground(v: Verdict, source: str) -> str:
+    """Return why a claim is right, or why nothing is decided."""
+    counted = f"at {_points(v, source)}"
+    if v.why == NOT_PROVED:
+        return f"{v.why}, but right {counted}"
+    if v.verdict != "right":
+        return v.why
+    if v.by == "proof" and not v.counted:
+        return f"proved{_without(v) or ', though no point was found where the system is finite'}"
+    if v.by == "proof":
+        return f"proved, and finite differences agree {counted}{_without(v)}"
+    return f"{counted}, as finite differences say too{_without(v)}; that is no proof"
+
+
+def _points(v: Verdict, source: str) -> str:
+    of = f" of {source}" if source else ""
+    return f"{v.counted:,} point{'s' * (v.counted != 1)}{of}"
+
+
+def _without(v: Verdict) -> str:
+    """Return how many points did not count, and why."""
+    more = "more" if v.counted else "point"
+    told = [
+        f"{n:,} {more}{'s' * (n > 1 and not v.counted)} {'do' if n > 1 else 'does'} not count: {WHY[w]}"
+        for w, n in sorted(v.left_out.items())
+    ]
+    return f" ({'; '.join(told)})" if told else ""

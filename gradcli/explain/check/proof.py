@@ -1,0 +1,257 @@
+"""Claims in formulas: whether they are proved, the right derivative written out, and what sums differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gradcli.explain.check.claim import Case
+from gradcli.explain.results import Shown
+from gradcli.graph.graph import scheduled
+from gradcli.graph.kinds import is_mirrored
+from gradcli.graph.names import element_names
+from gradcli.graph.node import Node
+from gradcli.notation.numbers import array_text
+
+SECONDS = 2.0
+MAX_ENTRIES = 400  # of a claim that is proved
+_SHOWN = 36
+_LENGTH = 200  # characters of a formula that is shown
+_TERMS = 4
+_NAMED = 6  # intermediates that formulas are written in
+
+Prove = Callable[[int, int | None], "Proof"]  # of a claim's place, and of the entry that is wrong if one is
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What algebra found within its time.
+
+    `proved` tells that all entries are right, `formula` is the right derivative, `difference` what it has more than
+    the claim has, and `terms` what terms are missing, too many or wrong, all of one entry.
+    """
+
+    proved: bool = False
+    formula: str = ""
+    difference: str = ""
+    terms: str = ""
+
+
+@contextmanager
+def prover(shown: Shown, cases: Sequence[Case]) -> Iterator[Prove]:
+    """Give the function that proves that a claim is right, or tells what is wrong with an entry of it.
+
+    It computes for two seconds at most; what was found by then is the result.
+    """
+    import gradcli.algebra.display
+    import gradcli.algebra.equality
+    import gradcli.notation.formulas  # noqa: F401  # what the child needs is loaded once
+    from gradcli.algebra.bounded import Bounded
+
+    with Bounded(partial(_report, shown, cases), SECONDS) as bounded:
+        yield lambda place, wrong: bounded.ask((place, wrong)) or Proof()
+
+
+def _report(
+    shown: Shown, cases: Sequence[Case], question: tuple[int, int | None], report: Callable[[Proof], None]
+) -> None:
+    """Report better and better proofs of a claim."""
+    place, wrong = question
+    for result in _found(shown, cases[place], wrong):
+        report(result)
+
+
+def _found(shown: Shown, case: Case, wrong: int | None) -> Iterator[Proof]:
+    """Yield better and better proofs."""
+    from gradcli.algebra.formulas import TooDeepError
+
+    if case.truth.size > MAX_ENTRIES:
+        return
+    with suppress(TooDeepError):
+        yield from _of_a_right_one(shown, case) if wrong is None else _of_a_wrong_one(shown, case, wrong)
+
+
+def _of_a_wrong_one(shown: Shown, case: Case, wrong: int) -> Iterator[Proof]:
+    """Yield the right derivative of the entry that is wrong, and what it has that the claim has not."""
+    from gradcli.algebra.display import tidy
+
+    right, said = (_entries(case, node, {})[wrong] for node in (case.truth, case.yours))
+    result = Proof(formula=_short(shown, tidy(right)))
+    yield result
+    result = replace(result, terms=_differing(shown, said, right))
+    yield result
+    yield replace(result, difference=_short(shown, tidy(right - said)))
+
+
+def _of_a_right_one(shown: Shown, case: Case) -> Iterator[Proof]:
+    """Yield what shows that numbers that agree do so everywhere, and the derivative written out."""
+    from gradcli.algebra.display import tidy
+    from gradcli.algebra.equality import is_zero
+
+    result = Proof(proved=_proved(case))
+    yield result
+    right, said = (_entries(case, node, {}) for node in (case.truth, case.yours))
+    if case.truth.size <= _SHOWN:
+        texts = [_short(shown, tidy(e)) for e in right]
+        text = array_text(np.array(texts, dtype=object).reshape(case.truth.shape), str) if all(texts) else ""
+        result = replace(result, formula=text if len(text) <= 4 * _LENGTH else "")
+        yield result
+    if not result.proved:
+        positive = _positive(case, {})
+        if all(is_zero((a - b).xreplace(positive)) for a, b in zip(said, right, strict=True)):
+            yield replace(result, proved=True)
+
+
+def _proved(case: Case) -> bool:
+    """Tell whether both are equal for any values of some of the system's intermediates, whatever these are made of.
+
+    Formulas in them are short.  What is found equal so, is equal.  What is not may be so because one is made of another
+    in a way that counts: those are taken that leave both equal in numbers, one after the other.
+    """
+    from gradcli.algebra.equality import is_zero
+
+    named = [(name, n) for name, n in case.graph.names.items() if n.args and "[" not in name][:_NAMED]
+    known = {n: name for name, n in named}
+    differences = _differences(case, known)
+    if differences is None:
+        known = {}
+        for name, n in named:
+            if (result := _differences(case, {**known, n: name})) is not None:
+                known[n], differences = name, result
+    if differences is not None and all(is_zero(d, patient=False) for d in differences):
+        return True
+    whole = _differences(case, {}) if known else differences
+    return whole is not None and all(is_zero(d, patient=False) for d in whole)
+
+
+def _differences(case: Case, known: Mapping[Node, str]) -> list[Any] | None:
+    """Return what the claim's elements differ by from the derivative's; None where numbers show that they do."""
+    from gradcli.algebra.equality import is_refuted
+    from gradcli.algebra.formulas import TooDeepError
+
+    try:
+        right, said = (_entries(case, node, known) for node in (case.truth, case.yours))
+    except TooDeepError:
+        return None
+    positive = _positive(case, known)
+    result = [(a - b).xreplace(positive) for a, b in zip(said, right, strict=True)]
+    return None if any(map(is_refuted, result)) else result
+
+
+def _entries(case: Case, node: Node, known: Mapping[Node, str]) -> list[Any]:
+    """Return the formulas of a node's elements, in those of the leaves and of what is `known`."""
+    from gradcli.algebra.formulas import formulas
+
+    return list(formulas([node], _variables(case, known), {}).exprs[node].reshape(-1))
+
+
+def _variables(case: Case, known: Mapping[Node, str]) -> dict[Node, Any]:
+    """Return the variables of formulas: the elements of the leaves and of what is `known`."""
+    from gradcli.algebra.formulas import symbols
+
+    names = {**{n: name for name, n in case.graph.inputs.items()}, **known}
+    result = {n: symbols(name, n.shape) for n, name in names.items()}
+    for name, kind in case.kinds.items():
+        node = case.graph.inputs.get(name)
+        if node is not None and is_mirrored(kind, node.shape):
+            result[node] = np.where(np.tri(len(result[node])) > 0, result[node].T, result[node])
+    return result
+
+
+def _positive(case: Case, known: Mapping[Node, str]) -> dict[Any, Any]:
+    """Return positive variables in the place of those that are declared to be, or that a logarithm or root is taken of.
+
+    The system is defined for no others, but maybe for 0.
+    """
+    import sympy
+
+    variables = _variables(case, known)
+    positive = [n.args[0] for n in scheduled([case.base, case.truth]) if _is_of_positive(n)]
+    declared = (case.graph.inputs.get(name) for name, kind in case.kinds.items() if kind == "positive")
+    positive += [n for n in declared if n is not None and len(n.shape) < 2]
+    return {s: sympy.Dummy(positive=True) for x in positive if x in variables for s in variables[x].flat}
+
+
+def _is_of_positive(node: Node) -> bool:
+    if node.op == "pow":
+        exponent = node.args[1].value
+        return exponent is not None and exponent % 1 != 0
+    return node.op in ("log", "log2", "log10", "sqrt")
+
+
+def _short(shown: Shown, expr: Any) -> str:
+    text = shown.formula(expr)
+    return text if len(text) <= _LENGTH else ""
+
+
+def _differing(shown: Shown, said: Any, right: Any) -> str:
+    """Return which terms of a sum are missing, too many, or wrong; nothing where the sums have little in common."""
+    from gradcli.algebra.display import tidy
+
+    forms = list(dict.fromkeys([right, tidy(right)]))
+    if result := _as_written(shown, said, forms):
+        return result
+    return next((result for form in forms if (result := _differing_terms(shown, said, form))), "")
+
+
+def _differing_terms(shown: Shown, said: Any, right: Any) -> str:
+    """Return how two sums differ that are multiplied out, if it is in a few terms."""
+    from gradcli.algebra.equality import terms
+
+    mine, its = terms(said), terms(right)
+    missing = [t for t in its if t not in mine]
+    more = [t for t in mine if t not in its]
+    if not its or len(missing) + len(more) > _TERMS or len(missing) == len(its):
+        return ""
+    if missing and not more:
+        return f"missing: {_signed(shown, missing)}"
+    if more and not missing:
+        return f"too many: {_signed(shown, more)}"
+    return _wrong_term(shown, more[0], missing[0]) if len(missing) == len(more) == 1 else ""
+
+
+def _as_written(shown: Shown, said: Any, forms: Sequence[Any]) -> str:
+    """Return the one term that a claim lacks, or has too many, as it stands: products are not multiplied out."""
+    import sympy
+
+    from gradcli.algebra.equality import is_nothing
+
+    for term in sympy.Add.make_args(said):
+        if term != said and is_nothing(said - term - forms[0]):
+            return f"too many: {_signed(shown, [term])}"
+    for form in forms:
+        for term in sympy.Add.make_args(form):
+            if term != form and is_nothing(form - term - said):
+                return f"missing: {_signed(shown, [term])}"
+    return ""
+
+
+def _wrong_term(shown: Shown, mine: Any, its: Any) -> str:
+    from gradcli.algebra.equality import is_nothing
+
+    if is_nothing(mine + its):
+        return f"the sign of the term {shown.formula(abs(its) if its.is_number else its)}"
+    return f"the term {shown.formula(mine)} should be {shown.formula(its)}"
+
+
+def _signed(shown: Shown, terms: Sequence[Any]) -> str:
+    """Return terms with their signs: `+ x*cos(x)`."""
+    parts = []
+    for t in terms:
+        minus = t.could_extract_minus_sign()
+        parts.append(f"{'-' if minus else '+'} {shown.formula(-t if minus else t)}")
+    return " ".join(parts)
+
+
+def entry_name(shape: tuple[int, ...], entry: int) -> str:
+    """Return the place of an entry: `[0,1]`; nothing of a scalar.
+
+    >>> entry_name((2, 2), 1), entry_name((), 0)
+    ('[0,1]', '')
+    """
+    return element_names("", shape)[entry] if shape else ""

@@ -1,0 +1,320 @@
+"""Points in each region of a system: on both sides of every condition and corner, so that no branch stays untried.
+
+The conditions are those in the graphs of the system, of its derivative and of the claim: the derivative of a function
+with a corner has one there.  Along straight lines, the points where a condition changes are found by bisection, and
+those where it nearly does, as in a narrow window, by a search for the least distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gradcli.explain.check.claim import Case, numbers
+from gradcli.explain.results import Array, Named
+from gradcli.graph.graph import scheduled
+from gradcli.graph.kinds import of_kinds
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.shapes import size_of
+
+_CONDITIONS = 100  # elements of conditions that are looked at
+_JOINT = 6  # conditions of which every combination is looked for
+_PATTERNS = 12  # points that are added for such combinations
+_VALUES = 4  # of a step function
+_COORDINATES = 12  # along which lines are taken by each input's element
+_BASES = 3  # points through which lines are taken
+_WORK = 4_000_000  # numbers that are computed along the lines
+_GRID = np.array([m * 10.0**k for k in range(-3, 7) for m in (1, 3)])
+_CELLS = 200  # that are searched at a time, of a small system
+_SEARCHED = 1_000_000  # numbers that are computed for one point in each of them
+_LARGE = 20_000  # numbers that are computed at a point of a system that is not searched
+_SECTIONS = 16  # of a cell, at a step of a search
+_STEPS = 9
+_ROUNDS = 3
+_BESIDE = 1e-6  # relative distance at which a region goes on: a point in it lies on no border
+_CLOSE = 1e-9  # relative distance of points that are not separated
+
+
+def other_regions(case: Case, points: Named, powers: Mapping[str, int]) -> Named | None:
+    """Return points in regions of the system that none of these points is in; None where there are no others.
+
+    `powers` are the powers of ten of inputs that are not near 1.
+    """
+    seen = _Conditions.of(case)
+    if seen is None:
+        return None
+    space = _Space({name: x.shape for name, x in case.graph.inputs.items()}, powers, case.kinds)
+    known = space.flat(points)
+    states = seen.states(space.points(known))
+    if _is_complete(states):
+        return None
+    result = np.empty((len(known), 0))
+    for _ in range(2 if len(states) > 1 else 1):  # from the new regions, lines lead to more
+        bases = np.concatenate([result[:, :_BASES], known[:, :_BASES]], axis=1)
+        more = _new(case, seen, space, bases, states)
+        states = np.concatenate([states, seen.states(space.points(more))], axis=1)
+        result = np.concatenate([result, more], axis=1)
+        if not more.shape[1] or _is_complete(states):
+            break
+    return space.points(result) if result.shape[1] else None
+
+
+def _is_complete(states: Array) -> bool:
+    """Tell whether every condition has been seen true and false, and of few conditions every combination."""
+    different, first = np.unique(np.nan_to_num(states), axis=0, return_index=True)
+    if (states.min(axis=1, initial=np.inf) == states.max(axis=1, initial=-np.inf)).any():
+        return False
+    return len(different) > _JOINT or np.unique(states[first], axis=1).shape[1] >= 2 ** len(different)
+
+
+@dataclass(frozen=True)
+class _Conditions:
+    """The conditions and step functions of a claim's graphs."""
+
+    case: Case
+    nodes: tuple[Node, ...]
+    compared: tuple[tuple[Node, Node], ...]
+
+    @staticmethod
+    def of(case: Case) -> _Conditions | None:
+        nodes = [n for n in scheduled([case.base, case.truth, case.yours]) if _has_regions(n)]
+        if not nodes or sum(n.size for n in nodes) > _CONDITIONS:
+            return None
+        compared = [(n.args[0], n.args[1]) for n in nodes if n.dtype == "bool" and _compares(n)]
+        result = _Conditions(case, tuple(nodes), tuple(compared))
+        return result if result.cost <= _LARGE else None
+
+    def states(self, points: Named) -> Array:
+        """Return the values of all conditions, of shape (elements, points)."""
+        return np.asarray(np.concatenate(numbers(self.case.graph, points, self.nodes)))
+
+    def distances(self, points: Named) -> Array:
+        """Return how far what is compared is from being equal."""
+        if not self.compared:
+            return np.empty((0, next(iter(points.values())).shape[-1]))
+        differences = [a - b for a, b in self.compared]
+        return np.asarray(np.abs(np.concatenate(numbers(self.case.graph, points, differences))))
+
+    @property
+    def cells(self) -> int:
+        """How many parts of lines are searched at a time."""
+        return int(np.clip(_SEARCHED // self.cost, 1, _CELLS))
+
+    @cached_property
+    def cost(self) -> int:
+        """How many numbers are computed for the conditions at a point, and for the system."""
+        return sum(n.size for n in scheduled([*self.nodes, self.case.base, self.case.truth, self.case.yours]))
+
+
+def _compares(node: Node) -> bool:
+    return OPERATIONS[node.op].infix in ("<", "<=", ">", ">=")
+
+
+def _has_regions(node: Node) -> bool:
+    """Tell whether a node is constant in each of several regions, and not different at their borders alone."""
+    if node.op in ("input", "const") or node.op not in OPERATIONS:
+        return False
+    if OPERATIONS[node.op].kind == "step":
+        return True
+    if OPERATIONS[node.op].infix in ("==", "!="):
+        return any(a.op in OPERATIONS and OPERATIONS[a.op].kind == "step" for a in node.args)
+    return _compares(node)
+
+
+@dataclass(frozen=True)
+class _Space:
+    """Inputs as one flat vector, and the size that each of its elements usually has."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+    powers: Mapping[str, int]
+    kinds: Mapping[str, str]
+
+    def flat(self, points: Named) -> Array:
+        return np.concatenate([points[n].reshape(size_of(s), -1) for n, s in self.shapes.items()])
+
+    def points(self, flat: Array) -> Named:
+        ends = np.cumsum([size_of(s) for s in self.shapes.values()])[:-1]
+        parts = zip(self.shapes.items(), np.split(flat, ends), strict=True)
+        return of_kinds(self.kinds, {n: np.reshape(a, (*s, -1)) for (n, s), a in parts})
+
+    @cached_property
+    def sizes(self) -> Array:
+        """The usual size of each element."""
+        return np.concatenate([np.full(size_of(s), 10.0 ** self.powers.get(n, 0)) for n, s in self.shapes.items()])
+
+    def lines(self, base: Array) -> Iterator[tuple[Array, Array]]:
+        """Yield a point and a direction for each line through a base: along elements, along inputs, along all."""
+        count = len(base)
+        for k in range(min(count, _COORDINATES)):
+            moved = np.arange(count) == k
+            yield np.where(moved, 0, base), moved * self.sizes
+        start = 0
+        for shape in self.shapes.values():
+            end = start + size_of(shape)
+            moved = (np.arange(count) >= start) & (np.arange(count) < end)
+            start = end
+            if moved.sum() > 1:
+                yield np.where(moved, 0, base), np.where(moved, base, 0)
+        if len(self.shapes) > 1:
+            yield np.zeros(count), base
+
+
+@dataclass
+class _Lines:
+    """Points on lines, sorted by their lines and along each, with the states and distances of the conditions there."""
+
+    seen: _Conditions
+    space: _Space
+    starts: Array  # (elements, lines)
+    directions: Array
+    line: Array
+    t: Array
+    states: Array
+    distances: Array
+
+    @staticmethod
+    def of(seen: _Conditions, space: _Space, bases: Array) -> _Lines:
+        lines = [line for base in bases.T for line in space.lines(base)]
+        most = max(1, _WORK // (2 * len(_GRID) * seen.cost))
+        starts, directions = (np.stack(each, axis=1) for each in zip(*lines[:most], strict=True))
+        empty = np.empty(0, dtype=int)
+        result = _Lines(seen, space, starts, directions, empty, empty, np.empty((0, 0)), np.empty((0, 0)))
+        grid = np.concatenate([-_GRID, _GRID])
+        count = starts.shape[1]
+        result.line, result.t = np.repeat(np.arange(count), len(grid)), np.tile(grid, count)
+        result.states, result.distances = result.at(result.line, result.t)
+        return result.sorted()
+
+    def flat(self, line: Array, t: Array) -> Array:
+        return np.asarray(self.starts[:, line] + t * self.directions[:, line])
+
+    def at(self, line: Array, t: Array) -> tuple[Array, Array]:
+        points = self.space.points(self.flat(line, t))
+        return self.seen.states(points), self.seen.distances(points)
+
+    def sorted(self) -> _Lines:
+        order = np.lexsort((self.t, self.line))
+        self.line, self.t = self.line[order], self.t[order]
+        self.states, self.distances = self.states[:, order], self.distances[:, order]
+        return self
+
+    def insert(self, line: Array, t: Array) -> None:
+        states, distances = self.at(line, t)
+        self.line, self.t = np.concatenate([self.line, line]), np.concatenate([self.t, t])
+        self.states = np.concatenate([self.states, states], axis=1)
+        self.distances = np.concatenate([self.distances, distances], axis=1)
+        self.sorted()
+
+    @property
+    def apart(self) -> Array:
+        """Tell which points have a next one on their line, which is not next to them."""
+        gap = np.diff(self.t) > _CLOSE * np.maximum(np.abs(self.t[1:]), np.abs(self.t[:-1]))
+        return np.asarray(gap & (self.line[1:] == self.line[:-1]))
+
+    def divide(self) -> bool:
+        """Insert the points at which a condition changes, and those at which one nearly does; tell whether any did."""
+        changes = np.flatnonzero(self.apart & (self.states[:, 1:] != self.states[:, :-1]).any(axis=0))[
+            : self.seen.cells
+        ]
+        nearest = self._nearest()
+        if len(changes):
+            line, low, high = self._changes(changes)
+            nearest = (np.concatenate([nearest[0], line, line]), np.concatenate([nearest[1], low, high]))
+        if len(nearest[0]):
+            self.insert(*nearest)
+        return bool(len(nearest[0]))
+
+    def _changes(self, cells: Array) -> tuple[Array, Array, Array]:
+        """Return the lines, and the points on both sides of where the state that a cell begins with ends."""
+        line, low, high, first = self.line[cells], self.t[cells], self.t[cells + 1], self.states[:, cells]
+        share = np.arange(1, _SECTIONS)[:, None] / _SECTIONS
+        for _ in range(_STEPS):
+            inner = low + share * (high - low)
+            states = self.at(np.tile(line, len(share)), inner.reshape(-1))[0].reshape(len(first), *inner.shape)
+            same = (states == first[:, None]).all(axis=0)
+            kept = np.where(same.all(axis=0), len(share), same.argmin(axis=0))  # sections that the state lasts for
+            width = (high - low) / _SECTIONS
+            low, high = low + kept * width, low + (kept + 1) * width
+        return line, low, high
+
+    def _nearest(self) -> tuple[Array, Array]:
+        """Return lines, and points at which what is compared is nearest to being equal, on one side of it."""
+        distances = np.nan_to_num(self.distances, nan=np.inf)
+        inside = (self.line[2:] == self.line[:-2]) & self.apart[1:] & self.apart[:-1]
+        least = (distances[:, 1:-1] < distances[:, :-2]) & (distances[:, 1:-1] <= distances[:, 2:])
+        same = (self.states[:, 2:] == self.states[:, :-2]).all(axis=0)
+        which, cells = np.nonzero(least & (inside & same)[None])
+        which, cells = which[: self.seen.cells], cells[: self.seen.cells]
+        line, low, high = self.line[cells], self.t[cells], self.t[cells + 2]
+        share = np.arange(_SECTIONS + 1)[:, None] / _SECTIONS
+        for _ in range(_STEPS if len(cells) else 0):
+            inner = low + share * (high - low)
+            values = self.at(np.tile(line, len(share)), inner.reshape(-1))[1].reshape(-1, *inner.shape)
+            best = np.nan_to_num(values[which, :, np.arange(len(which))], nan=np.inf).argmin(axis=1)
+            width = (high - low) / _SECTIONS
+            low, high = low + np.maximum(best - 1, 0) * width, low + np.minimum(best + 1, _SECTIONS) * width
+        return line, (low + high) / 2
+
+    def between(self) -> tuple[Array, Array]:
+        """Return lines and the points in the middle between those that are known: none lies on a border."""
+        cells = np.flatnonzero(self.apart)
+        return self.line[cells], (self.t[cells] + self.t[cells + 1]) / 2
+
+
+def _new(case: Case, seen: _Conditions, space: _Space, bases: Array, known: Array) -> Array:
+    """Return points, on lines through the bases, in regions whose states are not among those that are known."""
+    lines = _Lines.of(seen, space, bases)
+    for _ in range(_ROUNDS):
+        if not lines.divide():
+            break
+    flat = lines.flat(*lines.between())
+    values = np.concatenate(numbers(case.graph, space.points(flat), [case.base, case.truth]))
+    flat = flat[:, np.isfinite(values).all(axis=0)]
+    flat = flat[:, np.argsort(_strangeness(space, flat), kind="stable")]
+    states = seen.states(space.points(flat))
+    chosen = flat[:, _choice(states, known)]
+    return _rounded(seen, space, chosen)
+
+
+def _strangeness(space: _Space, flat: Array) -> Array:
+    """Return how many powers of ten the numbers of each point are from their usual sizes."""
+    sizes = np.abs(flat) / space.sizes[:, None]
+    return np.asarray(np.abs(np.log10(np.where(sizes == 0, 1, sizes))).max(axis=0))
+
+
+def _choice(states: Array, known: Array) -> list[int]:
+    """Return as few points as have every state of each condition, and of few conditions every combination."""
+    chosen: list[int] = []
+    had = [set(row.tolist()) for row in known]
+    for row, values in zip(states, had, strict=True):
+        for value in np.unique(row).tolist():
+            if value not in values and len(values) < _VALUES:
+                chosen.append(int(np.flatnonzero(row == value)[0]))
+                for each, other in zip(had, states[:, chosen[-1]].tolist(), strict=True):
+                    each.add(other)
+    if len(np.unique(np.concatenate([known, states], axis=1), axis=0)) <= _JOINT:
+        patterns = {tuple(s) for s in np.concatenate([known, states[:, chosen]], axis=1).T.tolist()}
+        different, first = np.unique(states, axis=1, return_index=True)
+        new = [
+            k for pattern, k in zip(different.T.tolist(), first.tolist(), strict=True) if tuple(pattern) not in patterns
+        ]
+        chosen += sorted(new)[:_PATTERNS]
+    return chosen
+
+
+def _rounded(seen: _Conditions, space: _Space, flat: Array) -> Array:
+    """Return points with as few digits as leave them in their regions."""
+    states = seen.states(space.points(flat))
+    result, open_ = flat.copy(), np.ones(flat.shape[1], dtype=bool)
+    for digits in range(2, 8):
+        power = digits - 1 - np.floor(np.log10(np.where(flat == 0, 1, np.abs(flat))))
+        shorter = np.round(flat * 10.0**power) / 10.0**power
+        around = [seen.states(space.points(shorter * (1 + side))) for side in (0, _BESIDE, -_BESIDE)]
+        same = open_ & np.all([(s == states).all(axis=0) for s in around], axis=0)
+        result[:, same] = shorter[:, same]
+        open_ &= ~same
+    return result

@@ -1,0 +1,162 @@
+"""Terms of a claim: those that are missing, too many, of the wrong sign or size, as whole arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from gradcli.explain.check.evidence import Evidence, exact
+from gradcli.explain.results import Array
+from gradcli.graph.construct import matmul, swap
+from gradcli.graph.graph import scheduled
+from gradcli.graph.node import Exact, Node, const
+from gradcli.graph.shapes import Shape
+
+_CANDIDATES = 200  # nodes that are tried as a term
+_FACTORS = 48  # nodes that are tried as a factor of a term
+_ELEMENTS = 400  # of such a factor
+_LENGTH = 160  # characters of a term that is shown
+_LOOK = 4  # points at which most products are seen to be none
+
+Multiply = Callable[[Array, Array], Array]
+
+
+def of_arrays(e: Evidence) -> str:
+    """Say what is wrong with a term of an array, as a whole."""
+    return (terms(e) or products(e)) if e.shape else ""
+
+
+def terms(e: Evidence) -> str:
+    """Say which array is a term too many, has another sign or size than it should, or is missing as a term."""
+    return _wrong_term(e) or _missing_term(e)
+
+
+def _wrong_term(e: Evidence) -> str:
+    for sign, term in e.some(_added(e.case.yours)):
+        (result,) = e.evaluate(term)
+        rest = e.yours - sign * result
+        if e.right(rest):
+            return f"too many: {'+' if sign > 0 else '-'} {e.write(term)}"
+        if (ratio := e.quotient(e.truth - rest, sign * result)) is not None and (text := exact(ratio, e.tolerance)):
+            written = e.write(term)
+            size = f"{text} times it" if abs(ratio) > 1 else f"{text} of it"
+            return f"the sign of the term {written}" if text == "-1" else f"the term {written} should be {size}"
+    return ""
+
+
+def _missing_term(e: Evidence) -> str:
+    missing = e.truth - e.yours
+    if (number := e.quotient(missing, np.ones_like(missing))) is not None and (text := exact(number, e.tolerance)):
+        return f"missing: {_signed(text, const(1), e)}"
+    nodes = dict.fromkeys(n for n in scheduled([e.case.base, e.case.truth]) if n.shape == e.shape and n.op != "const")
+    for node in e.some(list(nodes)[-_CANDIDATES:]):
+        (result,) = e.evaluate(node) if node.dtype != "bool" else (np.zeros_like(e.truth),)
+        for sign in (1, -1):
+            if result.any() and e.right(e.yours + sign * result):
+                written = _signed(str(sign), node, e)
+                return f"missing: {written}" if len(written) <= _LENGTH else "a term is missing, and the rest is right"
+    return ""
+
+
+def _signed(ratio: str, node: Node, e: Evidence) -> str:
+    """Return a number times a node as a term with its sign."""
+    number, rest = number_and_rest(node, e.notation.names)
+    try:
+        factors = [str(abs(number * Fraction(ratio)))]
+    except ValueError:  # a root, or one with π
+        factors = [str(abs(number)), ratio.lstrip("-")]
+    minus = (number < 0) != ratio.startswith("-")
+    written = e.write(rest)
+    if rest.op in ("add", "sub", "neg") and rest not in e.notation.names:
+        written = f"({written})"
+    kept = [f for f in (*factors, written) if f != "1"]
+    return f"{'-' if minus else '+'} {'*'.join(kept) or '1'}"
+
+
+def number_and_rest(node: Node, whole: Container[Node] = ()) -> tuple[Fraction, Node]:
+    """Return the number that a product has as a factor, and the product without it; `whole` nodes have none.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf((2,))
+    >>> number_and_rest(-2 * x / 4)
+    (Fraction(-1, 2), input(), shape (2,))
+    """
+    if isinstance(node.value, Exact) and node.value:
+        return Fraction(node.value), const(1, node.shape)
+    if node in whole or node.op not in ("neg", "mul", "div", "matmul"):
+        return Fraction(1), node
+    numbers, rest = zip(*(number_and_rest(a, whole) for a in node.args), strict=True)
+    if node.op == "neg":
+        return -numbers[0], rest[0]
+    number = numbers[0] / numbers[1] if node.op == "div" else numbers[0] * numbers[1]
+    if rest[1].value == 1 and not rest[1].shape:
+        return number, rest[0]
+    if node.op == "mul" and rest[0].value == 1 and not rest[0].shape:
+        return number, rest[1]
+    return number, node if rest == node.args else replace(node, args=rest)
+
+
+def _added(node: Node) -> Iterator[tuple[int, Node]]:
+    """Yield the terms of a sum as it is written, with their signs."""
+    stack = [(1, node)]
+    while stack:
+        sign, n = stack.pop()
+        if n.op in ("add", "sub") and all(a.shape == n.shape for a in n.args):
+            stack += [(sign if n.op == "add" else -sign, n.args[1]), (sign, n.args[0])]
+        elif n is not node:
+            yield sign, n
+
+
+def products(e: Evidence) -> str:
+    """Say that a number times the product of two quantities is missing."""
+    nodes = scheduled([e.case.yours, e.case.base, e.case.truth])
+    some = [n for n in nodes if n.op != "const" and n.dtype != "bool" and n.size <= _ELEMENTS and len(n.shape) <= 2]
+    some = some[:_FACTORS]
+    missing = (e.truth - e.yours).reshape(*e.shape, -1)
+    values = [v.reshape(*n.shape, -1) for n, v in zip(some, e.evaluate(*some), strict=True)]
+    for a, left in zip(some, values, strict=True):
+        for b, right in zip(some, values, strict=True):
+            for make, multiply in _PRODUCTS:
+                if (a is b and multiply is np.true_divide) or _shape(multiply, left, right) != e.shape:
+                    continue
+                looked = multiply(left[..., :_LOOK], right[..., :_LOOK])
+                if e.quotient(missing[..., :_LOOK], looked) is None:
+                    continue
+                ratio = e.quotient(missing, multiply(left, right))
+                if ratio is not None and (text := exact(ratio, e.tolerance)):
+                    return f"missing: {_signed(text, make(a, b), e)}"
+    return ""
+
+
+def _shape(multiply: Multiply, left: Array, right: Array) -> Shape | None:
+    """Return the shape of a product at a point; None where there is none."""
+    try:
+        return tuple(multiply(left[..., :1], right[..., :1]).shape[:-1])
+    except ValueError:
+        return None
+
+
+def _contracted(left: Array, right: Array) -> Array:
+    """Return `left @ right` of vectors and matrices at each point."""
+    if min(left.ndim, right.ndim) < len(("element", "point")):
+        raise ValueError
+    rows, columns = "i" * (left.ndim - 2), "j" * (right.ndim - 2)
+    return np.asarray(np.einsum(f"{rows}kp,k{columns}p->{rows}{columns}p", left, right))
+
+
+def _turned(x: Array) -> Array:
+    if x.ndim != len(("row", "column", "point")):
+        raise ValueError
+    return x.swapaxes(0, 1)
+
+
+_PRODUCTS: Sequence[tuple[Callable[[Node, Node], Node], Multiply]] = (
+    (lambda a, b: a * b, np.multiply),
+    (lambda a, b: a / b, np.true_divide),
+    (matmul, _contracted),
+    (lambda a, b: matmul(swap(a), b), lambda a, b: _contracted(_turned(a), b)),
+    (lambda a, b: matmul(a, swap(b)), lambda a, b: _contracted(a, _turned(b))),
+)

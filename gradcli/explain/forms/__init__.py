@@ -1,0 +1,1 @@
+"""Gradients of arrays as formulas of matrices and of elements."""

@@ -1,0 +1,241 @@
+"""The formula of a node in those of its arguments, for each operation that algebra element by element sees through.
+
+A rule returns None where the node is a letter in formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+
+from gradcli.engine.evaluate import values_of
+from gradcli.graph.construct import index
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node, const, elementwise
+from gradcli.graph.shapes import bare
+from gradcli.notation.one_hot import one_hot_of
+from gradcli.notation.writer import spread_argument
+
+if TYPE_CHECKING:
+    from gradcli.explain.forms.elementwise_form import ElementwiseForm
+
+_LARGEST_POWER = 8
+_FEW = 12  # elements of an array that is written out
+
+Formula = Any  # of SymPy
+Rule = Callable[["ElementwiseForm", Node], Formula | None]
+
+
+def key(node: Node) -> Any:
+    """Return what is the same for nodes that are alike."""
+    return (node.op, node.args, node.shape, node.settings, repr(node.values)) if node.op != "input" else node
+
+
+def _arithmetic(compute: Callable[..., Formula]) -> Rule:
+    return lambda form, node: compute(*(form.formulas[a] for a in node.args))
+
+
+def _quotient(form: ElementwiseForm, node: Node) -> Formula | None:
+    a, b = (form.formulas[n] for n in node.args)
+    return a / b if b != 0 else None
+
+
+def _power(form: ElementwiseForm, node: Node) -> Formula | None:
+    base, exponent = node.args
+    if not isinstance(exponent.value, int) or not 0 < exponent.value <= _LARGEST_POWER:
+        return None
+    return form.formulas[base] ** exponent.value
+
+
+def _exp(form: ElementwiseForm, node: Node) -> Formula | None:
+    """Return softmax(x) for exp(log_softmax(x)), which the derivative of a log-softmax reads from its result."""
+    x = form.plain[node.args[0]]
+    return form.letter(form.first(replace(x, op="softmax"))) if x.op == "log_softmax" and x not in form.named else None
+
+
+def _sigmoid(form: ElementwiseForm, node: Node) -> Formula | None:
+    """Return 1 - sigmoid(x) for sigmoid(-x)."""
+    (x,) = node.args
+    if x.op != "neg":
+        return None
+    return 1 - form.letter(form.first(elementwise("sigmoid", form.shortest(x.args[0]))))
+
+
+def _through(form: ElementwiseForm, node: Node) -> Formula:
+    """Return the last argument, of what a formula does not show."""
+    return form.formulas[node.args[-1]]
+
+
+def _root(form: ElementwiseForm, node: Node) -> Formula | None:
+    """Return the root of a number; others are letters, whose squares are written as what is below the root."""
+    formula = form.formulas[node.args[0]]
+    return sympy.sqrt(formula) if formula.is_Integer and formula >= 0 else None
+
+
+def _reshaped(form: ElementwiseForm, node: Node) -> Formula | None:
+    """Return what axes of size 1 are added to, or taken from, in terms of letters of which the same is true."""
+    (x,) = node.args
+    formula = form.formulas[x]
+    whole = {s: m for s in formula.free_symbols if (m := _in_shape(form.meanings[s], x, node)) is not None}
+    if whole.keys() == formula.free_symbols:
+        return formula.xreplace({s: form.letter(form.first(m)) for s, m in whole.items()})
+    if spread_argument(node) is None or not form.shapes(formula) <= {(), bare(x.shape)}:
+        return None
+    return formula.xreplace({s: form.reshaped(s, node.shape) for s in formula.free_symbols if form.shapes(s) != {()}})
+
+
+def _in_shape(meaning: Node, x: Node, node: Node) -> Node | None:
+    """Return what a letter of x means where x is reshaped: a constant of that shape, or what had that shape before."""
+    if meaning.op == "const" and meaning.shape == x.shape:
+        return replace(meaning, shape=node.shape)
+    is_back = meaning.op == "reshape" and meaning.args[0].shape == node.shape
+    return meaning.args[0] if is_back else None
+
+
+def _total(form: ElementwiseForm, node: Node) -> Formula | None:
+    """Return a sum with what is the same for all its terms drawn out."""
+    (x,) = node.args
+    axes = node.settings[0]
+    kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+    outside: list[Formula] = []
+    inside: list[Formula] = []
+    for factor in sympy.Mul.make_args(at_places(form, form.formulas[x])):
+        (outside if form.shapes(factor) <= {(), bare(kept)} else inside).append(factor)
+    drawn = sympy.Mul(*outside)
+    drawn = drawn.xreplace({s: form.reshaped(s, node.shape) for s in drawn.free_symbols if form.shapes(s) != {()}})
+    if axes == (len(x.shape) - 1,) and _is_of_classes(form, inside):
+        return drawn
+    if not inside:
+        return drawn * (x.size // node.size if node.op == "sum" else 1) if node.size else None
+    rest = form.written(sympy.Mul(*inside), x) if outside else form.shortest(x)
+    return drawn * form.letter(form.first(replace(node, args=(rest,))))
+
+
+def _placed(form: ElementwiseForm, node: Node) -> Formula | None:
+    """Return what is put to some places of a few zeros, as that times ones at these places.
+
+    It is the same number at all of them, or at each a formula of the elements that were taken there.
+    """
+    numbers = {_before_taking(form, form.formulas[a], node) for a in node.args}
+    if len(numbers) > 1 or None in numbers or node.size > _FEW:
+        return None
+    ones = replace(node, args=tuple(const(1, a.shape) for a in node.args))
+    values = values_of(Graph.of({}, {}), {}, [ones])[ones].reshape(-1)
+    return numbers.pop() * form.letter(form.first(Node("const", (), node.shape, (tuple(map(int, values)),))))
+
+
+def _before_taking(form: ElementwiseForm, formula: Formula, put: Node) -> Formula | None:
+    """Return a formula of numbers, and of elements at the places of a `put`, with the arrays that these are of."""
+    arrays = {s: m for s in formula.free_symbols if (m := form.meanings[s]).shape}
+    if not all(m.op == "take" and m.settings == put.settings[:2] for m in arrays.values()):
+        return None
+    whole = {s: m.args[0] for s, m in arrays.items()}
+    if any(a.shape != put.shape for a in whole.values()):
+        return None
+    return formula.xreplace({s: form.letter(form.first(a)) for s, a in whole.items()})
+
+
+def at_places(form: ElementwiseForm, formula: Formula) -> Formula:
+    """Return a formula in which beside zeros and a single 1 an array's element stands: x[0]*[1, 0] for x*[1, 0]."""
+    places = {s: place for s in formula.free_symbols if (place := _only_one(form.meanings[s])) is not None}
+    if not places:
+        return formula
+    terms = []
+    for term in sympy.Add.make_args(sympy.expand(formula)):
+        for one in places.keys() & term.free_symbols:
+            power = term.as_powers_dict()[one]
+            rest, shape = term / one**power, form.meanings[one].shape
+            if power > 0 and one not in rest.free_symbols:
+                arrays = {s: m for s in rest.free_symbols if (m := form.meanings[s]).shape == shape}
+                elements = {s: form.letter(form.first(index(m, places[one]))) for s, m in arrays.items()}
+                term = one * rest.xreplace(elements)
+        terms.append(term)
+    return sympy.Add(*terms)
+
+
+def _only_one(node: Node) -> tuple[int, ...] | None:
+    """Return where the only 1 is in an array of zeros."""
+    if node.op != "const" or not node.shape or sorted(map(repr, node.values)) != [*"0" * (node.size - 1), "1"]:
+        return None
+    return tuple(map(int, np.unravel_index(node.values.index(1), node.shape)))
+
+
+def _is_of_classes(form: ElementwiseForm, factors: Sequence[Formula]) -> bool:
+    """Tell whether each sample has one 1, for its class: another number than a class makes no formula, but nan."""
+    choice = form.meanings.get(factors[0]) if len(factors) == 1 else None
+    result = one_hot_of(choice, form.named) if choice is not None and choice.op == "where" else None
+    return result is not None and result[0].op != "const"
+
+
+def _choice(form: ElementwiseForm, node: Node) -> Formula | None:
+    """Return a choice between 0 and one number as that number times a choice between 0 and 1."""
+    condition, *choices = node.args
+    numbers = [form.formulas[a] for a in choices]
+    if 0 not in numbers:
+        return None
+    (number,) = [n for n in numbers if n != 0] or [None]
+    if number is None or form.shapes(number) - {()}:
+        return None
+    ones = [const(int(n != 0)) for n in numbers]
+    return number * form.letter(form.first(replace(node, args=(form.shortest(condition), *ones))))
+
+
+def _either(form: ElementwiseForm, node: Node) -> Formula | None:
+    """Return a condition without the one that holds for a NaN alone, which is unlike itself."""
+    a, b = node.args
+    return form.formulas[a] if b.op == "ne" and form.formulas[b.args[0]] == form.formulas[b.args[1]] else None
+
+
+def _not_above(form: ElementwiseForm, node: Node) -> Formula | None:
+    """Return h <= 0 for x <= 0, where h is the name of relu(x)."""
+    x, zero = node.args
+    relu = Node("relu", (form.shortest(x),), x.shape)
+    named = form.equal.get(key(relu))
+    told = named in form.named and zero.value == 0
+    return form.letter(form.first(replace(node, args=(named, zero)))) if named and told else None
+
+
+def _sum(sign: int) -> Rule:
+    return lambda form, node: (
+        _joined(form, node, sign) or form.formulas[node.args[0]] + sign * form.formulas[node.args[1]]
+    )
+
+
+def _joined(form: ElementwiseForm, node: Node, sign: int) -> Formula | None:
+    """Return X.T @ (a + b) for X.T @ a + X.T @ b, where that is shorter."""
+    numbers, letters = zip(*(form.formulas[a].as_coeff_Mul() for a in node.args), strict=True)
+    a, b = (form.meanings.get(letter, node) for letter in letters)
+    if a.op != "matmul" or b.op != "matmul" or a.args[0] is not b.args[0] or a.shape != b.shape:
+        return None
+    parts = [elementwise("mul", const(form.exact(n)), m.args[1]) for n, m in zip(numbers, (a, b), strict=True)]
+    together = form(elementwise("add" if sign > 0 else "sub", *parts))
+    return form.letter(form.first(replace(a, args=(a.args[0], together))))
+
+
+USUAL = ("sigmoid", "where", "or", "le")  # whose formulas are as a textbook has them, if longer
+RULES: Mapping[str, Rule] = {
+    "add": _sum(1),
+    "sub": _sum(-1),
+    "mul": _arithmetic(lambda a, b: a * b),
+    "neg": _arithmetic(lambda a: -a),
+    "sqrt": _root,
+    "reshape": _reshaped,
+    "div": _quotient,
+    "pow": _power,
+    "sigmoid": _sigmoid,
+    "exp": _exp,
+    "broadcast": _through,
+    "identity": _through,
+    "corner": _through,
+    "sum": _total,
+    "mean": _total,
+    "where": _choice,
+    "scatter": _placed,
+    "put": _placed,
+    "or": _either,
+    "le": _not_above,
+}

@@ -1,0 +1,208 @@
+"""The gradients of a system of arrays as formulas of matrices: directly, or by the adjoints of intermediates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradcli.explain.backward.weights import cotangent, loss_name
+from gradcli.explain.forms.matrix_form import matrix_form
+from gradcli.explain.results import Array, BackwardResult, Named
+from gradcli.explain.sections import Computed, Math, quantity
+from gradcli.graph.construct import reshape, spread
+from gradcli.graph.graph import scheduled
+from gradcli.graph.names import adjoint_name
+from gradcli.graph.node import Exact, Node, const, elementwise
+from gradcli.notation.nodes import written_size
+from gradcli.notation.writer import spread_argument
+
+if TYPE_CHECKING:
+    from gradcli.explain.forms.elementwise_form import ElementwiseForm
+
+_SHORT = 14  # operations in a gradient that needs no adjoints of intermediates
+_LONG = 40  # operations in one that is not written
+_ALGEBRA = ("add", "sub", "mul", "div", "pow", "where", "sigmoid")  # without which SymPy has nothing to shorten
+_PARTS = 300  # nodes of a gradient that is shortened
+_UNTOLD = ("scatter", "put", "put_along", "prod_others", "recurrence")  # that no formula can say in a few words
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The formula of each gradient that has a readable one, and of the adjoints that they mention, in their order."""
+
+    gradients: Mapping[str, Math]
+    adjoints: Mapping[str, Math]
+
+
+def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = None) -> Forms:
+    """Return the gradients of the leaves wanted as formulas; none for a system of scalars.
+
+    `called` are what some of the cotangents are called; a system that has such is written in formulas always.
+    """
+    called = called or {}
+    if not called and not any(n.shape for n in result.graph.nodes):
+        return Forms({}, {})
+    cotangents = result.swept.cotangents
+    rest = len(v) - len(called)
+    known = {n: k for name, n in cotangents.items() if name not in called and (k := _uniform(v[name])) is not None}
+    names = dict(result.graph.labels)
+    only = cotangent(result.graph, loss_name(result.graph, v)) if rest == 1 else None
+    names |= {n: called.get(name, only or f"v_{name}") for name, n in cotangents.items()}
+    return _Writer(result, known, names, loss_name(result.graph, v)).forms()
+
+
+def _uniform(v: Array) -> Exact | None:
+    """Return the one number of all weights."""
+    if not v.size or not np.isfinite(v).all() or (v != v.reshape(-1)[0]).any() or not v.any():
+        return None
+    number = float(v.reshape(-1)[0])
+    return int(number) if number.is_integer() else Decimal(repr(number))
+
+
+class _Writer:
+    """Writes the gradients in terms of what the user named, or of adjoints of that, too."""
+
+    def __init__(
+        self, result: BackwardResult, known: Mapping[Node, Exact], names: Mapping[Node, str], loss: str
+    ) -> None:
+        self.result = result
+        self.known = known
+        self.names = names
+        self.loss = loss
+        self.bars = self._bars()
+        self.all_names = {**names, **self.bars}
+
+    def _bars(self) -> dict[Node, str]:
+        """Return the adjoints of the intermediates that the user named."""
+        swept, graph = self.result.swept, self.result.graph
+        result: dict[Node, str] = {}
+        for node, name in graph.labels.items():
+            adjoint = swept.adjoints.get(node)
+            if adjoint is not None and node.args and adjoint not in swept.cotangents.values() and "[" not in name:
+                result.setdefault(adjoint, adjoint_name(name, self.loss))
+        return result
+
+    def forms(self) -> Forms:
+        gradients = {name: self.result.swept.gradients[name] for name in self.result.wrt}
+        direct = {name: self.form(g) for name, g in gradients.items()}
+        if all(written_size(form, self.names) <= _SHORT for form in direct.values()):
+            return self.readable(direct)
+        # W.grad = h.T @ z̄ rather than what z̄ stands for, if z̄ is told anyway.
+        size = partial(written_size, names=self.all_names)
+        by_adjoints = {name: min(direct[name], self.form(g, True), key=size) for name, g in gradients.items()}
+        told = [*by_adjoints.values(), *self.adjoints(by_adjoints.values()).values()]
+        return self.readable(direct if sum(map(size, direct.values())) <= sum(map(size, told)) else by_adjoints)
+
+    def readable(self, found: Mapping[str, Node]) -> Forms:
+        """Return forms that say something, and the adjoints that they mention."""
+        shown = {
+            name: form
+            for name, form in found.items()
+            if form.op != "const"
+            and not self.picks(form)
+            and not self.only_places(form)
+            and all(_is_readable(f, self.all_names) for f in (form, *self.adjoints([form]).values()))
+        }
+        others = {n: {k: v for k, v in self.all_names.items() if k is not n} for n in self.bars}
+        return Forms(
+            {name: quantity(_summed(form, self.all_names), self.all_names) for name, form in shown.items()},
+            {
+                self.bars[n]: Computed(form, others[n], implicit=True, whole=True)
+                for n, form in self.adjoints(shown.values()).items()
+            },
+        )
+
+    def picks(self, form: Node) -> bool:
+        """Tell whether a formula names elements of v: a column of J says that better."""
+        seeds = self.result.swept.cotangents.values()
+        return any(n.op == "index" and n.args[0] in seeds for n in scheduled([form], self.names))
+
+    def only_places(self, form: Node) -> bool:
+        """Tell whether a formula is one number at some places, and 0 elsewhere: its elements say that better."""
+        pending, arrays = [form], []
+        while pending:
+            node = pending.pop()
+            if node.shape and node.args and node not in self.all_names:
+                pending += node.args
+            elif node.shape:
+                arrays.append(node)
+        own = set(self.result.graph.nodes)
+        return bool(arrays) and all(n.op == "const" and {*n.values} == {0, 1} and n not in own for n in arrays)
+
+    # Forms of nodes
+
+    @cached_property
+    def algebra(self) -> bool:
+        """Whether there is something to shorten, which takes SymPy, and not too much."""
+        parts = [n for n in scheduled(self.result.swept.gradients.values(), self.names) if n not in self.names]
+        return len(parts) <= _PARTS and any(n.op in _ALGEBRA for n in parts)
+
+    @cache  # noqa: B019 - it lives as long as a page
+    def elementwise(self, by_adjoints: bool) -> ElementwiseForm:
+        from gradcli.explain.forms.elementwise_form import ElementwiseForm
+
+        names = self.all_names if by_adjoints else self.names
+        adjoints = [n for n in names if n not in self.result.graph.labels and n not in self.known]
+        return ElementwiseForm(names, self.known, adjoints)
+
+    def form(self, node: Node, by_adjoints: bool = False) -> Node:
+        """Return the form of a node in terms of what the user named, and of v; or of other adjoints, too."""
+        names = self.all_names if by_adjoints else self.names
+        return matrix_form(self.elementwise(by_adjoints)(node) if self.algebra else node, names, self.known)
+
+    @cache  # noqa: B019 - it lives as long as a page
+    def definition(self, adjoint: Node) -> Node:
+        """Return the form of an adjoint that has a name, in terms of others."""
+        others = {n: name for n, name in self.all_names.items() if n is not adjoint}
+        later = matrix_form(self.elementwise(True).definition(adjoint) if self.algebra else adjoint, others, self.known)
+        return spread(min(self.form(adjoint), later, key=partial(written_size, names=others)), adjoint.shape)
+
+    def adjoints(self, wanted: Iterable[Node]) -> dict[Node, Node]:
+        """Return the forms of the adjoints that others mention, each in terms of those of later nodes."""
+        result: dict[Node, Node] = {}
+        pending, seen = list(wanted), set(self.names)
+        while pending:
+            node = pending.pop()
+            if node not in seen:
+                seen.add(node)
+                if node in self.bars:
+                    result[node] = self.definition(node)
+                    pending.append(result[node])
+                else:
+                    pending += node.args
+        return {n: result[n] for n in scheduled(result) if n in result}
+
+
+def _summed(form: Node, names: Mapping[Node, str]) -> Node:
+    """Return a form in which what drops axes of size 1 in front, as of a batch of one, is a sum over them.
+
+    A formula does not show a reshape, and 2*y has one axis more than the bias of y = x @ W + b.
+
+    >>> from gradcli.graph.node import leaf
+    >>> from gradcli.notation.nodes import Notation
+    >>> y = leaf((1, 3))
+    >>> Notation({y: "y"}, implicit=True).expression(_summed(reshape(2 * y, (3,)), {y: "y"}))
+    '2*sum(y, axis=0)'
+    """
+    if form in names:
+        return form
+    if form.op in ("mul", "div", "neg", "add", "sub"):
+        return form.with_args(tuple(_summed(a, names) if a.shape == form.shape else a for a in form.args))
+    inner = spread_argument(form)
+    extra = 0 if inner is None else len(inner.shape) - len(form.shape)
+    if inner is None or extra <= 0 or inner.shape != (1,) * extra + form.shape:
+        return form
+    if inner.op == "mul" and inner.args[0].value is not None and inner not in names:
+        return elementwise("mul", const(inner.args[0].value), _summed(reshape(inner.args[1], form.shape), names))
+    return Node("sum", (inner,), form.shape, (tuple(range(extra)),))
+
+
+def _is_readable(node: Node, names: Mapping[Node, str]) -> bool:
+    """Tell whether a formula can be typed, and is not too long."""
+    untold = any(n.op in _UNTOLD for n in scheduled([node], names) if n not in names)
+    return not untold and written_size(node, names) <= _LONG

@@ -1,0 +1,1 @@
+"""Forward mode: J·u, and Taylor polynomials."""

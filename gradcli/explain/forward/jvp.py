@@ -1,0 +1,216 @@
+"""What `gradcli jvp` shows: J·u, and how each tangent comes about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.engine.evaluate import at_point
+from gradcli.engine.jacobian import NumericJacobian
+from gradcli.errors import Notes
+from gradcli.explain.backward.steps import ForwardStep, forward_steps
+from gradcli.explain.corners import note_corners
+from gradcli.explain.origin import warn_of_values
+from gradcli.explain.results import Array, Named, Row, Shown, Wanted, noted
+from gradcli.explain.rules import standing_in
+from gradcli.explain.sections import Formula, Math, Name, Product, Sum, Value, quantity
+from gradcli.explain.shared import formulas_of, style_of, summed, symbolic
+from gradcli.graph.graph import Graph, dimensions
+from gradcli.graph.jvp import Push, push, structural
+from gradcli.graph.names import dot
+from gradcli.graph.node import Node, is_const, leaf
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.vjp import textbook_slope, vjp
+from gradcli.notation.nodes import Notation, node_names
+
+if TYPE_CHECKING:
+    from gradcli.algebra.jacobian import SymbolicJacobian
+
+_ENTRIES = 36  # of a Jacobian that is shown beside J·u
+_FORMULAS = 2_000  # elements that are worked out as formulas for it
+
+
+@dataclass(frozen=True)
+class TangentStep:
+    """A step of the forward pass with its tangent, if it `moves`, and the rule that makes it; a leaf has none."""
+
+    forward: ForwardStep
+    moves: bool = False
+    rule: Formula | None = None
+    tangent: Array | None = None
+
+    def data(self) -> dict[str, Any]:
+        """Return what JSON says of it."""
+        result = self.forward.data()
+        del result["arguments"]  # the rule has them
+        result["rule"] = "" if self.rule is None else self.rule.text
+        return result if self.tangent is None else result | {"tangent": self.tangent}
+
+
+@dataclass(frozen=True)
+class JvpPoint:
+    """J·u at a point; without a point, `at` and `value` are empty and J·u is formulas.
+
+    `v` and `grad` are a cotangent with its vᵀJ, if one was given.
+    """
+
+    at: Named
+    value: Named
+    u: Named
+    jvp: Named
+    steps: tuple[TangentStep, ...]
+    v: Named = field(default_factory=dict)
+    grad: Named = field(default_factory=dict)
+    jacobian: Array | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class JvpResult(Shown):
+    """The result of `gradcli jvp`."""
+
+    points: tuple[JvpPoint, ...] = ()
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield an object a point."""
+        for p in self.points:
+            result: dict[str, Any] = {"at": p.at, "value": p.value} if p.at else {}
+            result |= {"u": p.u, "jvp": p.jvp}
+            if p.v:
+                result |= {"v": p.v, "grad": p.grad, "pairing": np.asarray(pairing(p.v, p.jvp))}
+            if p.steps:
+                result["steps"] = {"forward": [step.data() for step in p.steps]}
+            result |= noted(p.notes)
+            yield result if p.at else result | self.where_object
+
+    def rows(self) -> Iterator[Row]:
+        """Yield a row a point: names of arrays, whose elements are columns, with the arrays."""
+        for p in self.points:
+            yield [*p.at.items(), *p.value.items(), *((f"{name}.jvp", value) for name, value in p.jvp.items())]
+
+
+@np.errstate(all="ignore")  # inf times 0 is nan
+def pairing(v: Named, jvp: Named) -> float:
+    """Return vᵀ(Ju)."""
+    return float(sum(np.sum(v[name] * jvp[name]) for name in v))
+
+
+def jvp(
+    graph: Graph,
+    wrt: Sequence[str],
+    points: Sequence[Named],
+    directions: Sequence[Named],
+    cotangents: Sequence[Named],
+    notes: Notes,
+    wanted: Wanted,
+) -> JvpResult:
+    """Return J·u at each point, `directions[p]` being the tangents of the leaves `wrt` at point p; or as formulas.
+
+    `cotangents`, one a point or none, add vᵀJ; a page has the Jacobian with its formulas where it is small, by the
+    leaves that move.
+    """
+    pushed = push(graph, wrt)
+    moving = [name for name in wrt if any(np.any(u[name]) for u in directions)] or [*wrt]
+    style = style_of(graph, directions)
+    if not points:
+        formulas = symbolic(graph, moving, wanted.steps)
+        result = _in_formulas(graph, pushed, formulas, moving, directions[0], wanted.steps)
+        return JvpResult(graph, tuple(moving), style, (result,), symbolic=formulas)
+    given = zip(points, directions, cotangents or [{}] * len(points), strict=True)
+    results = [_point(graph, pushed, at, u, v, wanted, notes) for at, u, v in given]
+    if not wanted.page or not _is_small(graph, moving):
+        return JvpResult(graph, tuple(moving), style, tuple(results))
+    matrix = NumericJacobian(graph, moving)
+    results = [replace(p, jacobian=matrix(p.at)) for p in results]
+    return JvpResult(graph, tuple(moving), style, tuple(results), symbolic=symbolic(graph, moving, wanted.steps))
+
+
+def _is_small(graph: Graph, moving: Sequence[str]) -> bool:
+    """Tell whether the Jacobian by the leaves that move can be shown beside J·u, with its formulas."""
+    rows, columns = dimensions(graph, moving)
+    return rows * columns <= _ENTRIES and formulas_of(graph) <= _FORMULAS
+
+
+def _point(graph: Graph, pushed: Push, at: Named, u: Named, v: Named, wanted: Wanted, notes: Notes) -> JvpPoint:
+    computed = [*graph.names.values(), *pushed.graph.outputs.values()]
+    if wanted.steps:
+        computed += [*graph.nodes, *pushed.tangents.values()]
+    result = at_point(pushed.graph, at | {f"{name}.u": tangent for name, tangent in u.items()}, computed)
+    value = {name: result[y] for name, y in graph.outputs.items()}
+    product = {name: result[pushed.graph.outputs[f"{name}.jvp"]] for name in graph.outputs}
+    corners = note_corners(graph, at, notes, wanted.page) if wanted.notes else ()
+    if wanted.warn:
+        warn_of_values(graph, at, value, notes)
+        _warn_of_products(value, product, notes)
+    grad = _pulled(graph, list(u), at, v) if v else {}
+    steps = tuple(_steps(graph, pushed, result)) if wanted.steps else ()
+    return JvpPoint(at, value, u, product, steps, v, grad, notes=corners)
+
+
+def _warn_of_products(value: Named, product: Named, notes: Notes) -> None:
+    for name, tangent in product.items():
+        if not np.isfinite(tangent).all() and np.isfinite(value[name]).all():
+            notes.add("warning", f"{name}.jvp is not finite: a local derivative on the way is not")
+
+
+def _pulled(graph: Graph, wrt: Sequence[str], at: Named, v: Named) -> Named:
+    swept = vjp(graph, wrt)
+    result = at_point(swept, at | {f"{name}.v": weights for name, weights in v.items()}, swept.outputs.values())
+    return {name.removesuffix(".grad"): result[n] for name, n in swept.outputs.items()}
+
+
+def _in_formulas(
+    graph: Graph, pushed: Push, symbolic: SymbolicJacobian, wrt: Sequence[str], u: Named, steps: bool
+) -> JvpPoint:
+    """Return J·u as formulas, from the entries of the symbolic Jacobian."""
+    from gradcli.algebra.functions import exact_number
+
+    weights = [exact_number(e) for name in wrt for e in u[name].reshape(-1)]
+    terms: dict[int, list[Any]] = {}
+    for (i, j), entry in symbolic.entries.items():
+        terms.setdefault(i, []).append(entry * weights[j])
+    return JvpPoint({}, {}, u, summed(terms, graph.outputs), tuple(_steps(graph, pushed, {})) if steps else ())
+
+
+# Steps
+
+
+def _steps(graph: Graph, pushed: Push, found: Mapping[Node, Array]) -> Iterator[TangentStep]:
+    """Yield the steps of the nodes that have names, in the order in which they are computed."""
+    names = node_names(graph)
+    for step in forward_steps(graph, names, found):
+        tangent = pushed.tangents.get(step.node)
+        if tangent is None:
+            yield TangentStep(step)
+        else:
+            rule = None if step.node.op == "input" else tangent_rule(step.node, names, pushed)
+            yield TangentStep(step, True, rule, found.get(tangent))
+
+
+def tangent_rule(node: Node, names: Mapping[Node, str], pushed: Push) -> Formula:
+    """Return how a node's tangent comes from those of its arguments: for each a slope times it, or all in one.
+
+    >>> x, a = leaf(), leaf()
+    >>> graph = Graph.of({"x": x, "a": a}, {"y": x**2 - a})
+    >>> [tangent_rule(n, node_names(graph), push(graph, ["x", "a"])).text for n in graph.nodes[-2:]]
+    ['(2*x)·ẋ', 'ṫ1 - ȧ']
+    """
+    own, known = standing_in(node, names)
+    tangents = {i: dot(names[a]) for i, a in enumerate(node.args) if a in pushed.tangents}
+    if not OPERATIONS[node.op].broadcasts:
+        given = {i: leaf(own.args[i].shape) for i in tangents}
+        whole = structural(own, given)
+        known |= {u: tangents[i] for i, u in given.items()}
+        return Formula(Notation(known, implicit=True).name(whole), quantity(whole, known))
+    notation, texts, parts = Notation(known, implicit=True), [], list[Math]()
+    for i, tangent in tangents.items():
+        slope = textbook_slope(own, i)
+        text = notation.name(slope)
+        factor = text if text.replace("_", "").isalnum() or text.endswith(")") else f"({text})"
+        texts.append({"1": tangent, "-1": f"-{tangent}"}.get(text, f"{factor}·{tangent}"))
+        local = Value.of(-1.0) if is_const(slope, -1) else quantity(slope, known)
+        parts.append(Name(tangent) if is_const(slope, 1) else Product((local, Name(tangent))))
+    return Formula(" + ".join(texts).replace(" + -", " - "), Sum(tuple(parts)))

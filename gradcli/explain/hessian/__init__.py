@@ -1,0 +1,1 @@
+"""What `gradcli hessian` shows: second derivatives, and products with them."""

@@ -1,0 +1,117 @@
+"""The pages of `gradcli hessian`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import numpy as np
+
+from gradcli.explain.hessian.result import HessianPoint, HessianResult, HvpPoint, HvpResult
+from gradcli.explain.mentions import page_of
+from gradcli.explain.results import Array
+from gradcli.explain.sections import Equal, Equations, Line, Math, Matrix, Page, Partial, Section, Text, Value, chosen
+from gradcli.explain.system import rates, system_section
+
+_ENTRIES = 400  # of a Hessian that is shown
+_EIGENVALUES = 500  # rows of a Hessian whose eigenvalues are worked out
+_NEAR_ZERO = 1e-12  # of the largest eigenvalue: what rounding leaves of 0
+
+
+def hessian_pages(result: HessianResult, only: tuple[str, ...]) -> list[Page]:
+    """Return a page for each point, a single one without a point, with the sections `only`, or with all."""
+    points: Sequence[HessianPoint | None] = result.points or (None,)
+    return [page_of(result, chosen(_sections(result, p), only)) for p in points]
+
+
+def _sections(result: HessianResult, p: HessianPoint | None) -> dict[str, Callable[[], Sequence[Section]]]:
+    return {
+        "system": lambda: [system_section(result, p.at if p else None, p.value if p else {})],
+        "hessian": lambda: _matrix(result, p),
+        "curvature": lambda: [] if p is None else [_curvature(p)],
+    }
+
+
+def _matrix(result: HessianResult, p: HessianPoint | None) -> list[Section]:
+    columns = result.columns
+    if len(columns) ** 2 > _ENTRIES:
+        said = f"H has {len(columns):,} rows and columns: -f json or -f csv writes it, --u gives H·u without it"
+        return [Section("hessian", (Text((said,)),))]
+    cells = {(i, j): _cell(result, p, i, j) if j <= i else "" for i, j in product(range(len(columns)), repeat=2)}
+    heads = tuple(Partial("", c) for c in columns)
+    title = f"H: the second derivatives of {result.output}; it is symmetric, and the lower half says it all"
+    if len(columns) == 1:
+        title = f"H: the second derivative of {result.output}"
+    return [Section("hessian", (Matrix("H", heads, heads, cells),), (title,))]
+
+
+def _cell(result: HessianResult, p: HessianPoint | None, i: int, j: int) -> Math:
+    number: tuple[Math, ...] = () if p is None else (Value.of(p.hessian[i, j]),)
+    entry = None if result.symbolic is None else result.symbolic.entries.get((i, j))
+    if entry is None:
+        return number[0] if number else Value.of(0.0)
+    return Equal((Value.of(entry), *number))
+
+
+def _curvature(p: HessianPoint) -> Section:
+    said = definiteness(p.gradient, p.hessian)
+    texts = [Text(("gradient: ", Value(p.gradient + 0.0))), *([Text(said)] if said else [])]
+    return Section("curvature", tuple(texts))
+
+
+def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
+    """Return what the eigenvalues say of the point, as words and numbers; nothing of a large H.
+
+    >>> definiteness(np.zeros(2), np.diag([1.0, 2.0]))
+    ('minimum: the gradient is 0, and the eigenvalues ', Value(array=array([1., 2.]), given=False), ' are positive')
+    >>> definiteness(np.ones(2), np.diag([1.0, -2.0]))[0]
+    'curved both ways: the eigenvalues '
+    """
+    if len(matrix) > _EIGENVALUES or not np.isfinite(matrix).all():
+        return ()
+    values = np.linalg.eigvalsh(matrix)
+    limit = _NEAR_ZERO * float(np.abs(values).max(initial=0))
+    values = np.where(np.abs(values) <= limit, 0, values)
+    up, down, flat = (bool(some.any()) for some in (values > 0, values < 0, values == 0))
+    at_rest = float(np.abs(gradient).max(initial=0)) <= limit
+    if len(matrix) == 1 and (up or down):
+        return _of_one(float(values[0]), at_rest)
+    if not (up or down):
+        what = "the second derivative is 0" if len(matrix) == 1 else "all eigenvalues are 0"
+        return (f"{what}: H says nothing of the curvature",)
+    kind, said = _kind(up, down, flat, at_rest)
+    return f"{kind} ", Value(values), f" {said}"
+
+
+def _of_one(second: float, at_rest: bool) -> tuple[Math, ...]:
+    """Return what a second derivative that is not 0 says of the point."""
+    sign, kind, way = ("positive", "minimum", "up") if second > 0 else ("negative", "maximum", "down")
+    if at_rest:
+        return (f"{kind}: the gradient is 0, and the second derivative is {sign}",)
+    return (f"curved {way}: the second derivative is {sign}",)
+
+
+def _kind(up: bool, down: bool, flat: bool, at_rest: bool) -> tuple[str, str]:
+    """Return what a point is, by the signs of the eigenvalues: what stands before them, and what behind."""
+    still = "the gradient is 0, and the eigenvalues"
+    if up and down:
+        return f"saddle point: {still}" if at_rest else "curved both ways: the eigenvalues", "have both signs"
+    sign, kind, way = ("positive", "minimum", "up") if up else ("negative", "maximum", "down")
+    if flat:
+        said = f"{sign} or 0"
+        return (f"maybe a {kind}: {still}" if at_rest else f"curved {way} or flat: the eigenvalues"), f"are {said}"
+    return f"{kind}: {still}" if at_rest else f"curved {way} in every direction: the eigenvalues", f"are {sign}"
+
+
+def hvp_pages(result: HvpResult, only: tuple[str, ...]) -> list[Page]:
+    """Return a page for each point, with the sections `only`, or with all."""
+    return [page_of(result, chosen(_product_sections(result, p), only)) for p in result.points]
+
+
+def _product_sections(result: HvpResult, p: HvpPoint) -> dict[str, Callable[[], Sequence[Section]]]:
+    said = Text(("H·u: the gradient changes with them, each part of it at the rate below",))
+    lines = tuple(Line((f"H·u for {name}", Value(value)), strong=True) for name, value in p.hvp.items())
+    return {
+        "system": lambda: [system_section(result, p.at, p.value)],
+        "hessian": lambda: [Section("hessian", (rates(p.u), said)), Section("hessian", (Equations(lines),))],
+    }

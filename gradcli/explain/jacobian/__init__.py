@@ -1,0 +1,1 @@
+"""What `gradcli jacobian` shows: J, how much of it, and how many passes it takes."""

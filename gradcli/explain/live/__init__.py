@@ -1,0 +1,1 @@
+"""What a live page computes, as data."""

@@ -1,0 +1,245 @@
+"""What a live page shows, as data: each value with the function that computes it, each pass with what it passes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradcli.engine.evaluate import number
+from gradcli.errors import InputError
+from gradcli.explain.backward.weights import any_loss
+from gradcli.explain.live.corners import condition, may_have_corner
+from gradcli.explain.live.kernels import Call, Kernels, Pull
+from gradcli.explain.picture.picture import Kind, Picture, View, picture
+from gradcli.explain.results import Array, Named
+from gradcli.explain.rules import rule
+from gradcli.explain.shared import formulas_of, style_of, symbolic
+from gradcli.explain.trace import Trace, numeric_trace
+from gradcli.graph.graph import Graph, appearance, dimensions
+from gradcli.graph.names import adjoint_name
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import Shape
+from gradcli.graph.vjp import active_nodes, sweep
+from gradcli.notation.nodes import Notation, readable_names
+
+_ENTRIES = 36  # of a Jacobian that is shown
+_ELEMENTS = 400  # of a system whose Jacobian has formulas
+_LONG = 60  # letters of an expression that a sentence names
+_LETTERS = 28  # of such a formula
+
+
+@dataclass(frozen=True)
+class LiveNode:
+    """A value: its names, what computes it from the nodes `args`, and its value and adjoint at the first point.
+
+    `formula` is in the names of the nodes around it, and `written` in the user's names; both are empty for a leaf.
+    `call` is None for a leaf, and for a constant, which has no name.
+    """
+
+    name: str
+    bar: str
+    kind: Kind | str
+    shape: Shape
+    single: bool
+    formula: str
+    written: str
+    args: tuple[int, ...]
+    call: Call | None
+    value: Array
+    adjoint: Array | None
+
+
+@dataclass(frozen=True)
+class LivePass:
+    """An adjoint that is passed on: from a node to the argument at a position, by a rule in words."""
+
+    node: int
+    position: int
+    rule: str
+    pull: Pull
+
+
+@dataclass(frozen=True)
+class LiveCorner:
+    """A node that may have a corner: the call that tells where, and what is said of it there.
+
+    `argument` is the node whose value is told, by its name in the user's names; `expression` is what has the corner.
+    """
+
+    node: int
+    argument: int
+    name: str
+    expression: str
+    taken: str
+    call: Call
+
+
+@dataclass(frozen=True)
+class LivePage:
+    """A page: the nodes in the order in which they are computed, the passes in theirs, and what is said around them.
+
+    `statements` are the nodes that have lines of their own; `wrt` are the leaves that have gradients; `v` are the
+    cotangents, by the nodes of the outputs.  `command` is the command that shows the same numbers, without its point.
+    """
+
+    title: str
+    scalar: str
+    nodes: tuple[LiveNode, ...]
+    passes: tuple[LivePass, ...]
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, int]
+    wrt: tuple[int, ...]
+    v: Named
+    statements: tuple[int, ...]
+    drawing: Picture
+    corners: tuple[LiveCorner, ...] = ()
+    command: str = ""
+    pytorch: tuple[Mapping[str, str], Sequence[str]] | None = None
+    jacobian: Sequence[Sequence[str]] | None = None
+
+
+def live(graph: Graph, view: View, kernels: Kernels, command: str = "", formulas: bool = False) -> LivePage:
+    """Return the page of a system at a point; without one, all inputs are 1, and so is a cotangent that is missing.
+
+    With `formulas`, also those of a small Jacobian, and the system in PyTorch.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> page = live(Graph.of({"x": x}, {"y": x * x}), View(["x"], {"x": np.array(3.0)}), Kernels())
+    >>> [(n.name, n.formula, float(n.value), float(n.adjoint)) for n in page.nodes]
+    [('x', '', 3.0, 6.0), ('y', 'x*x', 9.0, 1.0)]
+    """
+    at = view.at or {name: np.ones(x.shape) for name, x in graph.inputs.items()}
+    v = view.v or {name: np.ones(y.shape) for name, y in graph.outputs.items()}
+    swept = sweep(graph, view.wrt)
+    with np.errstate(all="ignore"):
+        trace = numeric_trace(graph, swept, at, [v])
+    scalar = _scalar(graph)
+    places = {n: k for k, n in enumerate(graph.nodes)}
+    passes = []
+    for p in swept.passes:
+        bars = [adjoint_name(trace.names[n], scalar) for n in (p.node, p.argument)]
+        told = rule(p, trace.names, bars[0], bars[1], trace.several(p.argument)).text
+        passes.append(LivePass(places[p.node], p.position, told, kernels.pull(p.node, p.position)))
+    return LivePage(
+        title=", ".join(list(graph.outputs)[:6]),
+        scalar=scalar,
+        nodes=tuple(_nodes(graph, trace, kernels, scalar)),
+        passes=tuple(passes),
+        inputs={name: places[graph.inputs[name]] for name in appearance(graph)},
+        outputs={name: places[n] for name, n in graph.outputs.items()},
+        wrt=tuple(places[graph.inputs[name]] for name in view.wrt),
+        v=v,
+        statements=tuple(places[n] for n in _statements(graph)),
+        drawing=picture(graph, View(view.wrt, fold=view.fold)),
+        corners=tuple(_corners(graph, view.wrt, kernels)),
+        command=command,
+        pytorch=_pytorch(graph) if formulas else None,
+        jacobian=_jacobian(graph, [name for name in appearance(graph) if name in view.wrt], formulas),
+    )
+
+
+def _corners(graph: Graph, wrt: Sequence[str], kernels: Kernels) -> Iterator[LiveCorner]:
+    places = {n: k for k, n in enumerate(graph.nodes)}
+    notation = Notation(readable_names(graph))
+    active = active_nodes(graph, [graph.inputs[name] for name in wrt])
+    for node in graph.nodes:
+        found = condition(node) if may_have_corner(node, active) else None
+        if found is None:
+            continue
+        argument, expression = node.args[0], notation.expression(node)
+        if len(expression) > _LONG:
+            expression = notation.names.get(node, f"{expression[: _LONG - 1]}…")
+        name = notation.name(argument)
+        name = f"({name})" if argument.shape and argument not in notation.names else name
+        call = kernels.condition(node, _condition_node)
+        yield LiveCorner(places[node], places[argument], name, expression, found.taken, call)
+
+
+def _condition_node(node: Node) -> Node:
+    found = condition(node)
+    assert found is not None  # as for all of this operation
+    return found.node
+
+
+def _pytorch(graph: Graph) -> tuple[Mapping[str, str], Sequence[str]] | None:
+    """Return the statements of the system in PyTorch, and what names are there; None where it lacks an operation."""
+    from gradcli.explain.backward.torch_script import statements
+
+    try:
+        return statements(graph)
+    except InputError:
+        return None
+
+
+def _jacobian(graph: Graph, wrt: Sequence[str], formulas: bool) -> Sequence[Sequence[str]] | None:
+    """Return the formulas of J that can be read, an empty text for each of the others; None where J is large."""
+    rows, columns = dimensions(graph, wrt)
+    if not 0 < rows * columns <= _ENTRIES:
+        return None
+    texts = [[""] * columns for _ in range(rows)]
+    if not formulas or formulas_of(graph) > _ELEMENTS:
+        return texts
+    from gradcli.algebra.formulas import TooDeepError
+    from gradcli.notation.formulas import code
+
+    try:
+        found = symbolic(graph, wrt)
+        if not found.where:
+            for (i, j), entry in found.entries.items():
+                formula = code(entry, *style_of(graph))
+                texts[i][j] = formula if len(formula) <= _LETTERS else ""
+    except (InputError, TooDeepError):
+        pass
+    return texts
+
+
+def _statements(graph: Graph) -> list[Node]:
+    """Return the nodes that have lines: what is computed under a name, and outputs, which may be inputs as they are."""
+    outputs = set(graph.outputs.values())
+    return [n for n in dict.fromkeys([*graph.names.values(), *graph.outputs.values()]) if n.args or n in outputs]
+
+
+def _scalar(graph: Graph) -> str:
+    """Return what adjoints are derivatives of: the only output, if that is one number, or a loss of a new name."""
+    (name, y), *others = graph.outputs.items()
+    return name if not others and not y.shape and name.isidentifier() else any_loss(graph)
+
+
+def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str) -> Sequence[LiveNode]:
+    places = {n: k for k, n in enumerate(graph.nodes)}
+    notation, readable = Notation(trace.names), Notation(readable_names(graph))
+    reverse = trace.calls[0]
+    result = []
+    for n in graph.nodes:
+        name = trace.names.get(n, "")
+        computed = bool(n.args)
+        result.append(
+            LiveNode(
+                name=name,
+                bar=adjoint_name(name, scalar) if name else "",
+                kind=_kind(n, graph),
+                shape=n.shape,
+                single=n.dtype == "float32",
+                formula=notation.expression(n) if computed else "",
+                written=readable.expression(n) if computed and n in graph.labels else "",
+                args=tuple(places[a] for a in n.args),
+                call=kernels.forward(n) if computed else None,
+                value=trace.values[n] if n.op != "const" else _constant(n),
+                adjoint=reverse.adjoints.get(n),
+            )
+        )
+    return result
+
+
+def _constant(node: Node) -> Array:
+    values = np.array([float(number(v)) for v in node.values])
+    return np.broadcast_to(values[0], node.shape) if values.size == 1 else values.reshape(node.shape)
+
+
+def _kind(node: Node, graph: Graph) -> str:
+    if node in graph.outputs.values():
+        return "output"
+    return {"input": "leaf", "const": "constant"}.get(node.op, "intermediate")

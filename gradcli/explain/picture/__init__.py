@@ -1,0 +1,1 @@
+"""A system as a picture: boxes, arrows, and what is folded."""

@@ -1,0 +1,143 @@
+"""Which operations share a box of a picture: repeated parts, those that are alike, and the middle of a long system."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from gradcli.explain.picture.alike import alike
+from gradcli.explain.picture.repeats import LEAST, repeats
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import Node
+
+_MANY = 40  # arguments of one operation whose leaves stand in one box
+_JOINED = 7  # operations that join eight which stand side by side, as a sum does
+MOST_BOXES = 200  # of a folded picture: more are too many to read
+
+
+class Fold(NamedTuple):
+    """The operations of a box: one, parts of `period` operations that follow each other, or some side by side.
+
+    The middle of a long system has operations of any kind.
+    """
+
+    nodes: tuple[Node, ...]
+    period: int = 1
+    side_by_side: bool = False
+    middle: bool = False
+
+    @property
+    def times(self) -> int:
+        """How many parts there are."""
+        return len(self.nodes) // self.period
+
+
+def folds(graph: Graph, nodes: Sequence[Node], fold: bool = True) -> list[Fold]:
+    """Return which of the computed nodes share a box, each behind what it needs; every node has a box if not `fold`.
+
+    Where there would be more than `MOST_BOXES` boxes, those in the middle become one.
+
+    >>> from gradcli import parse
+    >>> rows = "; ".join(f"h{k} = sin(x{k})" for k in range(10))
+    >>> graph = parse(f"{rows}; y = {' + '.join(f'h{k}' for k in range(10))}")
+    >>> [f"{fold.nodes[0].op}, {fold.times} times" for fold in folds(graph, [n for n in graph.nodes if n.args])]
+    ['sin, 10 times', 'add, 9 times']
+    """
+    return _shortened(_repeated(graph, nodes)) if fold else [Fold((n,)) for n in nodes]
+
+
+def _repeated(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:
+    """Return the nodes with those together that are repeated, or alike."""
+    chains = _chains(graph, nodes)
+    rest = _without(nodes, chains)
+    beside = [Fold(tuple(group), 1, True) for group in alike(graph, rest)]
+    if beside:
+        whole = _in_order(nodes, [*chains, *beside, *_chains(graph, _without(rest, beside), _JOINED)])
+        if sum(len(part.nodes) for part in whole) == len(nodes):  # nothing stands in a circle
+            return whole
+    return _in_order(nodes, chains)
+
+
+def _shortened(parts: list[Fold]) -> list[Fold]:
+    """Return the parts, with those in the middle as one where there are too many boxes.
+
+    As each part is behind what it needs, so is the one in the middle: no arrow leads from it to a part before it.
+    """
+    if sum(1 + len(leaves) for leaves in _new_leaves(parts)) <= MOST_BOXES:
+        return parts
+    first, last = 0, len(parts)
+    by_turns = (part for pair in zip(parts, reversed(parts), strict=True) for part in pair)
+    boxes = 1
+    for turn, leaves in enumerate(_new_leaves(by_turns)):
+        boxes += 1 + len(leaves)
+        if boxes > MOST_BOXES or last - first <= 2:
+            break
+        first, last = (first, last - 1) if turn % 2 else (first + 1, last)
+    middle = tuple(n for part in parts[first:last] for n in part.nodes)
+    return [*parts[:first], Fold(middle, middle=True), *parts[last:]]
+
+
+def _new_leaves(parts: Iterable[Fold]) -> Iterator[set[Node]]:
+    """Yield for each part the leaves that get a box with it: those that a single operation is the first to read."""
+    seen: set[Node] = set()
+    for part in parts:
+        single = part.times == 1 and len(part.nodes[0].args) < _MANY
+        leaves = {a for a in part.nodes[0].args if a.op == "input"} - seen if single else set()
+        seen |= leaves
+        yield leaves
+
+
+def leaves_alike(graph: Graph, parts: Sequence[Fold]) -> list[list[Node]]:
+    """Return the groups of leaves that nothing but folded parts reads, or one operation of many arguments.
+
+    Leaves of a group are read at the same indices of the same parts.
+    """
+    places: dict[Node, list[tuple[int, int, int]]] = {}
+    alone = set(graph.outputs.values())
+    for number, part in enumerate(parts):
+        for i, n in enumerate(part.nodes):
+            many = part.times == 1 and len(n.args) >= _MANY
+            for k, a in enumerate(n.args):
+                if a.op == "input":
+                    spot = (number, i % part.period, 0 if many or part.middle else k)
+                    mine = places.setdefault(a, [])
+                    if not part.middle or spot not in mine[-1:]:  # how often the middle reads it makes no difference
+                        mine.append(spot)
+                    alone |= {a} if part.times == 1 and not many else set()
+    groups: dict[tuple[Hashable, ...], list[Node]] = {}
+    for leaf, mine in places.items():
+        if leaf not in alone:
+            groups.setdefault((leaf.shape, *sorted(mine)), []).append(leaf)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _chains(graph: Graph, nodes: Sequence[Node], least: int = LEAST) -> list[Fold]:
+    return [Fold(tuple(nodes[r.start : r.stop]), r.period) for r in repeats(graph, nodes, least)]
+
+
+def _without(nodes: Sequence[Node], found: Iterable[Fold]) -> list[Node]:
+    inside = {n for fold in found for n in fold.nodes}
+    return [n for n in nodes if n not in inside]
+
+
+def _in_order(nodes: Sequence[Node], found: Sequence[Fold]) -> list[Fold]:
+    """Return what is found, and the other nodes by themselves, each behind what it needs; without those in a circle."""
+    place = {n: k for k, n in enumerate(nodes)}
+    parts = sorted([*found, *(Fold((n,)) for n in _without(nodes, found))], key=lambda fold: place[fold.nodes[0]])
+    part_of = {n: k for k, fold in enumerate(parts) for n in fold.nodes}
+    needs = [{part_of[a] for n in fold.nodes for a in n.args if a in part_of} - {k} for k, fold in enumerate(parts)]
+    sorter = TopologicalSorter(dict(enumerate(needs)))
+    ready: list[int] = []
+    ordered: list[Fold] = []
+    with suppress(CycleError):
+        sorter.prepare()
+    while sorter.is_active():
+        for k in sorter.get_ready():
+            heappush(ready, k)
+        k = heappop(ready)
+        ordered.append(parts[k])
+        sorter.done(k)
+    return ordered

@@ -1,0 +1,370 @@
+"""What a picture of a system shows, as data: boxes with what each computes, and arrows with local derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final, Literal
+
+import numpy as np
+
+from gradcli.explain.backward.steps import reverse_step
+from gradcli.explain.backward.tables import local_derivative, with_number
+from gradcli.explain.backward.weights import any_loss, loss, loss_name
+from gradcli.explain.picture.folding import Fold, folds, leaves_alike
+from gradcli.explain.results import Array, Named, Style
+from gradcli.explain.rules import rule, slopes
+from gradcli.explain.sections import Computed, Equal, Math, Name, Partial, Value, Words
+from gradcli.explain.shared import style_of
+from gradcli.explain.trace import Reverse, Trace, numeric_trace, symbolic_trace
+from gradcli.graph.graph import Graph, depending
+from gradcli.graph.names import adjoint_name
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.shapes import Shape
+from gradcli.graph.vjp import Pass, Sweep, sweep
+from gradcli.notation.nodes import node_names, written_size
+from gradcli.notation.numbers import shape_text
+
+Kind = Literal["leaf", "intermediate", "output"]
+
+NOT_COMPUTED: Final = "not computed"
+_WRITTEN = 12  # operations of a repeated part that is written out
+_SMALL = 200  # operations of a system whose adjoints are shown as formulas
+_LONG = 40  # operations in the formula of an adjoint that is shown
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """From one box, by its place in the picture, to the box that has the arrow, with what the latter does with it."""
+
+    source: int
+    local: Math | None
+
+
+@dataclass(frozen=True)
+class Box:
+    """A value: its name, what computes it (nothing for a leaf), its primal at a point, and its adjoint.
+
+    Its adjoint is None where none is to be shown.  `others` are more names of the same value.  `times` tells how many
+    alike stand in this box: repetitions, of which it has the last one's value, or several side by side, of which it has
+    all values if they are single numbers, and in `ends` the first one's and the last one's name.  `scalar` is the name
+    of what the adjoint is a derivative of.
+    """
+
+    name: str
+    kind: Kind
+    formula: Math | None
+    shape: Shape
+    value: Array | None
+    adjoint: Array | Literal["not computed"] | None
+    arrows: tuple[Arrow, ...]
+    others: tuple[str, ...] = ()
+    times: int = 1
+    ends: tuple[str, ...] = ()
+    scalar: str = "L"
+
+    def equation(self) -> list[Math]:
+        """Return the sides of what the box says of its value."""
+        sides: list[Math] = [*map(Name, self.others), self._named(self.ends or (self.name,))]
+        if self.formula is not None:
+            sides.append(self.formula)
+        if self.value is not None:
+            sides.append(Value(self.value))
+        elif self.shape:
+            sides[-1] = Words((sides[-1], f"  ({'each ' * bool(self.ends)}{shape_text(self.shape)})"))
+        return sides
+
+    def reverse(self) -> list[Math]:
+        """Return the sides of what the box says of its adjoint, if anything."""
+        if self.adjoint is None:
+            return []
+        name = self._named([adjoint_name(name, self.scalar) for name in self.ends or (self.name,)])
+        return [name, self.adjoint if isinstance(self.adjoint, str) else Value(self.adjoint)]
+
+    def _named(self, names: Sequence[str]) -> Math:
+        if not self.ends:
+            return Name(names[0])
+        return Words((Name(names[0]), ", …, " if self.times > 2 else ", ", Name(names[-1])))
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Boxes in an order in which arrows lead onwards.
+
+    `scalar` is the name of what adjoints are derivatives of, if there are any, and `loss` what that is, unless it is an
+    output.  `middle` says what one box has in place of many, in words; nothing where each operation is drawn.
+    """
+
+    boxes: tuple[Box, ...]
+    style: Style
+    scalar: str = ""
+    loss: Math | None = None
+    middle: str = ""
+
+
+@dataclass(frozen=True)
+class View:
+    """What of a system is looked at: a point, a cotangent, the leaves to differentiate by; whether repeats are folded.
+
+    Without a point there are no values, without a cotangent no adjoints.
+    """
+
+    wrt: Sequence[str]
+    at: Named | None = None
+    v: Named | None = None
+    fold: bool = True
+
+
+def least_boxes(graph: Graph, fold: bool = True) -> int:
+    """Return how many boxes a picture has at least, without drawing it: leaves that a folded part reads do not count.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> least_boxes(Graph.of({"x": x}, {"y": x * x + 1}))
+    3
+    """
+    computed = _computed(graph, node_names(graph))
+    parts = folds(graph, computed, fold)
+    shown = [part.nodes[0] for part in parts if part.times == 1]
+    return len(parts) + len({a for n in shown for a in n.args if a.op == "input"})
+
+
+def _computed(graph: Graph, names: Mapping[Node, str]) -> list[Node]:
+    """Return the nodes that have a box, but for the leaves."""
+    return [n for n in graph.nodes if n.op != "input" and n in names]
+
+
+@np.errstate(all="ignore")
+def picture(graph: Graph, view: View) -> Picture:
+    """Return the picture of a system.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> graph = Graph.of({"x": x}, {"y": x * x})
+    >>> found = picture(graph, View(["x"], {"x": np.array(3.0)}, {"y": np.array(1.0)}))
+    >>> [(box.name, box.kind, float(box.value), float(box.adjoint)) for box in found.boxes]
+    [('x', 'leaf', 3.0, 6.0), ('y', 'output', 9.0, 1.0)]
+    """
+    swept = sweep(graph, view.wrt)
+    scalar, whole = "", None
+    if view.v is not None or any(p.slope is None for p in swept.passes):  # whose rules are about adjoints
+        scalar, whole = _scalar(graph, view.v)
+    drawing = _Drawing(graph, swept, view, scalar or any_loss(graph))
+    style = style_of(graph, [view.v] if view.v else [])
+    return Picture(tuple(drawing.boxes()), style, scalar, whole, drawing.middle)
+
+
+def _scalar(graph: Graph, v: Named | None) -> tuple[str, Math | None]:
+    """Return the name of what adjoints are derivatives of, and what it is where that is no output."""
+    name = any_loss(graph) if v is None else loss_name(graph, v)
+    if name in graph.outputs:
+        return name, None
+    if v is None:
+        return name, Words((Name(name), f" is any number computed from the output{'s' * (len(graph.outputs) > 1)}"))
+    return name, loss(graph, v, name)
+
+
+def _trace(graph: Graph, swept: Sweep, view: View) -> Trace:
+    """Return the trace at the point, or in formulas where they can be read; otherwise one of names alone."""
+    if view.at is not None:
+        # Local derivatives are the same for any v.
+        v = view.v or {name: np.zeros(y.shape) for name, y in graph.outputs.items()}
+        return numeric_trace(graph, swept, view.at, [v])
+    nothing = Reverse({}, {}, {}, {}, {})
+    if view.v is not None and len(graph.nodes) <= _SMALL and not any(n.shape for n in graph.nodes):
+        from gradcli.algebra.formulas import TooDeepError
+
+        try:
+            return symbolic_trace(graph, swept, [view.v])
+        except TooDeepError:
+            pass
+    return Trace(graph, node_names(graph), swept.passes, {}, (nothing,))
+
+
+class _Drawing:
+    """The boxes of a graph: one for each named node, for each repetition, and for the leaves that only it reads."""
+
+    def __init__(self, graph: Graph, swept: Sweep, view: View, scalar: str) -> None:
+        self.graph = graph
+        self.scalar = scalar
+        self.view = view
+        self.swept = swept
+        self.trace = _trace(graph, swept, view)
+        self.names = self.trace.names
+        self.named = frozenset(self.names.values())
+        self.outputs = frozenset(graph.outputs.values())
+        self.parts = folds(graph, _computed(graph, self.names), view.fold)
+        groups = leaves_alike(graph, self.parts) if view.fold else []
+        self.groups = {leaf: group for group in groups for leaf in group}
+        self.together = {*self.groups, *(n for part in self.parts if part.middle for n in part.nodes)}
+        self.varying = depending(graph.nodes, graph.inputs.values())
+        self.passes: dict[tuple[Node, Node], list[Pass]] = {}
+        for p in swept.passes:
+            self.passes.setdefault((p.node, p.argument), []).append(p)
+        self.middle = ""
+        self.place: dict[Node, int] = {}
+        self.found: list[Box] = []
+        self.also: dict[Node, list[str]] = {}
+        for name, n in {**graph.names, **graph.outputs}.items():
+            self.also.setdefault(n, []).append(name)
+
+    def _local(self, passes: Sequence[Pass]) -> Math | None:
+        """Return what the passes from a node to one of its arguments do: y = x*x multiplies by x + x."""
+        if len(passes) > 1 and all(p.slope is not None for p in passes):
+            result = self.trace.calls[0].slopes
+            total = np.asarray(sum(result[p] for p in passes)) if self.view.at is not None else None
+            return with_number(slopes(passes, self.names), total)
+        parts = [part for p in passes for part in (", ", self._pass(p))]
+        return Words(tuple(parts[1:])) if parts else None
+
+    def _pass(self, p: Pass) -> Math:
+        adjoint = adjoint_name(self.names[p.node], self.scalar)
+        if self.view.at is not None:
+            return local_derivative(reverse_step(self.trace, 0, p, adjoint))
+        to = adjoint_name(self.names[p.argument], self.scalar)
+        return rule(p, self.names, adjoint, to, self.trace.several(p.argument))
+
+    def boxes(self) -> list[Box]:
+        """Return the boxes, leaves right before what reads them first."""
+        for fold in self.parts:
+            if fold.times > 1:
+                self._fold(fold)
+            else:
+                self._compute(fold.nodes[0])
+        for n in self.graph.inputs.values():
+            if n not in self.place:
+                self._leaf(n)
+        return self.found
+
+    def _add(self, box: Box, nodes: Iterable[Node]) -> None:
+        for n in nodes:
+            self.place[n] = len(self.found)
+        self.found.append(box)
+
+    def _kind(self, node: Node) -> Kind:
+        return "output" if node in self.outputs else "leaf" if node.op == "input" else "intermediate"
+
+    def _box(self, node: Node, formula: Math | None, arrows: Sequence[Arrow], times: int = 1) -> Box:
+        name = self.names[node]
+        others = tuple(other for other in self.also.get(node, ()) if other != name)
+        value, adjoint = self.trace.values.get(node), self._adjoint(node)
+        kind = self._kind(node)
+        return Box(name, kind, formula, node.shape, value, adjoint, tuple(arrows), others, times, scalar=self.scalar)
+
+    def _adjoint(self, node: Node) -> Array | Literal["not computed"] | None:
+        if self.view.v is None or node not in self.varying:
+            return None
+        if node not in self.swept.adjoints and node not in self.trace.calls[0].adjoints:
+            return NOT_COMPUTED
+        result = self.trace.calls[0].adjoints.get(node)
+        return result if result is None or result.dtype != object or readable(result, self.named) else None
+
+    def _leaf(self, node: Node) -> None:
+        self._add(self._box(node, None, ()), [node])
+
+    def _compute(self, node: Node) -> None:
+        """Add the box of a node, behind those of the leaves that it is the first to read."""
+        arrows = list(self._arrows(node))
+        self._add(self._box(node, Computed(node, self.names), arrows), [node])
+
+    def _arrows(self, node: Node) -> Iterator[Arrow]:
+        """Yield an arrow for each argument that has a box; x*x has one, with the sum of both local derivatives.
+
+        What stands in a box with others, leaves or the middle, has one arrow without a derivative.
+        """
+        seen = set()
+        for argument in dict.fromkeys(node.args):
+            if argument not in self.names:
+                continue
+            self._leaf_or_group(argument)
+            if argument not in self.together:
+                yield Arrow(self.place[argument], self._local(self.passes.get((node, argument), ())))
+            elif self.place[argument] not in seen:
+                seen.add(self.place[argument])
+                yield Arrow(self.place[argument], None)
+
+    def _leaf_or_group(self, argument: Node) -> None:
+        """Add the box of what is read, which is a leaf where it has none yet."""
+        if argument in self.place:
+            return
+        if group := self.groups.get(argument):
+            self._add(self._group(group, f"{len(group):,} leaves", ()), group)
+        else:
+            self._leaf(argument)
+
+    def _fold(self, fold: Fold) -> None:
+        """Add one box for all parts that are alike, or for the middle."""
+        nodes, inside = fold.nodes, set(fold.nodes)
+        outside = [a for n in nodes for a in n.args if a not in inside and a in self.names]
+        for argument in sorted(outside, key=lambda argument: argument not in self.groups):
+            self._leaf_or_group(argument)
+        arrows = [Arrow(source, None) for source in dict.fromkeys(self.place[a] for a in outside)]
+        if fold.middle:
+            self._add(self._middle(nodes, arrows), nodes)
+            return
+        if fold.side_by_side:
+            formula = Words((Computed(nodes[0], self.names), f", {fold.times:,} alike"))
+            self._add(self._group(nodes, formula, arrows), nodes)
+            return
+        if fold.period == 1 and len(set(outside)) == 1 and (slope := self._slope_of_all(nodes, outside[0])) is not None:
+            whole = Partial(self.names[nodes[-1]], self.names[outside[0]])
+            arrows = [Arrow(arrows[0].source, Equal((whole, slope)))]
+        self._add(self._box(nodes[-1], self._part(fold), arrows, fold.times), nodes)
+
+    def _middle(self, nodes: Sequence[Node], arrows: Sequence[Arrow]) -> Box:
+        """Return the box of the operations in the middle, which has no value."""
+        outputs = sum(n in self.outputs for n in nodes)
+        self.middle = f"{len(nodes):,} more operations"
+        if outputs:
+            self.middle += f", of which {outputs:,} {'are outputs' if outputs > 1 else 'is an output'}"
+        ends = (self.names[nodes[0]], self.names[nodes[-1]])
+        name = ", …, ".join(ends)
+        return Box(name, "intermediate", self.middle, (), None, None, tuple(arrows), (), len(nodes), ends, self.scalar)
+
+    def _group(self, nodes: Sequence[Node], formula: Math, arrows: Sequence[Arrow]) -> Box:
+        """Return the box of several that stand side by side, with all their values and adjoints."""
+        boxes = [self._box(n, formula, arrows, len(nodes)) for n in nodes]
+        values, adjoints = [box.value for box in boxes], [box.adjoint for box in boxes]
+        ends = (boxes[0].name, boxes[-1].name)
+        name = (", …, " if len(nodes) > 2 else ", ").join(ends)
+        box = replace(boxes[0], name=name, value=_stacked(values), others=(), ends=ends)
+        none = all(isinstance(a, str) for a in adjoints)
+        return box if none else replace(box, adjoint=_stacked(adjoints))
+
+    def _part(self, fold: Fold) -> Math:
+        """Return what a repeated part computes, and how often."""
+        first = fold.nodes[: fold.period]
+        node, times = first[-1], f", {fold.times:,} times"
+        if fold.period == 1 and len(node.args) == 1 and not OPERATIONS[node.op].infix:
+            return f"{node.op}{times}"
+        inside = set(first)
+        names = {n: name for n, name in self.names.items() if n not in inside}
+        if fold.period <= _WRITTEN and written_size(node, names) <= _WRITTEN:
+            return Words((Computed(node, names), times))
+        return f"{fold.period} operations{times}"
+
+    def _slope_of_all(self, nodes: Sequence[Node], source: Node) -> Value | None:
+        """Return the derivative of a chain of numbers by what its first part alone reads: the product of its slopes."""
+        known, factors = self.trace.calls[0].slopes, []
+        if any(source in n.args for n in nodes[1:]):
+            return None
+        for before, n in pairwise((source, *nodes)):
+            slopes = [known[p] for p in self.passes.get((n, before), ()) if p in known]
+            if not slopes or any(s.shape or s.dtype == object for s in slopes):
+                return None
+            factors.append(np.sum(slopes))  # x*x reads its argument twice
+        return Value.of(np.prod(factors))
+
+
+def _stacked(arrays: Sequence[Array | str | None]) -> Array | None:
+    """Return single numbers as an array; None where one of them is missing, or a formula, or an array."""
+    result = [a for a in arrays if isinstance(a, np.ndarray) and a.dtype != object and not a.shape]
+    return np.stack(result) if len(result) == len(arrays) else None
+
+
+def readable(formulas: Array, named: frozenset[str]) -> bool:
+    """Tell whether an array of formulas is short enough to be read in a picture, which has all that they name."""
+    flat = formulas.reshape(-1)
+    return sum(int(e.count_ops()) for e in flat) <= _LONG and {s.name for e in flat for s in e.free_symbols} <= named
