@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.engine.compiled import Compiled
 from gradcli.engine.evaluate import evaluate as _evaluate
 from gradcli.engine.jacobian import numeric_jacobian as _numeric_jacobian
+from gradcli.engine.names import ENGINES, OLDER_NAMES
 from gradcli.errors import InputError, Source, nearest
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph, appearance
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from gradcli.notebook import Explanation
 
 Shape = tuple[int, ...]
-
-_ENGINES = ("numpy", "numba", "jax")
 
 
 def parse(text: str, **shapes: Shape) -> Graph:
@@ -311,7 +310,7 @@ def compile(  # as gradcli.compile
     """Return a function of the inputs of a system that computes values and gradients.
 
     `system` is a graph, or a text with the `shapes` of its inputs as for `parse`; `wrt` are the inputs of which there
-    are gradients, all by default; `engine` is `numpy`, `numba` or `jax`.
+    are gradients, all by default; `engine` is `numpy`, `llvm` or `jax`.
 
     Errors: `InputError` for what `parse` refuses, and for an engine that is not installed.
 
@@ -325,6 +324,7 @@ def compile(  # as gradcli.compile
     array([ 6., 12.])
     """
     graph = parse(system, **shapes) if isinstance(system, str) else system
-    if engine not in _ENGINES:
-        raise InputError(f"unknown engine `{engine}`", hint=nearest(engine, _ENGINES, "engines"))
+    engine = OLDER_NAMES.get(engine, engine)
+    if engine not in ENGINES:
+        raise InputError(f"unknown engine `{engine}`", hint=nearest(engine, ENGINES, "engines"))
     return CompiledFunction(graph, list(graph.inputs) if wrt is None else wrt, engine)

@@ -40,7 +40,7 @@ USED: dict[str, tuple[str, ...]] = {
     "--standalone": (*X, "-f", "latex", "--standalone"),
     "--steps": (*X, "--steps"),
     "--strict": (*X, "--strict"),
-    "--threads": (*MANY, "--engine", "numba", "--threads", "2"),
+    "--threads": (*MANY, "--engine", "llvm", "--threads", "2"),
     "--to": (*X, "--to"),
     "--tolerance": (*X, "--tolerance", "1e-3"),
     "--trials": (*X, "--trials", "5"),

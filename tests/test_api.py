@@ -115,3 +115,12 @@ def test_exported_code_runs():
     assert namespace["f"](2.0, 1.0) == 2 * math.sin(1.0)
     assert_allclose(namespace["f_jacobian"](2.0, 1.0), [[math.sin(1.0), 2 * math.cos(1.0)]])
     assert "void f(double a, double b, double *y)" in export(parse("y = a*sin(b)"), "c", name="f")
+
+
+def test_numba_is_an_older_name_of_the_engine_llvm():
+    pytest.importorskip("llvmlite")
+    x = np.array([1.0, 3.0])
+    by_name = [gradcli.compile("y = x**2", engine=name)(x) for name in ("llvm", "numba")]
+    for values, gradients in by_name:
+        assert values["y"].tolist() == [1, 9]
+        assert gradients["x"].tolist() == [2, 6]

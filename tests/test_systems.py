@@ -85,7 +85,7 @@ X = ("y=x**2*sin(z)", "--at", "x=3,z=1")
 MANY = ("y=a*b", "--points", "p.csv", "--output")
 COMMANDS = [
     *(("backward", *X, "-f", style) for style in ("table", "json", "csv", "latex", "markdown")),
-    ("backward", "y=a*b", "--points", "-", "--engine", "numba"),
+    ("backward", "y=a*b", "--points", "-", "--engine", "llvm"),
     ("backward", "y=x**2", "--at", "x=@x.npy", "--v", "ones"),
     ("backward", "y=exp(a)", "--at", "a=1000"),
     ("backward", "y=)"),

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
 
+from gradcli.engine.names import ENGINES, OLDER_NAMES
 from gradcli.platform import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from gradcli.data.block import Policy
     from gradcli.report.render import Look
 
-ENGINES = ("numpy", "numba", "jax", "dask")
 MAX_THREADS = 1024
 MAX_DIGITS = 17
 PAGES = ("table", "latex", "markdown")
@@ -48,6 +48,14 @@ file_option = click.option(
     "-F", "--file", "files", metavar="FILE", multiple=True, type=click.Path(allow_dash=True),
     help="Read statements from FILE; - is standard input.",
 )  # fmt: skip
+
+
+class _Engine(click.Choice[str]):
+    """The name of an engine; an older name means the same engine."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name that the engine has now."""
+        return super().convert(OLDER_NAMES.get(value, value), param, ctx)
 
 
 def _once(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> str | None:
@@ -112,8 +120,8 @@ _FILES = (
         help="Write the results to a .csv, .npz or .parquet file; - is CSV on standard output.",
     ),
     click.option(
-        "--engine", type=click.Choice(ENGINES), default="numpy", show_default=True,
-        help="What computes many points: NumPy, Numba or JAX (compiled), Dask (Parquet data, on a cluster).",
+        "--engine", type=_Engine([*ENGINES, "dask"]), default="numpy", show_default=True,
+        help="What computes many points: NumPy, LLVM or JAX (compiled), Dask (Parquet data, on a cluster).",
     ),
     click.option(
         "--scheduler", metavar="ADDRESS",

@@ -1,1 +1,1 @@
-"""Graph → numbers: in NumPy, and compiled for many points, in NumPy, Numba or JAX."""
+"""Graph → numbers: in NumPy, and compiled for many points, in NumPy, by LLVM or by JAX."""

@@ -43,7 +43,7 @@ class Kernel(Protocol):
 
 
 class Compiled:
-    """A graph ready to run, by the engine `numpy`, `numba` or `jax`.
+    """A graph ready to run, by the engine `numpy`, `llvm` or `jax`.
 
     `same` holds the inputs that have one value for all points, of shape `(*shape, 1)`.  Called with the other inputs,
     each of shape `(*shape, N)`, it returns for each output an array of that layout; where an output is the same at all
@@ -146,23 +146,23 @@ class Compiled:
 def _kernel(schedule: Schedule, engine: str, notes: Notes) -> Kernel:
     if engine == "numpy" or not schedule.steps:
         return NumpyKernel(schedule)
-    package, name, extra = {"numba": ("llvmlite", "Numba", "jit"), "jax": ("jax", "JAX", "jax")}[engine]
+    package, extra = {"llvm": ("llvmlite", "jit"), "jax": ("jax", "jax")}[engine]
     try:
         import_module(package)
     except ImportError:
         raise InputError(
-            f"--engine {engine} needs {name}",
-            hint=f"pip install 'gradcli[{extra}]' installs it; --engine numpy is always there",
+            f"--engine {engine} needs the package {package}",
+            hint=f"pip install 'gradcli[{extra}]' installs it; --engine numpy needs nothing more",
         ) from None
     if engine == "jax":
         from gradcli.engine.jax_kernel import JaxKernel
 
         return JaxKernel(schedule)
-    from gradcli.engine.numba_code import NotInNumbaError
-    from gradcli.engine.numba_kernel import NumbaKernel
+    from gradcli.engine.llvm.code import NotCompiledError
+    from gradcli.engine.llvm.kernel import LlvmKernel
 
     try:
-        return NumbaKernel(schedule)
-    except NotInNumbaError as error:
-        notes.add("note", f"{error}: the NumPy engine takes its place")
+        return LlvmKernel(schedule)
+    except NotCompiledError as error:
+        notes.add("note", f"{error}: the NumPy engine computes these points")
         return NumpyKernel(schedule)

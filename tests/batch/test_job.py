@@ -77,11 +77,11 @@ def test_a_mistake_is_the_same_after_a_pickle(error):
 def test_a_job_is_the_same_after_a_pickle():
     graph = sweep(system("y=a*b+c"), ["a", "c"]).graph
     same = {"c": np.array([3.0]), "y.v": np.array([10.0])}
-    found = pickle.loads(pickle.dumps(Job(graph, {"a": (), "b": ()}, same, {"a.grad": ["a.grad"]}, "numba", 3)))
+    found = pickle.loads(pickle.dumps(Job(graph, {"a": (), "b": ()}, same, {"a.grad": ["a.grad"]}, "llvm", 3)))
     assert (found.varying, found.columns, found.engine, found.threads) == (
         {"a": (), "b": ()},
         {"a.grad": ["a.grad"]},
-        "numba",
+        "llvm",
         3,
     )
     assert {name: value.tolist() for name, value in found.same.items()} == {"c": [3], "y.v": [10]}

@@ -96,10 +96,10 @@ def test_the_operation_is_named(cli, style, command, system, a, count, says):
     ],
 )
 @each("command", ["backward", "jacobian"])
-@each("engine", ["numpy", "numba", "json"])
+@each("engine", ["numpy", "llvm", "json"])
 def test_values_are_told_as_gradients_are(cli, engine, command, system, a, count, says):
-    if engine == "numba":
-        pytest.importorskip("numba")
+    if engine == "llvm":
+        pytest.importorskip("llvmlite")
     np.savez("p.npz", a=np.array(a, dtype=float))
     options = ("-f", "json") if engine == "json" else ("--engine", engine)
     v = ("--v", "ones") if command == "backward" else ()
@@ -120,13 +120,13 @@ def test_where_all_is_finite_nothing_is_told(cli):
     assert cli.done("jacobian", "y=[1.7e308,1.7e308,a]", "--points", "p.npz").err == ""
 
 
-@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("engine", ["numpy", "llvm"])
 @pytest.mark.parametrize("command", ["backward", "jacobian"])
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_sum_that_overflows_in_one_order_only(cli, count, command, engine):
     """The number of points may change the order of a sum, and the point told apart may be finite on its own."""
-    if engine == "numba":
-        pytest.importorskip("numba")
+    if engine == "llvm":
+        pytest.importorskip("llvmlite")
     signs = [1, 1, 1, 1, -1, 1, -1, 1, -1, -1, -1, -1, 1, -1, 1, -1]
     np.savez("p.npz", a=np.ones(count), w=[[1.2e308 * sign for sign in signs]] * count)
     outcome = cli.done(command, "y=a*sum(w)", "--wrt", "a", "--points", "p.npz", "--engine", engine)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from gradcli.engine.compiled import cores
-from tests.bench.own import ENGINES, NUMBA, NUMPY, engine
+from tests.bench.own import ENGINES, LLVM, NUMPY, engine
 from tests.bench.peers import LAMBDIFY, PEERS
 from tests.bench.problems import bundle_adjustment, chain
 from tests.bench.race import Competitor, Rows, race
@@ -38,7 +38,7 @@ def threads(session: Session) -> None:
     title(f"{problem.title}, {problem.count:,} points: threads")
     competitors = []
     for n in range(1, cores() + 1):
-        for name, package in ((NUMPY, "numpy"), (NUMBA, "numba")):
+        for name, package in ((NUMPY, "numpy"), (LLVM, "llvmlite")):
             run = partial(engine, name=package, threads=n)
             competitors.append(Competitor(f"{name}, {n} thread{'s' * (n > 1)}", run, package))
     rows = race(problem, competitors)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gradcli.engine.compiled import cores
 
-_PACKAGES = ["numpy", "numba", "torch", "jax", "casadi", "autograd", "sympy"]
+_PACKAGES = ["numpy", "llvmlite", "torch", "jax", "casadi", "autograd", "sympy"]
 _SHARE = 0.75  # of the memory that is there
 
 

@@ -22,7 +22,7 @@ from tests.bench.tables import print_rows, title
 
 Array = np.ndarray[Any, Any]
 
-AT_ONE_POINT = [e for e in ENGINES if e.package == "numpy"]  # Numba makes loops over points
+AT_ONE_POINT = [e for e in ENGINES if e.package == "numpy"]  # LLVM makes loops over points
 WRT = ("alphas", "means", "q", "l")
 GAMMA, M = 1, 0  # of the prior
 

@@ -76,7 +76,7 @@ def _move(moves: list[tuple[Array, list[Array]]], start: int, stop: int) -> None
 
 
 NUMPY = "gradcli NumPy"
-NUMBA = "gradcli Numba"
+LLVM = "gradcli LLVM"
 JAX = "gradcli JAX"
 DASK = "gradcli Dask"
 COPY = "memory copy, 1 thread"
@@ -84,7 +84,7 @@ COPY = "memory copy, 1 thread"
 ENGINES = [
     Competitor(NUMPY, engine),
     Competitor("gradcli NumPy, new arrays", fresh),
-    Competitor(NUMBA, partial(engine, name="numba"), "numba"),
+    Competitor(LLVM, partial(engine, name="llvm"), "llvmlite"),
     Competitor(JAX, partial(engine, name="jax"), "jax"),
 ]
 COPIES = [Competitor(COPY, partial(memory_copy, threads=1))]

@@ -16,7 +16,7 @@ Point = tuple[float, float]
 # engine can beat is dashed.
 COLOURS = {
     "gradcli NumPy": "#2f81f7",
-    "gradcli Numba": "#d2691e",
+    "gradcli LLVM": "#d2691e",
     "gradcli JAX": "#8957e5",
     "PyTorch eager": "#e5484d",
     "JAX jit": "#2da44e",

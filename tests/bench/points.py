@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tests.bench import broyden
-from tests.bench.own import COPIES, ENGINES, NUMBA, NUMPY
+from tests.bench.own import COPIES, ENGINES, LLVM, NUMPY
 from tests.bench.peers import AUTOGRAD, LAMBDIFY, PEERS, TORCH, TORCH_ALONE
 from tests.bench.problems import Problem, bundle_adjustment, network, rosenbrock
 from tests.bench.race import Competitor, Rows, race
@@ -14,7 +14,7 @@ from tests.bench.session import Session
 from tests.bench.tables import print_growth, print_rows, title
 
 # At a million points of bundle adjustment on two cores: who is how many times as fast as whom.
-TARGETS = [(NUMPY, 2, TORCH), (NUMPY, 5, AUTOGRAD), (NUMPY, 10, LAMBDIFY), (NUMBA, 5, TORCH)]
+TARGETS = [(NUMPY, 2, TORCH), (NUMPY, 5, AUTOGRAD), (NUMPY, 10, LAMBDIFY), (LLVM, 5, TORCH)]
 
 
 def bundle(session: Session) -> None:

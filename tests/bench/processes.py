@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.compiled import cores
-from tests.bench.own import DASK, JAX, NUMBA, NUMPY
+from tests.bench.own import DASK, JAX, LLVM, NUMPY
 from tests.bench.problems import Problem, bundle_adjustment
 from tests.bench.race import Competitor, Ready, race
 from tests.bench.session import Session
@@ -38,7 +38,7 @@ def file_to_file(session: Session) -> None:
             problem,
             [
                 Competitor(NUMPY, partial(_command, source, formulas, "numpy")),
-                Competitor(NUMBA, partial(_command, source, formulas, "numba"), "numba"),
+                Competitor(LLVM, partial(_command, source, formulas, "llvm"), "llvmlite"),
                 Competitor(JAX, partial(_command, source, formulas, "jax"), "jax"),
                 Competitor(DASK, partial(_cluster, _parquet(problem, Path(folder)), formulas), "distributed"),
                 Competitor("script with torch", partial(_script, source, formulas), "torch"),

@@ -78,10 +78,10 @@ def test_the_page_shows_the_lower_half_with_numbers(cli):
     assert "∂/∂y   -400*x = -400                 200" in out
 
 
-@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("engine", ["numpy", "llvm"])
 def test_many_points(cli, tmp_path, engine):
-    if engine == "numba":
-        pytest.importorskip("numba")
+    if engine == "llvm":
+        pytest.importorskip("llvmlite")
     points, result = tmp_path / "points.csv", tmp_path / "result.csv"
     points.write_text("a,b\n1,2\n3,-1\n")
     cli.done("hessian", "f=a*b**2", "--points", str(points), "--output", str(result), "--engine", engine)

@@ -77,10 +77,10 @@ def test_csv_has_the_point_the_outputs_and_the_products(cli):
     assert out == "x[0],x[1],y[0],y[1],y[0].jvp,y[1].jvp\n1.0,2.0,2.0,4.0,0.0,6.0\n"
 
 
-@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("engine", ["numpy", "llvm"])
 def test_the_points_of_a_file_may_have_tangents_of_their_own(cli, tmp_path, engine):
-    if engine == "numba":
-        pytest.importorskip("numba")
+    if engine == "llvm":
+        pytest.importorskip("llvmlite")
     points = tmp_path / "points.csv"
     points.write_text("a,b,a.u\n1,2,1\n3,4,10\n")
     result = tmp_path / "result.npz"

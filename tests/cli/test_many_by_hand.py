@@ -140,7 +140,7 @@ def test_the_result_of_one_run_gives_the_cotangents_of_the_next(cli):
     assert chained == cli.done("backward", "h=3*x**2", "y=h**2", "--points", "p.csv").out == "x.grad\n36.0\n288.0\n"
 
 
-@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("engine", ["numpy", "llvm"])
 @pytest.mark.parametrize(
     ("system", "header", "row"),
     [
@@ -150,7 +150,7 @@ def test_the_result_of_one_run_gives_the_cotangents_of_the_next(cli):
     ],
 )
 def test_a_jacobian_of_zeros(cli, engine, system, header, row):
-    pytest.importorskip("numba" if engine == "numba" else "numpy")
+    pytest.importorskip("llvm" if engine == "llvm" else "numpy")
     out = cli.done("jacobian", system, "--points", "-", "--engine", engine, stdin=AB).out
     assert out == f"{header}\n{row}\n{row}\n"
     refused = cli.refused("jacobian", system, "--points", "-", "--engine", engine, "--sparse", stdin=AB)

@@ -191,7 +191,7 @@ def test_the_results_are_those_of_at(cli, expected, columns, source, target, nam
         ("--threads", "1"),
         ("--threads", "5"),
         ("--engine", "numpy"),
-        ("--engine", "numba"),
+        ("--engine", "llvm"),
         ("--engine", "numba", "--threads", "2"),
         ("-f", "csv"),
         ("--output", "-"),
@@ -201,12 +201,12 @@ def test_the_results_are_those_of_at(cli, expected, columns, source, target, nam
 )
 @pytest.mark.parametrize("name", COMMANDS)
 def test_options_that_change_no_result(cli, name, options):
-    if "numba" in options:
-        pytest.importorskip("numba")
+    if {"llvm", "numba"} & {*options}:
+        pytest.importorskip("llvmlite")
     command, arrays = arguments_of(name)
     points, _ = written("csv", arrays)
     plain, other = (cli.done(*command, *points, *more) for more in ((), options))
-    if "numba" not in options:
+    if not {"llvm", "numba"} & {*options}:
         assert other == plain
         return
     assert other.err == ""
@@ -320,7 +320,7 @@ def test_no_points_give_a_result_without_rows(cli, expected, source, target, nam
     assert all(values.shape == (0,) for values in found.values())
 
 
-@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("engine", ["numpy", "llvm"])
 @pytest.mark.parametrize("command", [*WHOLE, ("backward", *SYSTEM, "--steps")], ids=" ".join)
 def test_no_points_of_every_engine_and_in_json(cli, command, engine):
     points, stdin = written("-", none(POINTS | (COTANGENTS if command[0] == "backward" else {})))
@@ -329,7 +329,7 @@ def test_no_points_of_every_engine_and_in_json(cli, command, engine):
         found = cli.done(*command, *points, "-f", "json", stdin=stdin)
         assert (found.out, found.err) == ("", note)
     else:
-        pytest.importorskip("numba")
+        pytest.importorskip("llvmlite")
     if "--steps" not in command:
         found = cli.done(*command, *points, "--engine", engine, stdin=stdin)
         assert (found.out.count("\n"), found.err) == (1, note)

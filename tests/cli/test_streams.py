@@ -253,7 +253,7 @@ def parquet(values):
 
 @limiting
 @pytest.mark.parametrize(
-    ("module", "engine"), [("pyarrow", "numpy"), ("llvmlite", "numba"), ("distributed", "dask")], ids=lambda name: name
+    ("module", "engine"), [("pyarrow", "numpy"), ("llvmlite", "llvm"), ("distributed", "dask")], ids=lambda name: name
 )
 def test_a_library_that_cannot_be_loaded_is_not_missing(module, engine):
     pytest.importorskip(module)

@@ -22,7 +22,7 @@ def expected(x):
     return h * (h - x) - (h - x)
 
 
-@pytest.fixture(params=["numpy", "numba"])
+@pytest.fixture(params=["numpy", "llvm"])
 def run(request):
     """Return what was compiled, and called once: it keeps its memory for the next call."""
     pytest.importorskip(request.param)

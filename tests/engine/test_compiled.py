@@ -51,7 +51,7 @@ BUILT = [
     lambda x, M: [where(construct.argument_mask("argmin_mask", M, 1), M * x, x)],
     lambda a, b: [call("identity", a) * b, where(compare("not", a < b) & (a >= 1), a, b)],
 ]
-# What Numba lacks, and the language does not spell.
+# What LLVM has no rule for, and the language does not spell.
 IN_ORDER = [
     lambda x, z: [construct.along("take_along", x * z, construct.ordered("argsort", z, 0, True), 0)],
     lambda M, N: [construct.along("put_along", N * N, construct.ordered("argsort", N, 1, False), 1)],
@@ -446,9 +446,9 @@ def test_mistake_in_a_worker_reaches_the_caller(threads):
         run({"a": np.arange(5000.0)})
 
 
-def test_numba_is_an_extra(monkeypatch):
+def test_llvmlite_is_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     with pytest.raises(InputError) as caught:
-        Compiled(graph_of("y = 2*a"), engine="numba")
+        Compiled(graph_of("y = 2*a"), engine="llvm")
     assert "gradcli[jit]" in str(caught.value)
     assert "--engine numpy" in str(caught.value)

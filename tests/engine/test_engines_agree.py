@@ -1,6 +1,6 @@
 """A law: all engines give the same numbers, at ties, zeros of both signs, what overflows, infinities and NaN.
 
-Systems are random, and of many outputs: a kernel of Numba or XLA takes seconds to compile, however few they are.
+Systems are random, and of many outputs: a kernel of LLVM or XLA takes seconds to compile, however few they are.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def engines():
         "NumPy": lambda graph, notes: Compiled(graph),
         "a worker of Dask's": lambda graph, notes: Compiled(pickle.loads(pickle.dumps(graph)), threads=1),
     }
-    for engine in ("numba", "jax"):
+    for engine in ("llvm", "jax"):
         if find_spec(engine) is not None:
             found[engine] = lambda graph, notes, engine=engine: Compiled(graph, engine=engine, notes=notes)
     return found

@@ -1,13 +1,13 @@
-"""The Numba engine's functions of vectors against arbitrary precision: at most 2 ulp, and C's values at the corners."""
+"""The LLVM engine's functions of vectors against arbitrary precision: at most 2 ulp, and C's values at the corners."""
 
 import math
 
 import numpy as np
 import pytest
-from numba_source import in_tiles
+from llvm_source import in_tiles
 
 from gradcli import parse
-from gradcli.engine.numba_functions import FUNCTIONS
+from gradcli.engine.llvm.functions import FUNCTIONS
 
 mpmath = pytest.importorskip("mpmath")
 

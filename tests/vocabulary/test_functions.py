@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from conftest import each
-from numba_source import in_tiles
+from llvm_source import in_tiles
 from numpy.testing import assert_allclose
 from smooth_cases import ARRAYS, ELEMENTWISE
 
@@ -75,7 +75,7 @@ def test_engines_agree_with_the_interpreter(text):
     graph = vjp(graph_of(text))
     graph = Graph.of(graph.inputs, graph.names | graph.outputs)
     point = point_of(text) | {"y.v": np.ones((*graph.inputs["y.v"].shape, POINTS))}
-    by_engine = {"numpy": Compiled(graph)(point), "numba": in_tiles(graph, {}, point, POINTS, 2)}
+    by_engine = {"numpy": Compiled(graph)(point), "llvm": in_tiles(graph, {}, point, POINTS, 2)}
     for name, wanted in evaluate(graph, point).items():
         for engine, found in by_engine.items():
             assert_allclose(

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcli.engine.numba_math import first
-from gradcli.engine.numba_writer import Counter, Writer
+from gradcli.engine.llvm.expressions import first
+from gradcli.engine.llvm.writer import Counter, Writer
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS

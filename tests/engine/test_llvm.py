@@ -1,4 +1,4 @@
-"""The Numba engine against `evaluate`."""
+"""The LLVM engine against `evaluate`."""
 
 import re
 from fractions import Fraction
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba_source import in_tiles
+from llvm_source import in_tiles
 from numpy.testing import assert_array_equal
 from test_compiled import (
     BUILT,
@@ -27,11 +27,11 @@ from test_compiled import (
 )
 
 from gradcli import parse, vjp
-from gradcli.engine import numba_code
 from gradcli.engine.compiled import Compiled
-from gradcli.engine.numba_arrays import addresses
-from gradcli.engine.numba_code import EXPRESSIONS, RULES, write
-from gradcli.engine.numba_math import LIBRARY
+from gradcli.engine.llvm import code
+from gradcli.engine.llvm.arrays import addresses
+from gradcli.engine.llvm.code import EXPRESSIONS, RULES, write
+from gradcli.engine.llvm.expressions import LIBRARY
 from gradcli.engine.schedule import Schedule
 from gradcli.errors import Notes
 from gradcli.graph import construct
@@ -46,13 +46,13 @@ ELEMENTWISE = {op: row for op, row in OPERATIONS.items() if row.broadcasts}
 
 
 @pytest.fixture(scope="module")
-def numba():
+def llvm():
     return pytest.importorskip("llvmlite")
 
 
-def compile_numba(graph, same=None, threads=None):
+def compiled_by_llvm(graph, same=None, threads=None):
     notes = Notes()
-    run = Compiled(graph, same, "numba", threads, notes)
+    run = Compiled(graph, same, "llvm", threads, notes)
     assert not notes.lines
     return run
 
@@ -99,7 +99,7 @@ KERNELS = 6  # for all operations: to compile takes the square of their number
 
 
 @pytest.mark.parametrize(("order", "part"), [*((0, part) for part in range(KERNELS)), (1, 0)])
-def test_elementwise_operations_at_corners(numba, order, part):
+def test_elementwise_operations_at_corners(llvm, order, part):
     s, a, b, c = (leaf() for _ in "sabc")
     found = elementwise_operations(a, b, c)
     found = {op: found[op] for op in (WITH_CORNERS if order else list(found)[part::KERNELS])}
@@ -111,7 +111,7 @@ def test_elementwise_operations_at_corners(numba, order, part):
     if order:
         graph, same = vjp(graph, ["a", "b"]), {"y.v": np.ones(1)}
     expected = expected_of(graph, points | same, grid[0].size)
-    for name, value in compile_numba(graph, same)(points).items():
+    for name, value in compiled_by_llvm(graph, same)(points).items():
         for k, op in enumerate(found):
             here = points["s"] == k + 0.5
             assert_close(value[here], expected[name][here], op, *(points[name][here] for name in "abc"))
@@ -143,11 +143,11 @@ ARRAYS = [
 
 
 @pytest.mark.parametrize("text", ARRAYS)
-def test_arrays(numba, text):
+def test_arrays(llvm, text):
     graph = parse(text, **SHAPES)
     if text is ARRAYS[-1]:
         graph = vjp(graph)
-    run = compile_numba(graph, threads=2)
+    run = compiled_by_llvm(graph, threads=2)
     for count in (1, 1037, 40_000):
         points = whole_numbers(graph, count, count)
         for value in points.values():
@@ -155,21 +155,21 @@ def test_arrays(numba, text):
         check(run, points, expected_of(graph, points, count), assert_array_equal)
 
 
-def test_products_far_out(numba):
+def test_products_far_out(llvm):
     graph = parse("y = prod(M, axis=1)", M=(2, 4))
     factors = np.array([1e-300, 5e-324, -1e-200, 0, 1, -3, 1e200, 1.7e308, np.inf, np.nan])
     points = {"M": np.random.default_rng(0).choice(factors, (2, 4, 2000)), "y.v": np.ones((2, 2000))}
     backward = vjp(graph)
     both = Graph.of(backward.inputs, graph.outputs | backward.outputs)
-    check(compile_numba(both), points, expected_of(both, points, 2000), assert_array_equal)
+    check(compiled_by_llvm(both), points, expected_of(both, points, 2000), assert_array_equal)
 
 
-def test_net_with_weights_that_are_the_same(numba):
+def test_net_with_weights_that_are_the_same(llvm):
     graph = vjp(parse("y = tanh(M @ N + b)", **SHAPES), ["M", "b"])
     rng = np.random.default_rng(0)
     values = {name: rng.uniform(-1, 1, (*n.shape, 1 if name in "Nb" else 3000)) for name, n in graph.inputs.items()}
     same = {name: values.pop(name) for name in "Nb"}
-    run, expected = compile_numba(graph, same, threads=2), expected_of(graph, values | same, 3000)
+    run, expected = compiled_by_llvm(graph, same, threads=2), expected_of(graph, values | same, 3000)
     run.kernel.fewest = 1000
     check(run, values, expected, close)
     # Results go where they are wanted, in whatever order they lie there.
@@ -202,11 +202,11 @@ def test_scattered_in_the_loop_that_computes_it(text):
             assert_array_equal(found[name], value)
 
 
-def test_numbers_do_not_depend_on_the_other_points(numba):
+def test_numbers_do_not_depend_on_the_other_points(llvm):
     graph = vjp(
         parse("y = sum(tanh(x @ M) + exp(w)*sin(b)) + cos(sum(b)**3) + prod(b)", M=(3, 4), x=(3,), w=(4,), b=(4,))
     )
-    run = compile_numba(graph, threads=2)
+    run = compiled_by_llvm(graph, threads=2)
     run.kernel.fewest = 100
     points = points_for(graph, 1037, np.random.default_rng(0))
     points["b"] *= 10.0 ** np.arange(1037).clip(max=7)  # angles of every size
@@ -255,11 +255,11 @@ def test_source_of_extrema_among_nan_and_ties(op, axis):
     assert_array_equal(in_tiles(graph, {}, points, count, 8)["y"], expected_of(graph, points, count)["y"])
 
 
-def test_first_nan_wins_in_a_maximum_along_an_axis(numba):
+def test_first_nan_wins_in_a_maximum_along_an_axis(llvm):
     graph = vjp(parse("y = max(x, axis=0) + 2*min(z, axis=0)", x=(3,), z=(3,)))
     values = [[1, np.nan, np.nan], [np.nan, 1, np.nan], [1, 3, 3], [3, 1, 1]]
     points = {"x": np.array(values).T, "z": np.array(values).T, "y.v": np.ones(4)}
-    found = compile_numba(graph)(points)
+    found = compiled_by_llvm(graph)(points)
     assert found["x.grad"].T.tolist() == [[0, 1, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0]]
     assert found["z.grad"].T.tolist() == [[0, 2, 0], [2, 0, 0], [2, 0, 0], [0, 2, 0]]
 
@@ -283,8 +283,8 @@ def test_source_has_nothing_that_a_user_typed():
     } <= LIBRARY.keys()
 
 
-def test_kernels_find_the_numbers_of_arrays(numba):
-    run = compile_numba(parse("y = x + z"))
+def test_kernels_find_the_numbers_of_arrays(llvm):
+    run = compiled_by_llvm(parse("y = x + z"))
     run({"x": np.arange(9.0), "z": np.arange(9.0)})
     (function,) = run.kernel._functions.values()
     reader = function.reader
@@ -304,11 +304,11 @@ def test_kernels_find_the_numbers_of_arrays(numba):
 
 
 @pytest.mark.parametrize("reads", ["compiled", "not there"])
-def test_arrays_of_all_kinds_are_read(numba, monkeypatch, reads):
+def test_arrays_of_all_kinds_are_read(llvm, monkeypatch, reads):
     """In another order than the system's, with more than it reads, of other types, and not in rows."""
     if reads == "not there":
-        monkeypatch.setattr("gradcli.engine.numba_kernel.trusted", lambda reader: None)
-    run = compile_numba(parse("y = 2*x - z; u = M[1]*x", M=(2,)))
+        monkeypatch.setattr("gradcli.engine.llvm.kernel.trusted", lambda reader: None)
+    run = compiled_by_llvm(parse("y = 2*x - z; u = M[1]*x", M=(2,)))
     x, z, m = np.arange(40.0), np.arange(40.0) - 7, np.arange(80.0).reshape(2, 40)
     for points in (
         {"x": x, "z": z, "M": m},
@@ -323,28 +323,28 @@ def test_arrays_of_all_kinds_are_read(numba, monkeypatch, reads):
             assert_array_equal(found["u"], m[1] * x)
 
 
-# What Numba does not compile
+# What LLVM does not compile
 
 
 @pytest.mark.parametrize(
     ("graph", "note"),
     [
-        (parse("y = digamma(x)*digamma(z)"), "Numba has no `digamma`"),
-        (vjp(vjp(parse("y = lgamma(x)"))), "Numba has no `polygamma`"),
-        (chain("{h} + x", 102), "102 operations are too many for Numba to compile"),
+        (parse("y = digamma(x)*digamma(z)"), "the LLVM engine does not compile `digamma`"),
+        (vjp(vjp(parse("y = lgamma(x)"))), "the LLVM engine does not compile `polygamma`"),
+        (chain("{h} + x", 102), "the LLVM engine compiles 101 operations at most, not 102"),
     ],
     ids=["digamma", "slope of lgamma", "steps"],
 )
-def test_numpy_takes_the_place(numba, monkeypatch, graph, note):
-    monkeypatch.setattr(numba_code, "MAX_STEPS", 101)
+def test_numpy_takes_the_place(llvm, monkeypatch, graph, note):
+    monkeypatch.setattr(code, "MAX_STEPS", 101)
     notes = Notes()
     points = {name: np.full((*n.shape, 3), 1.5) for name, n in graph.inputs.items()}
-    check(Compiled(graph, engine="numba", notes=notes), points, expected_of(graph, points, 3), assert_array_equal)
-    assert notes.lines == [f"note: {note}: the NumPy engine takes its place"]
+    check(Compiled(graph, engine="llvm", notes=notes), points, expected_of(graph, points, 3), assert_array_equal)
+    assert notes.lines == [f"note: {note}: the NumPy engine computes these points"]
 
 
-def test_numpy_takes_the_place_on_a_processor_that_llvm_does_not_know(numba, monkeypatch):
-    from gradcli.engine.numba_compiler import check_processor
+def test_numpy_takes_the_place_on_a_processor_that_llvm_does_not_know(llvm, monkeypatch):
+    from gradcli.engine.llvm.compiler import check_processor
 
     def unknown():
         raise RuntimeError("No available targets")
@@ -352,17 +352,17 @@ def test_numpy_takes_the_place_on_a_processor_that_llvm_does_not_know(numba, mon
     check_processor.cache_clear()
     monkeypatch.setattr("llvmlite.binding.Target.from_default_triple", unknown)
     notes = Notes()
-    assert Compiled(parse("y = 2*x"), engine="numba", notes=notes)({"x": np.arange(3.0)})["y"].tolist() == [0, 2, 4]
+    assert Compiled(parse("y = 2*x"), engine="llvm", notes=notes)({"x": np.arange(3.0)})["y"].tolist() == [0, 2, 4]
     reason = "LLVM cannot compile for this processor (No available targets)"
-    assert notes.lines == [f"note: {reason}: the NumPy engine takes its place"]
+    assert notes.lines == [f"note: {reason}: the NumPy engine computes these points"]
 
 
 @pytest.mark.parametrize("triple", ["aarch64-linux-gnu", "arm64-apple-darwin", "x86_64-linux-gnu", "riscv64-linux-gnu"])
-def test_kernels_compile_for_other_processors(numba, triple):
+def test_kernels_compile_for_other_processors(llvm, triple):
     """LLVM writes code for other processors too; here without features that only some of their kind have."""
     from llvmlite import binding
 
-    from gradcli.engine.numba_compiler import optimized
+    from gradcli.engine.llvm.compiler import optimized
 
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()

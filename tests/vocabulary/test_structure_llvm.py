@@ -1,13 +1,13 @@
-"""The Numba kernels of structural operations: compiled, in small tiles, and what is left to the NumPy engine."""
+"""The LLVM kernels of structural operations: compiled, in small tiles, and what is left to the NumPy engine."""
 
 import numpy as np
 import pytest
-from numba_source import in_tiles
+from llvm_source import in_tiles
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse, vjp
 from gradcli.engine.compiled import Compiled
-from gradcli.engine.numba_code import NotInNumbaError, check
+from gradcli.engine.llvm.code import NotCompiledError, check
 from gradcli.engine.schedule import Schedule
 from gradcli.errors import Notes
 
@@ -73,10 +73,10 @@ def test_kernels_with_an_input_that_is_the_same_at_all_points(expression, shapes
     ids=["values", "gradient"],
 )
 def test_compiled_kernels(graph):
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     notes = Notes()
     points = points_of(graph, 3000)
-    found = Compiled(graph, engine="numba", notes=notes)(points)
+    found = Compiled(graph, engine="llvm", notes=notes)(points)
     assert not notes.lines
     for name, value in evaluate(graph, points).items():
         assert_allclose(found[name], value, rtol=1e-12, atol=1e-13)
@@ -93,13 +93,13 @@ def test_compiled_kernels(graph):
         ("median(x)", "median", (3,)),
     ],
 )
-def test_what_numba_lacks_is_told(expression, op, shape):
+def test_operations_without_a_rule(expression, op, shape):
     graph = parse(f"out = {expression}", x=shape)
-    with pytest.raises(NotInNumbaError, match=f"^Numba has no `{op}`$"):
+    with pytest.raises(NotCompiledError, match=f"^the LLVM engine does not compile `{op}`$"):
         check(Schedule.of(graph, {}))
-    pytest.importorskip("numba")
+    pytest.importorskip("llvmlite")
     notes = Notes()
     points = points_of(graph, 20)
-    found = Compiled(graph, engine="numba", notes=notes)(points)
-    assert notes.lines == [f"note: Numba has no `{op}`: the NumPy engine takes its place"]
+    found = Compiled(graph, engine="llvm", notes=notes)(points)
+    assert notes.lines == [f"note: the LLVM engine does not compile `{op}`: the NumPy engine computes these points"]
     assert_allclose(found["out"], evaluate(graph, points)["out"], rtol=1e-12)

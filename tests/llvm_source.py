@@ -1,11 +1,11 @@
-"""Runs a Numba kernel with vectors and tiles of a few points, so that a few points are several tiles."""
+"""Runs an LLVM kernel with vectors and tiles of a few points, so that a few points are several tiles."""
 
 import re
 
 import numpy as np
 import pytest
 
-from gradcli.engine.numba_code import write
+from gradcli.engine.llvm.code import write
 from gradcli.engine.schedule import Schedule
 
 LANES = 2
@@ -14,7 +14,7 @@ LANES = 2
 def in_tiles(graph, same, points, count, tile):
     """Return the outputs of a graph at so many points, in tiles; `same` has the inputs that are the same at all."""
     pytest.importorskip("llvmlite")
-    from gradcli.engine.numba_compiler import compiled
+    from gradcli.engine.llvm.compiler import compiled
 
     schedule = Schedule.of(graph, same)
     constants = {name: value * np.ones(count) for name, value in schedule.constants.items()}

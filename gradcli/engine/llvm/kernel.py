@@ -1,4 +1,4 @@
-"""The Numba engine: a schedule as machine code that works on the points of a block, wherever NumPy has them."""
+"""The LLVM engine: a schedule as machine code that works on the points of a block, wherever NumPy has them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from threading import Lock
 import numpy as np
 
 from gradcli.engine.blocks import Arrays, Work, new_rows
-from gradcli.engine.numba_arrays import addresses, trusted
-from gradcli.engine.numba_code import Code, check, lanes_for, write
-from gradcli.engine.numba_compiler import check_processor, compiled
-from gradcli.engine.numba_math import LIBRARY
+from gradcli.engine.llvm.arrays import addresses, trusted
+from gradcli.engine.llvm.code import Code, check, lanes_for, write
+from gradcli.engine.llvm.compiler import check_processor, compiled
+from gradcli.engine.llvm.expressions import LIBRARY
 from gradcli.engine.schedule import Schedule, is_view
 from gradcli.graph.array import Array
 from gradcli.graph.einsum import products
@@ -23,7 +23,7 @@ _THREAD = 2**22  # additions whose time is worth a thread
 _LARGE, _FAR = 2**20, 2**23
 
 
-class NumbaKernel:
+class LlvmKernel:
     """A schedule as a compiled function; `block` is the number of points that it works on at best."""
 
     block = 2**16

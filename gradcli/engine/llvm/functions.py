@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from gradcli.engine.numba_writer import Writer, vector_function
+from gradcli.engine.llvm.writer import Writer, vector_function
 
 # Added to a number, it leaves the nearest whole number in the lowest bits.
 _MAGIC = 1.5 * 2.0**52

@@ -1,7 +1,6 @@
-"""Instructions for LLVM as functions in machine code for this computer.
+"""LLVM's assembly language compiled to machine code in memory, by llvmlite.
 
-LLVM comes with Numba, which is made of it; Numba's own way there, from Python's source, takes fifty times as long.
-Machine code is not kept on disk: nothing can tell a good file of it from one that crashes the process.
+Machine code is not kept on disk: a damaged file of it would crash the process.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from gradcli.engine.numba_code import NotInNumbaError
-from gradcli.engine.numba_math import LIBRARY
+from gradcli.engine.llvm.code import NotCompiledError
+from gradcli.engine.llvm.expressions import LIBRARY
 
 _LONG = 2**18  # characters of a source, on which LLVM should spend less of its effort
 _NUMBERS, _POINTERS = 3, 3  # of a kernel's arguments, before and behind a condition
@@ -26,17 +25,17 @@ _NUMBERS, _POINTERS = 3, 3  # of a kernel's arguments, before and behind a condi
 def check_processor() -> None:
     """Initialize LLVM for this processor.
 
-    Errors: `NotInNumbaError` where LLVM cannot compile for it, or where addresses do not have the 64 bits that kernels
+    Errors: `NotCompiledError` where LLVM cannot compile for it, or where addresses do not have the 64 bits that kernels
     assume.
     """
     if sys.maxsize < 2**32:
-        raise NotInNumbaError("Numba's kernels need a Python of 64 bits")
+        raise NotCompiledError("the LLVM engine needs a 64-bit Python")
     try:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         _machine(2)
     except RuntimeError as error:
-        raise NotInNumbaError(f"LLVM cannot compile for this processor ({error})") from None
+        raise NotCompiledError(f"LLVM cannot compile for this processor ({error})") from None
     library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
     for name in LIBRARY:
         llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine import numba_arrays, numba_streams
-from gradcli.engine.numba_math import EXPRESSIONS, definitions
-from gradcli.engine.numba_places import Place
-from gradcli.engine.numba_rules import RULES
-from gradcli.engine.numba_sinks import is_shifted, is_sink, sink
-from gradcli.engine.numba_writer import Writer
+from gradcli.engine.llvm import arrays, streams
+from gradcli.engine.llvm.expressions import EXPRESSIONS, definitions
+from gradcli.engine.llvm.places import Place
+from gradcli.engine.llvm.rules import RULES
+from gradcli.engine.llvm.sinks import is_shifted, is_sink, sink
+from gradcli.engine.llvm.writer import Writer
 from gradcli.engine.schedule import Schedule, dependents, finished, is_view
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
@@ -37,8 +37,8 @@ MAX_STEPS = 20_000
 _ARGUMENTS = [*(f"i64 %{name}" for name in ("n", "from", "stride")), "i1 %large", "ptr %arrays", "ptr %u", "ptr %w"]
 
 
-class NotInNumbaError(Exception):
-    """Raised with the reason why Numba does not compile a schedule."""
+class NotCompiledError(Exception):
+    """Raised with the reason why LLVM does not compile a schedule."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,15 @@ class Code:
 def check(schedule: Schedule) -> None:
     """Refuse a schedule that is not compiled.
 
-    Errors: `NotInNumbaError` for an operation that Numba has no function for, and for more steps than it would compile.
+    Errors: `NotCompiledError` for an operation without a rule here, and for more steps than it would compile.
     """
     for node in schedule.steps:
         if node.op not in EXPRESSIONS and node.op not in RULES and not is_view(node):
-            raise NotInNumbaError(f"Numba has no `{node.op}`")
+            raise NotCompiledError(f"the LLVM engine does not compile `{node.op}`")
     if len(schedule.steps) > MAX_STEPS:
-        raise NotInNumbaError(f"{len(schedule.steps):,} operations are too many for Numba to compile")
+        raise NotCompiledError(
+            f"the LLVM engine compiles {MAX_STEPS:,} operations at most, not {len(schedule.steps):,}"
+        )
 
 
 def lanes_for(schedule: Schedule) -> int:
@@ -254,7 +256,7 @@ def _source(w: Writer, tile: int) -> str:
     loops = "\n".join(f"  call void @loop{k}({', '.join(_ARGUMENTS)})" for k in range(w.parts))
     kernel = _KERNEL.format(length=length, lanes=w.lanes, loops=loops)
     functions = definitions(w.called, w.lanes)
-    return "\n".join([*_flat(w.lines), kernel, *functions, numba_arrays.SOURCE, numba_streams.SOURCE, _METADATA])
+    return "\n".join([*_flat(w.lines), kernel, *functions, arrays.SOURCE, streams.SOURCE, _METADATA])
 
 
 def _flat(lines: Iterable[Any]) -> Iterable[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from gradcli.engine.numba_functions import FUNCTIONS, function
-from gradcli.engine.numba_writer import Writer, vector_function
+from gradcli.engine.llvm.functions import FUNCTIONS, function
+from gradcli.engine.llvm.writer import Writer, vector_function
 
 Rule = Callable[..., str]
 

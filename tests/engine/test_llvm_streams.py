@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from numba_source import in_tiles
+from llvm_source import in_tiles
 from numpy.testing import assert_allclose, assert_array_equal
 from test_compiled import expected_of, whole_numbers
 
 from gradcli import parse, vjp
-from gradcli.engine import numba_kernel
 from gradcli.engine.compiled import Compiled
-from gradcli.engine.numba_code import write
+from gradcli.engine.llvm import kernel
+from gradcli.engine.llvm.code import write
 from gradcli.engine.schedule import Schedule
 
 # By how far the parts are moved: 0 and 1; 0, 1 and 3; 2 and 1 with elements on both sides that get nothing; 1 alone.
@@ -24,7 +24,7 @@ MOVED = [
 
 
 @pytest.fixture(autouse=True)
-def numba():
+def llvm():
     pytest.importorskip("llvmlite")
 
 
@@ -49,9 +49,9 @@ def test_each_element_is_written_once_and_the_next_row_is_asked_for():
 @pytest.mark.parametrize("count", [1, 7, 64, 1037])
 def test_rows_begin_anywhere_in_a_line_of_the_cache(monkeypatch, large, count):
     for limit in ("_LARGE", "_FAR"):
-        monkeypatch.setattr(f"gradcli.engine.numba_kernel.{limit}", large)
+        monkeypatch.setattr(f"gradcli.engine.llvm.kernel.{limit}", large)
     graph = parse("y = 2*x + s; z = 3*s - 1", x=(3,))
-    run = Compiled(graph, engine="numba", threads=2)
+    run = Compiled(graph, engine="llvm", threads=2)
     run.kernel.fewest = 100
     points = whole_numbers(graph, count, 0)
     expected = expected_of(graph, points, count)
@@ -65,11 +65,11 @@ def test_rows_begin_anywhere_in_a_line_of_the_cache(monkeypatch, large, count):
 
 
 def test_one_more_function_is_made_for_results_that_are_far(monkeypatch):
-    monkeypatch.setattr("gradcli.engine.numba_kernel._FAR", 8 * 3000)
-    made, compiled = [], numba_kernel.compiled
-    monkeypatch.setattr(numba_kernel, "compiled", lambda source: made.append(source) or compiled(source))
+    monkeypatch.setattr("gradcli.engine.llvm.kernel._FAR", 8 * 3000)
+    made, compiled = [], kernel.compiled
+    monkeypatch.setattr(kernel, "compiled", lambda source: made.append(source) or compiled(source))
     for f, counts, functions in ((np.sin, (100, 2000, 4000), 2), (np.exp, (4000, 100, 2000), 1), (np.tanh, (3, 5), 1)):
-        run = Compiled(parse(f"y = {f.__name__}(x)"), engine="numba", threads=1)
+        run = Compiled(parse(f"y = {f.__name__}(x)"), engine="llvm", threads=1)
         made.clear()
         for count in counts:
             x = np.linspace(-1, 1, count)

@@ -1,4 +1,4 @@
-"""Where the elements of an array are, for the loops of a Numba kernel: an index into what holds them."""
+"""Where the elements of an array are, for the loops of an LLVM kernel: an index into what holds them."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.numba_places import Place
+from gradcli.engine.llvm.places import Place
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
@@ -24,7 +24,7 @@ from gradcli.graph.shapes import Shape, size_of
 Counter = int | str  # of an axis: a number, or the name of one that a loop counts
 Values = tuple[str, ...]
 
-# The points of a tile, its first one, and memory: see `numba_code.Code`.
+# The points of a tile, its first one, and memory: see `code.Code`.
 PARAMETERS = "i64 %n, i64 %from, i64 %stride, i1 %large, " + ", ".join(
     [*(f"ptr noalias nocapture readonly %{name}" for name in ("arrays", "u")), "ptr noalias nocapture %w"]
 )

@@ -1,4 +1,4 @@
-"""What each structural operation is in the loops of a Numba kernel."""
+"""What each structural operation is in the loops of an LLVM kernel."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from itertools import accumulate
 
 import numpy as np
 
-from gradcli.engine.numba_math import first, frexp, ldexp
-from gradcli.engine.numba_places import Place
-from gradcli.engine.numba_writer import Counter, Writer
+from gradcli.engine.llvm.expressions import first, frexp, ldexp
+from gradcli.engine.llvm.places import Place
+from gradcli.engine.llvm.writer import Counter, Writer
 from gradcli.graph.array import Array
 from gradcli.graph.einsum import labels
 from gradcli.graph.node import Node
