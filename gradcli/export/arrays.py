@@ -13,14 +13,18 @@ from gradcli.export.program import Function
 from gradcli.graph.graph import depending
 from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node
+from gradcli.graph.operation import Precedence
+from gradcli.graph.operations import OPERATIONS
 
 _LISTED = ("scatter", "stack", "concatenate")  # whose arguments may stand on lines of their own
 _LONG = 68  # characters of an expression, at most, where it can be parted
 _SHORT = 40
 ATOM = 9
-_LEVELS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "pow": 4, "mod": 2, "floor_divide": 2}
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "mod": "%", "floor_divide": "//"}
-CONDITIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "&", "or": "|", "not": "~"}
+_BINDS = {Precedence.SUM: 1, Precedence.PRODUCT: 2, Precedence.POWER: 4}
+_INFIX = {op: row.infix for op, row in OPERATIONS.items() if row.slopes and row.infix and row.arity == 2}
+_LEVELS = {op: _BINDS[OPERATIONS[op].precedence] for op in _INFIX}
+_INFIX["floor_divide"], _LEVELS["floor_divide"] = "//", _BINDS[Precedence.PRODUCT]  # which gradcli calls by its name
+CONDITIONS = {op: row.infix for op, row in OPERATIONS.items() if row.kind == "condition"}
 _ELEMENT = re.compile(r"\w+\[\d+(, \d+)*\]")  # of an array that has a name
 _SIMPLE = re.compile(r"-?[\w.]+")  # a name or a number
 

@@ -20,10 +20,7 @@ Axes = tuple[int, ...]
 
 def where(condition: Node, a: Node | Exact, b: Node | Exact) -> Node:
     """Return the node that is `a` where the condition holds and `b` elsewhere."""
-    a, b = lift(a), lift(b)
-    if a.value is not None and a.value == b.value:
-        return const(a.value, elementwise("where", condition, a, b).shape)
-    return elementwise("where", condition, a, b)
+    return selection("where", condition, lift(a), lift(b))
 
 
 def corner(condition: Node, there: Node | Exact, elsewhere: Node) -> Node:
@@ -31,15 +28,13 @@ def corner(condition: Node, there: Node | Exact, elsewhere: Node) -> Node:
 
     It computes what `where` computes; a formula shows `elsewhere` alone.
     """
-    return elementwise("corner", condition, lift(there), elsewhere)
+    return selection("corner", condition, lift(there), elsewhere)
 
 
-def factor(slope: Node) -> Node:
-    """Return a choice as a slope that is multiplied: where it is 0, an infinite adjoint makes it nan, as in PyTorch.
-
-    A choice that is a slope itself selects the adjoint (see `vjp.scale`).
-    """
-    return elementwise("identity", slope)
+def selection(op: str, condition: Node, a: Node, b: Node) -> Node:
+    """Return the node of an operation that selects; of two equal constants it is that constant."""
+    result = elementwise(op, condition, a, b)
+    return const(a.value, result.shape) if a.value is not None and a.value == b.value else result
 
 
 def equal(a: Node, b: Node | Exact) -> Node:

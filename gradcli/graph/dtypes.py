@@ -15,11 +15,10 @@ DType = Literal["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "
 DTYPES: tuple[DType, ...] = get_args(DType)
 FLOATING = frozenset(("float16", "float32", "float64"))
 
-# The elementwise operations that make whole numbers of whole numbers; the others make real ones of them.
-WHOLE = frozenset(
-    ("add", "sub", "mul", "neg", "pow", "mod", "fmod", "floor_divide", "abs", "sign", "identity", "where", "corner")
-)
-WHOLE |= {"maximum", "minimum", "clamp", "floor", "ceil", "trunc", "round", "relu", "detach", "heaviside"}
+# The elementwise operations whose result of integers are integers, and those that select by a condition: nodes need
+# these facts before the table of operations exists, which fills both sets from its rows.
+KEEPING_INTEGERS: set[str] = set()
+SELECTING: set[str] = set()
 
 
 def promoted(dtypes: Iterable[DType]) -> DType:

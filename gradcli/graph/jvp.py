@@ -10,7 +10,7 @@ once: tangents transpose to gradients" (POPL 2023).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradcli.graph.construct import Index, broadcast, index, scatter
 from gradcli.graph.graph import Graph, scheduled
@@ -89,7 +89,7 @@ def forward(
             if key is not None:
                 tangents[node] = _of_part(node, known, key)
             else:
-                total = _sum(scale(u, slopes[node, i], node.args) for i, u in known.items())
+                total = _sum(scale(u, slopes[node, i], node, i) for i, u in known.items())
                 tangents[node] = broadcast(total, node.shape)
         else:
             tangents[node] = structural(node, known)
@@ -110,10 +110,11 @@ def _one_part(node: Node, tangents: Iterable[Node]) -> Index | None:
 
 def _of_part(node: Node, known: Mapping[int, Node], key: Index) -> Node:
     """Return Σ slope·tangent where the tangents are, among zeros."""
-    args = [index(broadcast(a, node.shape), key) if a.shape else a for a in node.args]
+    args = tuple(index(broadcast(a, node.shape), key) if a.shape else a for a in node.args)
     y = index(node, key)
     slopes = OPERATIONS[node.op].slopes
-    total = _sum(scale(u.args[0], lift(slopes[i](y, *args)), args) for i, u in known.items())
+    part = replace(node, args=args, shape=y.shape)
+    total = _sum(scale(u.args[0], lift(slopes[i](y, *args)), part, i) for i, u in known.items())
     return scatter(node.shape, [(key, broadcast(total, y.shape))])
 
 

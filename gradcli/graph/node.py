@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
-from gradcli.graph.dtypes import FLOATING, WHOLE, DType, floated, promoted
+from gradcli.graph.dtypes import FLOATING, KEEPING_INTEGERS, SELECTING, DType, floated, promoted
 from gradcli.graph.shapes import Shape, broadcast_shapes, size_of
 from gradcli.graph.weights import Weights
 
@@ -151,7 +151,7 @@ def cast(x: Node, dtype: DType) -> Node:
 
 def _joined(op: str, args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DType]:
     """Return arguments of several types in the type that they have together, and that type."""
-    first = args[:1] if op in ("where", "corner") else ()  # a condition is no number
+    first = args[:1] if op in SELECTING else ()  # a condition is no number
     numbers = args[len(first) :]
     own = [a.dtype for a in numbers if a.op != "const"] or [a.dtype for a in numbers]
     dtype = promoted(own)
@@ -173,7 +173,7 @@ def is_const(node: Node, value: int) -> bool:
 def elementwise(op: str, *args: Node) -> Node:
     """Return the node of an elementwise operation; the arguments broadcast as in NumPy."""
     shape = args[0].shape if len(args) == 1 else broadcast_shapes([a.shape for a in args])
-    if op not in WHOLE:
+    if op not in KEEPING_INTEGERS:
         for a in args:
             if a.dtype not in FLOATING:
                 args, dtype = _joined(op, args)
@@ -200,6 +200,8 @@ def simplified(op: str, *args: Node) -> Node:
     >>> simplified("add", const(1), const(Fraction(1, 3))).value
     Fraction(4, 3)
     """
+    if op == "mul" and (product := _of_inverse(*args)) is not None:
+        return product
     shape = broadcast_shapes([a.shape for a in args])
     numbers = [a.value for a in args if a.op == "const"]
     if not numbers and op != "neg":
@@ -215,6 +217,15 @@ def simplified(op: str, *args: Node) -> Node:
     if op == "pow" and is_const(args[1], 0):
         return const(1, shape)
     return Node(op, args, shape)
+
+
+def _of_inverse(a: Node, b: Node) -> Node | None:
+    """Return a·(−b) as −(a·b) and a·(1/b) as a/b; None for another product."""
+    if b.op == "neg":
+        return simplified("neg", simplified("mul", a, b.args[0]))
+    if b.op == "div" and is_const(b.args[0], 1) and b.shape == b.args[1].shape:
+        return simplified("div", a, b.args[1])
+    return None
 
 
 def _unchanged(op: str, args: tuple[Node, ...]) -> Node | None:

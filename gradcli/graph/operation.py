@@ -1,13 +1,14 @@
-"""What the table says of an operation: its kind, its settings, its derivative, its definition in simpler operations.
+"""The row of an operation: its kind, its settings, its derivative, its definition in simpler operations, its facts.
 
 What follows from the kind (which elements depend on which, what it costs, whether it takes memory) is derived from it
-wherever it is wanted, and listed nowhere else.
+and listed nowhere else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, Literal
 
 import numpy as np
@@ -35,12 +36,44 @@ Kind = Literal[
 ]
 
 
+class Precedence(IntEnum):
+    """How tightly an operator binds in Python; a call, a name and a number are atoms."""
+
+    COMPARISON = 1
+    OR = 2
+    AND = 3
+    SUM = 4
+    PRODUCT = 5
+    SIGN = 6
+    POWER = 7
+    ATOM = 8
+
+
+@dataclass(frozen=True)
+class Corner:
+    """Points at which an operation has no derivative, and what its rule gives there.
+
+    `at(y, *settings, *arguments)` is the condition as a node; it broadcasts to the shape of the first argument.
+    `result` says what the rule gives there, and may depend on the settings.  The corner belongs to the arguments at
+    `positions`: the operation is differentiable in the others.
+    """
+
+    at: Callable[..., Node]
+    result: str | Callable[..., str]
+    positions: tuple[int, ...] = (0,)
+
+    def text(self, settings: Sequence[object]) -> str:
+        """Return what the rule gives at the corner, in words."""
+        return self.result if isinstance(self.result, str) else self.result(*settings)
+
+
 @dataclass(frozen=True)
 class Operation:
     """One row of the table.
 
-    An elementwise one takes `arity` arguments; `infix` is the sign that stands between them, or before a single one.
-    One with neither slopes nor pullback passes nothing on, as `detach` and the conditions do.
+    An elementwise one takes `arity` arguments; `infix` is the sign that stands between them, or before a single one,
+    and `precedence` says how tightly it binds.  One with neither slopes nor pullback passes nothing on, as `detach` and
+    the conditions do.
     `slopes[i](y, *arguments)` is ∂y/∂(i-th argument) of an elementwise operation, as a node or a number; `textbook` has
     slopes as they are known, by the argument, where what is computed in their place keeps more digits or takes less.
     `pullback(g, y, *settings, *arguments)` gives for each argument of another one the node that the adjoint `g` of `y`
@@ -51,6 +84,12 @@ class Operation:
     None: the inverse of a large matrix, for one, is not written out.  `move(*settings, *arrays)` is where elements go,
     for NumPy arrays of anything with an added last axis; a scatter's takes `join` too, which puts together what falls
     on one place.  `exact` tells that each element of the result is one of an argument's, its negative, or a constant.
+
+    Facts: the result is linear in each argument at `linear`, the others held.  An operation that `commutes` gives the
+    same bits if its two arguments are exchanged.  One that `keeps_integers` gives integers of integers, where others
+    give floating-point numbers.  One that `selects` takes its second or third argument, by its first.  A slope that is
+    a selection selects the adjoint, except at the positions in `multiplies`, where it is a factor.  `merged` returns
+    the sum of several nodes of this operation as one node.
     """
 
     kind: Kind
@@ -64,7 +103,15 @@ class Operation:
     formula: Callable[..., Node | None] | None = None
     move: Callable[..., Array] | None = None
     infix: str = ""
+    precedence: Precedence = Precedence.ATOM
     exact: bool = False
+    linear: tuple[int, ...] = ()
+    commutes: bool = False
+    keeps_integers: bool = False
+    selects: bool = False
+    multiplies: tuple[int, ...] = ()
+    merged: Callable[[Sequence[Node]], Node] | None = None
+    corner: Corner | None = None
 
     @property
     def rounds(self) -> bool:
@@ -91,6 +138,10 @@ class Operation:
         """Whether a derivative may go through it: not through a condition, a place, or what states no slope."""
         return bool(self.slopes) or self.pullback is not None
 
+    def is_linear_in(self, position: int) -> bool:
+        """Tell whether the result is linear in an argument, the others held."""
+        return position in self.linear or self.kind == "contraction" or self.move is not None
+
     def moved(self, settings: Sequence[object], *arrays: Array, join: np.ufunc = np.add) -> Array:
         """Return arrays of anything, without an axis of points, after an operation that moves their elements."""
         assert self.move is not None
@@ -103,11 +154,12 @@ def function(*slopes: Slope, **rest: Any) -> Operation:
     return Operation("elementwise", arity=len(slopes), slopes=slopes, **rest)
 
 
-def step(arity: int = 1, lowered: Callable[..., Node] | None = None) -> Operation:
+def step(arity: int = 1, **rest: Any) -> Operation:
     """Return the row of an elementwise operation that is piecewise constant."""
-    return Operation("step", arity=arity, slopes=(lambda *_: 0,) * arity, lowered=lowered)
+    return Operation("step", arity=arity, slopes=(lambda *_: 0,) * arity, keeps_integers=True, **rest)
 
 
-def condition(infix: str, arity: int = 2) -> Operation:
+def condition(infix: str, arity: int = 2, **rest: Any) -> Operation:
     """Return the row of an elementwise operation whose result is true or false."""
-    return Operation("condition", arity=arity, infix=infix)
+    levels = {"|": Precedence.OR, "&": Precedence.AND, "~": Precedence.SIGN}
+    return Operation("condition", arity=arity, infix=infix, precedence=levels.get(infix, Precedence.COMPARISON), **rest)

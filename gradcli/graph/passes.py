@@ -7,9 +7,8 @@ from typing import Any
 
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.weights import Weights
-
-_COMMUTATIVE = frozenset(["add", "mul"])
 
 
 def optimise(graph: Graph) -> Graph:
@@ -35,7 +34,7 @@ def representatives(nodes: Iterable[Node]) -> dict[Node, Node]:
             continue
         args = tuple(new[a] for a in node.args)
         same = node if args == node.args else node.with_args(args)
-        operands = frozenset(args) if node.op in _COMMUTATIVE else args
+        operands = frozenset(args) if node.args and OPERATIONS[node.op].commutes else args
         # 1 == 1.0 == Decimal(1), and each prints in its own way; 0.0 == -0.0, and they are not the same.
         # Weights are equal to themselves alone.
         listed = node.op == "const" and not isinstance(node.settings[0], Weights)

@@ -6,11 +6,11 @@ The sweep knows no operation by name: the tables do.  Source: Griewank and Walth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gradcli.graph.construct import corner, scatter, sum_to, where
+from gradcli.graph.construct import selection, sum_to
 from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, is_const, leaf, lift
@@ -147,12 +147,12 @@ def reverse(graph: Graph, seeds: Iterable[tuple[Node, Node]], active: set[Node])
 
 def _total(terms: list[Node]) -> Node:
     """Return the sum of the contributions; those to single elements are gathered into one array."""
-    if len(terms) == 1:
-        return terms[0]
-    parts = [t for t in terms if t.op == "scatter"]
-    if len(parts) > 1:
-        merged = [(key, arg) for t in parts for key, arg in zip(t.settings[1], t.args, strict=True)]
-        terms = [t for t in terms if t.op != "scatter"] + [scatter(parts[0].shape, merged)]
+    kinds: dict[str, list[Node]] = {}
+    for term in terms if len(terms) > 1 else ():
+        kinds.setdefault(term.op, []).append(term)
+    for op, several in kinds.items():
+        if len(several) > 1 and (merged := OPERATIONS[op].merged if several[0].args else None) is not None:
+            terms = [t for t in terms if t.op != op] + [merged(several)]
     return sum(terms[1:], terms[0])
 
 
@@ -165,7 +165,7 @@ def _pull(node: Node, adjoint: Node, active: set[Node]) -> list[Pass]:
         for i, argument in enumerate(node.args):
             if argument in active:
                 local = slope(node, i)
-                contribution = sum_to(scale(adjoint, local, node.args), argument.shape)
+                contribution = sum_to(scale(adjoint, local, node, i), argument.shape)
                 steps.append(Pass(node, i, adjoint, local, contribution))
     elif row.pullback is not None:
         contributions = row.pullback(adjoint, node, *node.settings, *node.args)
@@ -199,24 +199,20 @@ def textbook_slope(node: Node, i: int) -> Node:
     return lift((row.textbook.get(i) or row.slopes[i])(node, *node.args))
 
 
-def scale(adjoint: Node, local: Node, args: Sequence[Node]) -> Node:
-    """Return adjoint·slope, for the slope of an operation with these arguments.
+def scale(adjoint: Node, local: Node, node: Node, position: int) -> Node:
+    """Return adjoint·slope, for the slope of a node with respect to the argument at that position.
 
     A slope that selects (`relu`, `maximum`, `where`) selects the adjoint, so that the branch not taken stays 0
     even when the adjoint is infinite, as in PyTorch: the gradient of `log(relu(x))` at -1 is 0, not nan.
-    So does a slope that is 0 by its nature (`floor`, `x**0`). A 0 that is an argument is a factor: in `log(0*x)`
-    it meets an infinite adjoint, and the gradient is nan.
+    So does a slope that is 0 by its nature (`floor`, `x**0`).  A 0 that is an argument is a factor: in `log(0*x)`
+    it meets an infinite adjoint, and the gradient is nan.  So is a slope that the row says multiplies.
     """
-    if local.op in ("where", "corner"):
-        condition, a, b = local.args
-        choose = where if local.op == "where" else corner
-        return choose(condition, scale(adjoint, a, args), scale(adjoint, b, args))
-    if local.op == "neg":
-        return -scale(adjoint, local.args[0], args)
-    if local.op == "identity":
-        return adjoint * local.args[0]
-    if is_const(local, 0) and local not in args:
+    if position in OPERATIONS[node.op].multiplies:
+        return adjoint * local
+    if local.args and OPERATIONS[local.op].selects:
+        condition, *branches = local.args
+        a, b = (scale(adjoint, branch, node, position) for branch in branches)
+        return selection(local.op, condition, a, b)
+    if is_const(local, 0) and local not in node.args:
         return const(0, adjoint.shape)
-    if local.op == "div" and is_const(local.args[0], 1):
-        return adjoint / local.args[1]
     return adjoint * local

@@ -11,11 +11,13 @@ from sympy.printing.str import StrPrinter
 
 from gradcli.algebra.arrays import ArrayElement, nested
 from gradcli.algebra.functions import TableFunction
+from gradcli.graph.operation import Precedence
 from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.decimals import decimal_text, quotient, whole_text
 
-# Python's, in which `x > 0 & y > 0` means `x > (0 & y) > 0`.
-_PRECEDENCE = {"<": 35, "<=": 35, ">": 35, ">=": 35, "==": 35, "!=": 35, "|": 40, "&": 50}
+# Conditions on SymPy's scale, in Python's order, in which `x > 0 & y > 0` means `x > (0 & y) > 0`.
+_LEVELS = {Precedence.COMPARISON: 35, Precedence.OR: 40, Precedence.AND: 50}
+_PRECEDENCE = {row.infix: _LEVELS[row.precedence] for row in OPERATIONS.values() if row.precedence in _LEVELS}
 _LONG = 10**4
 _OF_TWO = {"max": "maximum", "min": "minimum"}
 _RENAMED = {"loggamma": "lgamma", "Abs": "abs"}

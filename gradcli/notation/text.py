@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.graph.construct import Index
 from gradcli.graph.node import Constant, Node
-from gradcli.graph.operation import Operation
+from gradcli.graph.operation import Operation, Precedence
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.places import Places
 from gradcli.graph.shapes import Shape
@@ -31,20 +31,9 @@ from gradcli.notation.writer import (
     through,
 )
 
-# How tightly a sign binds, and how tightly its operands must: powers group to the right, the others to the left.
-_SIGNS = {
-    "+": (Binds.SUM, Binds.SUM, Binds.SUM),
-    "-": (Binds.SUM, Binds.SUM, Binds.LOOSE),
-    "*": (Binds.PRODUCT, Binds.PRODUCT, Binds.PRODUCT),
-    "/": (Binds.PRODUCT, Binds.PRODUCT, Binds.POWER),
-    "@": (Binds.LOOSE, Binds.LOOSE, Binds.POWER),
-    "%": (Binds.LOOSE, Binds.PRODUCT, Binds.POWER),
-    "**": (Binds.POWER, Binds.ATOM, Binds.POWER),
-}
-_CONDITION = (Binds.CONDITION, Binds.SUM, Binds.SUM)
-_PREFIXES = {"-": Written("-{}", Binds.SUM), "~": Written("~{}")}
+_BINDS = {Precedence.SUM: Binds.SUM, Precedence.PRODUCT: Binds.PRODUCT, Precedence.POWER: Binds.POWER}
+_LOOSE = ("@", "%")  # products whose sign has spaces around it
 PARTS = 4  # that are said to be added to zeros
-_TIGHT = ("*", "/", "**")
 
 
 def derived(row: Operation) -> Rule | None:
@@ -53,18 +42,26 @@ def derived(row: Operation) -> Rule | None:
     None where the row has a setting that no keyword is known for.
     """
     if row.infix:
-        return _prefix(row.infix) if row.arity == 1 else _infix(row.infix)
+        return _prefix(row) if row.arity == 1 else _infix(row)
     return _call if set(row.settings) <= SETTINGS else None
 
 
-def _prefix(sign: str) -> Rule:
-    pattern, binds, _ = _PREFIXES[sign]
-    return lambda w, node: Written(pattern.format(w.argument(node.args[0], Binds.PRODUCT, first=False)), binds)
+def _prefix(row: Operation) -> Rule:
+    binds = Binds.ATOM if row.kind == "condition" else Binds.SUM
+    return lambda w, node: Written(f"{row.infix}{w.argument(node.args[0], Binds.PRODUCT, first=False)}", binds)
 
 
-def _infix(sign: str) -> Rule:
-    binds, left, right = _SIGNS.get(sign, _CONDITION)
-    spaced = sign if sign in _TIGHT else f" {sign} "
+def _infix(row: Operation) -> Rule:
+    """Return the rule of a sign between two arguments: powers group to the right, the others to the left."""
+    level = _BINDS.get(row.precedence, Binds.CONDITION)
+    binds = Binds.LOOSE if row.infix in _LOOSE else level
+    left, right = binds, level if row.commutes else Binds(min(level + 1, Binds.ATOM))
+    if level == Binds.POWER:
+        left, right = Binds.ATOM, Binds.POWER
+    elif level == Binds.CONDITION:
+        left = right = Binds.SUM
+    tight = binds in (Binds.PRODUCT, Binds.POWER)
+    spaced = row.infix if tight else f" {row.infix} "
 
     def write(w: Any, node: Node) -> Written:
         a, b = w.plain(node)
@@ -82,7 +79,7 @@ def _mul(w: Any, node: Node) -> Written:
     a, b = w.plain(node)
     if not a.shape and b.op == "matmul" and b not in w.names:
         return Written(f"{w.argument(a, Binds.PRODUCT)}*{w.argument(b, Binds.LOOSE)}", Binds.LOOSE)
-    return _infix("*")(w, node)
+    return _infix(OPERATIONS["mul"])(w, node)
 
 
 def _call(w: Writer, node: Node) -> Written:
@@ -344,7 +341,6 @@ TEXT: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := 
     "corner": through,
     "clamp": _clamp,
     "mul": _mul,
-    "matmul": _infix("@"),
     "einsum": _einsum,
     "where": _where,
     **dict.fromkeys(EXTREMA, lambda w, node: _called(extremum(node), [w.name(node.args[0])], node)),

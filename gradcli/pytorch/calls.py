@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.graph import construct
 from gradcli.graph.construct import call
-from gradcli.graph.dtypes import WHOLE, DType
+from gradcli.graph.dtypes import KEEPING_INTEGERS, DType
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
@@ -173,7 +173,7 @@ def vocabulary_row(name: str) -> VocabularyRow | None:
 
 
 # What makes integers of integers.
-_OF_INTEGERS = WHOLE | _CONDITIONS
+_OF_INTEGERS = KEEPING_INTEGERS | _CONDITIONS
 
 
 class VocabularyRow:

@@ -35,7 +35,7 @@ _SHORT = 24  # characters of such a formula
 _DIGITS = 8  # of a number that is written in full
 _CODE = 6  # lines of a loop that are shown
 _WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_SIGNS = {"mul": "×", "div": "÷", "add": "+", "sub": "-", "pow": "**"}
+_SIGNS = {"*": "×", "/": "÷"}  # as a link of a chain has them
 
 
 @dataclass(frozen=True)
@@ -165,12 +165,13 @@ def _link(node: Node, before: Node, names: Mapping[Node, str]) -> str:
     """Return what an operation does to the value before it; nothing where that takes more words."""
     others = [a for a in node.args if a is not before]
     said = [names.get(a) or (str(a.value) if a.value is not None else "") for a in others]
-    backwards = before in node.args[1:] and node.op not in ("mul", "add")
+    row = OPERATIONS[node.op]
+    backwards = before in node.args[1:] and not row.commutes
     if backwards or len(said) > 1 or "" in said:
         return ""
     if not said:
-        return node.op if OPERATIONS[node.op].broadcasts else ""
-    return _SIGNS[node.op] + said[0] if node.op in _SIGNS else ""
+        return node.op if row.broadcasts else ""
+    return _SIGNS.get(row.infix, row.infix) + said[0] if row.infix and row.slopes else ""
 
 
 def _closed(loop: Loop, names: Mapping[Node, str]) -> Iterator[Math]:

@@ -8,7 +8,7 @@ import re
 import pytest
 from conftest import each
 
-from gradcli.explain.corners import CORNERS
+from gradcli.graph.operations import OPERATIONS
 
 # a system, a point on a corner, the place that is told, what is taken
 CASES = [
@@ -35,6 +35,17 @@ CASES = [
     ("std(x)", "x=[2,2]", "at x[0] = 2, std(x)", "0, as for norm"),
     ("max(x)", "x=[1,3,3]", "at x[1] = 3, max(x)", "an equal share for each of the largest"),
     ("min(x)", "x=[1,1,3]", "at x[0] = 1, min(x)", "an equal share for each of the smallest"),
+    ("maximum(3, x)", "x=3", "at x = 3, maximum(3, x)", "1/2 for each: a tie is shared"),
+    ("fmod(x, 3)", "x=-6", "at x = -6, fmod(x, 3)", "1, as everywhere else"),
+    ("floor_divide(x, 3)", "x=6", "at x = 6, floor_divide(x, 3)", "0, as everywhere else"),
+    ("median(x)", "x=[1,2,2]", "at x[1] = 2, median(x)", "an equal share for each of those in the middle"),
+    ("median(x, axis=0)", "x=[1,2,2]", "at x[1] = 2, median(x, axis=0)", "the first of those in the middle"),
+    (
+        "[1,2,4] @ sort(x)",
+        "x=[3,1,3]",
+        "at x[0] = 3, sort(x)",
+        "the first of equal elements as the first of them in order",
+    ),
     ("max(x, axis=0)", "x=[1,3,3]", "at x[1] = 3, max(x, axis=0)", "the first of the largest"),
 ]
 
@@ -47,20 +58,42 @@ def test_a_corner_is_noted(cli, command, expression, at, where, taken):
     assert "note" not in cli.done(command, f"y={expression}", "--at", at, "-f", "json").err
 
 
-@pytest.mark.parametrize(
-    ("expression", "at", "where", "taken"), [c for c in CASES if re.match("[01/2]+[,:f ]|0$", c[3])]
-)
+SAID = re.compile(r"(1/2|0|1)(?![/\d])")
+
+
+def left_slope(cli, expression, at):
+    """Return the slope just below the point: what a rule takes that takes the one on the left."""
+    name, value = at.split("=")
+    below = f"{name}={float(value) - 1e-9!r}"
+    return json.loads(cli.done("backward", f"y={expression}", "--at", below, "-f", "json").out)["grad"]["x"]
+
+
+@each(("expression", "at", "where", "taken"), CASES)
 def test_what_is_said_to_be_taken_is_taken(cli, expression, at, where, taken):
     grad = json.loads(cli.done("backward", f"y={expression}", "--at", at, "-f", "json").out)["grad"]["x"]
-    number = {"1/2": 0.5, "0": 0, "1": 1}[re.match("1/2|[01]", taken).group()]
-    assert {number} == set(grad if isinstance(grad, list) else [grad])
+    elements = grad if isinstance(grad, list) else [grad]
+    if said := SAID.match(taken):
+        assert set(elements) == {{"1/2": 0.5, "0": 0, "1": 1}[said.group()]}
+    elif taken == "the slope on the left":
+        assert grad == pytest.approx(left_slope(cli, expression, at))
+    elif taken.startswith("an equal share"):
+        assert sorted(elements) == [0, 0.5, 0.5]
+    elif "in order" in taken:
+        assert elements == [2, 1, 4]  # which smaller numbers in order have: x[1], x[0], x[2]
+    else:
+        assert taken.startswith("the first of")
+        assert elements == [0, 1, 0]
 
 
 @pytest.mark.parametrize(
     ("expression", "at"), [(c[0], re.sub(r"-?\d+(\.\d)?(?=[,\]]|$)", "0.7", c[1], count=1)) for c in CASES]
 )
 def test_beside_a_corner_nothing_is_noted(cli, expression, at):
-    at = at.replace("x=[0.7,3,3]", "x=[7,3,3]").replace("x=[0.7,1,3]", "x=[0.7,1,3]")
+    at = (
+        at.replace("x=[0.7,3,3]", "x=[7,3,3]")
+        .replace("x=[0.7,2,2]", "x=[1,2,2.5]")
+        .replace("x=[0.7,1,3]", "x=[0.7,1,3]")
+    )
     assert "no derivative" not in cli.done("backward", f"y={expression}", "--at", at).err
 
 
@@ -70,7 +103,7 @@ def test_a_constant_has_no_corner(cli):
 
 def test_every_corner_is_tested():
     written = " ".join(c[0].replace("%", "mod").replace("**", " pow ") for c in CASES)
-    assert set(CORNERS) <= set(re.findall(r"\w+", written))
+    assert {op for op, row in OPERATIONS.items() if row.corner} <= set(re.findall(r"\w+", written))
 
 
 def test_a_corner_of_a_deep_expression_is_told(cli):

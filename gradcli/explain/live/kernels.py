@@ -7,7 +7,7 @@ Operations that are alike share theirs, so that a page of 2,000 of them has a fe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from gradcli.export.javascript import RESERVED, source
 from gradcli.export.program import Function, Program, loop_function
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, leaf
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import reverse
 
 ADJOINT, RESULT = -1, -2  # what a function may read beside the arguments of its operation
@@ -47,7 +48,7 @@ class Kernels:
     functions: list[Function] = field(default_factory=list)
     _forward: dict[Any, Call] = field(default_factory=dict)
     _pulls: dict[Any, dict[int, Pull]] = field(default_factory=dict)
-    _conditions: dict[Any, Call] = field(default_factory=dict)
+    _corners: dict[Any, Call] = field(default_factory=dict)
 
     def forward(self, node: Node) -> Call:
         """Return the call that computes a node from its arguments."""
@@ -73,13 +74,15 @@ class Kernels:
             self._pulls[key][position] = Pull(self._add(passed.contribution, read), slope)
         return self._pulls[key][position]
 
-    def condition(self, node: Node, build: Callable[[Node], Node]) -> Call:
-        """Return the call that tells whether a condition holds, which is built of the node and its arguments."""
+    def corner(self, node: Node) -> Call:
+        """Return the call that tells whether a point lies on the corner of a node, from the node and its arguments."""
         key = _signature(node)
-        if key not in self._conditions:
+        if key not in self._corners:
             own, arguments = standing_alone(node)
-            self._conditions[key] = self._add(build(own), arguments | {RESULT: own})
-        return self._conditions[key]
+            corner = OPERATIONS[node.op].corner
+            assert corner is not None
+            self._corners[key] = self._add(corner.at(own, *own.settings, *own.args), arguments | {RESULT: own})
+        return self._corners[key]
 
     def _add(self, result: Node, read: Mapping[int, Node]) -> Call:
         """Add the function of a node that is computed from some others, which become its arguments."""

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
 from gradcli.explain.backward.weights import any_loss
-from gradcli.explain.live.corners import condition, may_have_corner
+from gradcli.explain.corners import condition
 from gradcli.explain.live.kernels import Call, Kernels, Pull
 from gradcli.explain.picture.picture import Kind, Picture, View, picture
 from gradcli.explain.results import Array, Named
@@ -146,22 +146,15 @@ def _corners(graph: Graph, wrt: Sequence[str], kernels: Kernels) -> Iterator[Liv
     notation = Notation(readable_names(graph))
     active = active_nodes(graph, [graph.inputs[name] for name in wrt])
     for node in graph.nodes:
-        found = condition(node) if may_have_corner(node, active) else None
-        if found is None:
+        corner = condition(node, active)
+        if corner is None:
             continue
-        argument, expression = node.args[0], notation.expression(node)
+        argument, expression = corner.argument, notation.expression(node)
         if len(expression) > _LONG:
             expression = notation.names.get(node, f"{expression[: _LONG - 1]}…")
         name = notation.name(argument)
         name = f"({name})" if argument.shape and argument not in notation.names else name
-        call = kernels.condition(node, _condition_node)
-        yield LiveCorner(places[node], places[argument], name, expression, found.taken, call)
-
-
-def _condition_node(node: Node) -> Node:
-    found = condition(node)
-    assert found is not None  # as for all of this operation
-    return found.node
+        yield LiveCorner(places[node], places[argument], name, expression, corner.taken, kernels.corner(node))
 
 
 def _pytorch(graph: Graph) -> tuple[Mapping[str, str], Sequence[str]] | None:

@@ -1,5 +1,6 @@
 """The table of operations, a row each, by family."""
 
+from gradcli.graph.dtypes import KEEPING_INTEGERS, SELECTING
 from gradcli.graph.operation import Operation
 from gradcli.graph.operations import (
     activations,
@@ -16,3 +17,5 @@ from gradcli.graph.operations import (
 FAMILIES = (arithmetic, functions, activations, choices, losses, reductions, sorting, linear_algebra, movement)
 
 OPERATIONS: dict[str, Operation] = {op: row for family in FAMILIES for op, row in family.ROWS.items()}
+KEEPING_INTEGERS.update(op for op, row in OPERATIONS.items() if row.keeps_integers and row.broadcasts)
+SELECTING.update(op for op, row in OPERATIONS.items() if row.selects)

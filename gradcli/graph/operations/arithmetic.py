@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
-from gradcli.graph.construct import call, corner, equal, factor, where
-from gradcli.graph.node import Constant, Exact, Node, const, elementwise, is_const
-from gradcli.graph.operation import Operation, function, step
+from gradcli.graph.construct import call, corner, equal, where
+from gradcli.graph.node import Constant, Exact, Node, compare, const, elementwise, is_const, lift
+from gradcli.graph.operation import Corner, Operation, Precedence, function, step
 
 
 def _lowered_pow(a: Node, b: Node) -> Node:
@@ -42,7 +42,7 @@ def _pow_exponent(y: Node, a: Node, b: Node) -> Node:
     # PyTorch: 0 where the base is 0 and the exponent is not negative: 0**b is flat there.
     if a.op == "const" and all(map(_is_positive, a.values)):
         return y * call("log", a)
-    return factor(corner(equal(a, 0) & (b >= 0), 0, y * call("log", a)))
+    return corner(equal(a, 0) & (b >= 0), 0, y * call("log", a))
 
 
 def _is_positive(value: Constant) -> bool:
@@ -53,20 +53,74 @@ def _textbook_quotient(y: Node, a: Node, b: Node) -> Node:
     return a.args[0] / b**2 if a.op == "neg" else -(a / b**2)
 
 
+def _is_integer(x: Node) -> Node:
+    return equal(call("floor", x), x)
+
+
 ROWS: dict[str, Operation] = {
-    "add": function(lambda y, a, b: 1, lambda y, a, b: 1, infix="+"),
-    "sub": function(lambda y, a, b: 1, lambda y, a, b: -1, infix="-"),
-    "mul": function(lambda y, a, b: b, lambda y, a, b: a, infix="*"),
-    "div": function(lambda y, a, b: 1 / b, lambda y, a, b: -(y / b), textbook={1: _textbook_quotient}, infix="/"),
-    "neg": function(lambda y, a: -1, infix="-", exact=True),
-    "pow": function(_pow_base, _pow_exponent, lowered=_lowered_pow, infix="**"),
-    "identity": function(lambda y, x: 1, exact=True),
-    "mod": function(lambda y, a, b: 1, lambda y, a, b: -call("floor_divide", a, b), infix="%"),
+    "add": function(
+        lambda y, a, b: 1,
+        lambda y, a, b: 1,
+        infix="+",
+        precedence=Precedence.SUM,
+        linear=(0, 1),
+        commutes=True,
+        keeps_integers=True,
+    ),
+    "sub": function(
+        lambda y, a, b: 1,
+        lambda y, a, b: -1,
+        infix="-",
+        precedence=Precedence.SUM,
+        linear=(0, 1),
+        keeps_integers=True,
+    ),
+    "mul": function(
+        lambda y, a, b: b,
+        lambda y, a, b: a,
+        infix="*",
+        precedence=Precedence.PRODUCT,
+        linear=(0, 1),
+        commutes=True,
+        keeps_integers=True,
+    ),
+    "div": function(
+        lambda y, a, b: 1 / b,
+        lambda y, a, b: -(y / b),
+        textbook={1: _textbook_quotient},
+        infix="/",
+        precedence=Precedence.PRODUCT,
+        linear=(0,),
+    ),
+    "neg": function(
+        lambda y, a: -1, infix="-", precedence=Precedence.SIGN, exact=True, linear=(0,), keeps_integers=True
+    ),
+    "pow": function(
+        _pow_base,
+        _pow_exponent,
+        lowered=_lowered_pow,
+        infix="**",
+        precedence=Precedence.POWER,
+        keeps_integers=True,
+        multiplies=(1,),
+        corner=Corner(lambda y, a, b: equal(a, 0) & equal(b, 0), "0 by the exponent", (1,)),  # 0**b jumps, a**0 not
+    ),
+    "identity": function(lambda y, x: 1, exact=True, linear=(0,), keeps_integers=True),
+    "mod": function(
+        lambda y, a, b: 1,
+        lambda y, a, b: -call("floor_divide", a, b),
+        infix="%",
+        precedence=Precedence.PRODUCT,
+        keeps_integers=True,
+        corner=Corner(lambda y, a, b: _is_integer(a / b), "1, as everywhere else"),
+    ),
     # What is left of a division that rounds towards 0, so that it has the sign of `a`.
     "fmod": function(
         lambda y, a, b: 1,
         lambda y, a, b: -call("trunc", a / b),
         lowered=lambda a, b: where(a < 0, -call("mod", -a, call("abs", b)), call("mod", a, call("abs", b))),
+        keeps_integers=True,
+        corner=Corner(lambda y, a, b: _is_integer(a / b) & compare("ne", a, lift(0)), "1, as everywhere else"),
     ),
     # PyTorch: reckoned from the nearer end, so that w = 1 gives b.
     "lerp": function(
@@ -76,5 +130,5 @@ ROWS: dict[str, Operation] = {
         lowered=lambda a, b, w: where(call("abs", w) < Fraction(1, 2), a + w * (b - a), b - (1 - w) * (b - a)),
     ),
     # Not the floor of a quotient: what is left of the division is subtracted first, so that nothing is rounded up.
-    "floor_divide": step(2),
+    "floor_divide": step(2, corner=Corner(lambda y, a, b: _is_integer(a / b), "0, as everywhere else", (0, 1))),
 }

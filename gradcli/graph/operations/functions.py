@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gradcli.graph.construct import call, corner, equal, factor, where
+from gradcli.graph.construct import call, corner, equal, where
 from gradcli.graph.node import Node, const
-from gradcli.graph.operation import Operation, function
+from gradcli.graph.operation import Corner, Operation, function
 
 
 def _bell(x: Node) -> Node:
@@ -47,8 +47,10 @@ ROWS: dict[str, Operation] = {
     "atan": function(lambda y, x: 1 / (1 + x**2)),
     # PyTorch: 0 at the origin, where the angle has no slope.
     "atan2": function(
-        lambda y, a, b: factor(corner(equal(a**2 + b**2, 0), 0, b / (a**2 + b**2))),
-        lambda y, a, b: factor(corner(equal(a**2 + b**2, 0), 0, -(a / (a**2 + b**2)))),
+        lambda y, a, b: corner(equal(a**2 + b**2, 0), 0, b / (a**2 + b**2)),
+        lambda y, a, b: corner(equal(a**2 + b**2, 0), 0, -(a / (a**2 + b**2))),
+        multiplies=(0, 1),
+        corner=Corner(lambda y, a, b: equal(a, 0) & equal(b, 0), "0", (0, 1)),
     ),
     # Hyperbolic
     "sinh": function(lambda y, x: call("cosh", x)),

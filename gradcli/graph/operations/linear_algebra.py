@@ -18,7 +18,7 @@ from gradcli.graph.matrices import (
     written_cross,
 )
 from gradcli.graph.node import Node
-from gradcli.graph.operation import Operation
+from gradcli.graph.operation import Operation, Precedence
 
 
 def _matmul_pullback(g: Node, y: Node, a: Node, b: Node) -> list[Node]:
@@ -74,7 +74,7 @@ def _cofactors_pullback(g: Node, y: Node, x: Node) -> list[Node]:
 
 
 ROWS: dict[str, Operation] = {
-    "matmul": Operation("contraction", pullback=_matmul_pullback),
+    "matmul": Operation("contraction", pullback=_matmul_pullback, arity=2, infix="@", precedence=Precedence.PRODUCT),
     "outer": Operation(
         "contraction",
         pullback=lambda g, y, a, b: [matmul(g, b), matmul(a, g)],
@@ -84,6 +84,7 @@ ROWS: dict[str, Operation] = {
         "whole",
         pullback=lambda g, y, x: [from_diagonal(broadcast(g, (min(x.shape),)), x.shape)],
         definition=lambda x: reduce("sum", diagonal(x), (0,)),
+        linear=(0,),
     ),
     "einsum": Operation("contraction", ("subscripts",), _einsum_pullback),
     "cross": Operation(

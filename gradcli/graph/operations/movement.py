@@ -78,6 +78,12 @@ def _scatter(
     return result
 
 
+def _merged(nodes: Sequence[Node]) -> Node:
+    """Return the sum of several arrays with parts among zeros, as one with the parts of all."""
+    parts = [(key, arg) for n in nodes for key, arg in zip(n.settings[1], n.args, strict=True)]
+    return scatter(nodes[0].shape, parts)
+
+
 def _put(axis: int, places: Places, size: int, x: Array, join: np.ufunc = np.add, out: Array | None = None) -> Array:
     result = _zeros((*x.shape[:axis], size, *x.shape[axis + len(places.shape) :]), x.dtype, out)
     order, starts, distinct = places.groups
@@ -142,7 +148,11 @@ ROWS: dict[str, Operation] = {
     "diagonal": Operation("view", pullback=lambda g, y, x: [from_diagonal(g, x.shape)], move=_diagonal),
     "from_diagonal": Operation("move", ("shape",), lambda g, y, shape, x: [diagonal(g)], move=_from_diagonal),
     "scatter": Operation(
-        "scatter", ("shape", "keys"), lambda g, y, shape, keys, *parts: [index(g, key) for key in keys], move=_scatter
+        "scatter",
+        ("shape", "keys"),
+        lambda g, y, shape, keys, *parts: [index(g, key) for key in keys],
+        move=_scatter,
+        merged=_merged,
     ),
     "take": Operation(
         "move",

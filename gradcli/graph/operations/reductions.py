@@ -22,7 +22,7 @@ from gradcli.graph.construct import (
     where,
 )
 from gradcli.graph.node import Node, compare, const
-from gradcli.graph.operation import Operation
+from gradcli.graph.operation import Corner, Operation
 from gradcli.graph.operations.products import others
 from gradcli.graph.shapes import Shape, size_of
 
@@ -150,21 +150,52 @@ def _lowered_logsumexp(axes: Axes, x: Node) -> Node:
     return call("log", reduce("sum", call("exp", x - spread(top, x.shape, axes)), axes)) + top
 
 
+# Corners
+
+
+def _all_zero(y: Node, axes: Axes, x: Node) -> Node:
+    return equal(spread(y, x.shape, axes), 0)
+
+
+def _all_equal(y: Node, axes: Axes, correction: int, x: Node) -> Node:
+    return equal(spread(y, x.shape, axes), 0)
+
+
+def extremum_corner(what: str) -> Corner:
+    """Return the corner of an extremum: a tie, in which several elements are equal to it."""
+
+    def at(y: Node, axes: Axes, ties: str, x: Node) -> Node:
+        winners = equal(x, spread(y, x.shape, axes))
+        return winners & (spread(reduce("sum", where(winners, 1, 0), axes), x.shape, axes) > 1)
+
+    shares = f"an equal share for each of {what}"
+    return Corner(at, lambda axes, ties: f"the first of {what}" if ties == "first" else shares)
+
+
 ROWS: dict[str, Operation] = {
-    "sum": Operation("reduction", ("axes",), lambda g, y, axes, x: [spread(g, x.shape, axes)]),
+    "sum": Operation("reduction", ("axes",), lambda g, y, axes, x: [spread(g, x.shape, axes)], linear=(0,)),
     "mean": Operation(
         "reduction",
         ("axes",),
         lambda g, y, axes, x: [spread(g / _count(x.shape, axes), x.shape, axes)],
         definition=lambda axes, x: reduce("sum", x, axes) / _count(x.shape, axes),
+        linear=(0,),
     ),
     "prod": Operation("reduction", ("axes",), lambda g, y, axes, x: [spread(g, x.shape, axes) * prod_others(x, axes)]),
     # The sum of the g[i]·∂(product of all but i)/∂x[k] is the derivative of the product of all but k along g.
     "prod_others": Operation("whole", ("axes",), lambda g, y, axes, x: [others(axes, x, along=g)], formula=others),
-    "max": Operation("reduction", ("axes", "ties"), extremum_pullback, exact=True),
-    "min": Operation("reduction", ("axes", "ties"), extremum_pullback, exact=True),
+    "max": Operation(
+        "reduction", ("axes", "ties"), extremum_pullback, exact=True, corner=extremum_corner("the largest")
+    ),
+    "min": Operation(
+        "reduction", ("axes", "ties"), extremum_pullback, exact=True, corner=extremum_corner("the smallest")
+    ),
     "norm": Operation(
-        "reduction", ("axes",), _norm_pullback, definition=lambda axes, x: call("sqrt", reduce("sum", x**2, axes))
+        "reduction",
+        ("axes",),
+        _norm_pullback,
+        definition=lambda axes, x: call("sqrt", reduce("sum", x**2, axes)),
+        corner=Corner(_all_zero, "0, the smallest of all subgradients"),
     ),
     "var": Operation("reduction", ("axes", "correction"), _var_pullback, definition=_var_definition),
     "std": Operation(
@@ -172,6 +203,7 @@ ROWS: dict[str, Operation] = {
         ("axes", "correction"),
         _std_pullback,
         definition=lambda axes, correction, x: call("sqrt", reduce("var", x, axes, correction)),
+        corner=Corner(_all_equal, "0, as for norm"),
     ),
     "logsumexp": Operation(
         "reduction",
@@ -186,7 +218,7 @@ ROWS: dict[str, Operation] = {
     "log_softmax": Operation(
         "whole", ("axis",), _log_softmax_pullback, definition=_log_softmax_definition, lowered=_lowered_log_softmax
     ),
-    "cumsum": Operation("scan", ("axis",), _cumsum_pullback),
+    "cumsum": Operation("scan", ("axis",), _cumsum_pullback, linear=(0,)),
     "cumprod": Operation("scan", ("axis",), _cumprod_pullback),
     "recurrence": Operation("scan", ("axis",), _recurrence_pullback),
     "argmax_mask": Operation("mask", ("axis",)),
