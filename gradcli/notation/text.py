@@ -55,7 +55,8 @@ def _infix(row: Operation) -> Rule:
     """Return the rule of a sign between two arguments: powers group to the right, the others to the left."""
     level = _BINDS.get(row.precedence, Binds.CONDITION)
     binds = Binds.LOOSE if row.infix in _LOOSE else level
-    left, right = binds, level if row.commutes else Binds(min(level + 1, Binds.ATOM))
+    left = binds if row.kind == "contraction" else level
+    right = level if row.commutes else Binds(min(level + 1, Binds.ATOM))
     if level == Binds.POWER:
         left, right = Binds.ATOM, Binds.POWER
     elif level == Binds.CONDITION:

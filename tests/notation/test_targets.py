@@ -6,7 +6,7 @@ import pytest
 from conftest import each
 
 from gradcli import parse
-from gradcli.graph.construct import factor
+from gradcli.graph.construct import call
 from gradcli.graph.node import const, leaf
 from gradcli.graph.operation import Operation, condition, function
 from gradcli.graph.operations import OPERATIONS
@@ -126,6 +126,6 @@ def test_a_constant_whose_name_is_taken_is_written_without_it():
 
 def test_what_an_operation_hides_keeps_its_brackets():
     a, b = leaf(), leaf()
-    node = factor(a + b) * b
+    node = call("identity", a + b) * b
     assert Notation({a: "a", b: "b"}).expression(node) == "(a + b)*b"
     assert LatexNotation({a: "a", b: "b"}).expression(node) == r"\left(a + b\right) b"
