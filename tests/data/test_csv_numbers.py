@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from numpy.testing import assert_array_equal
 
 from gradcli.data.csv import numbers
 from gradcli.data.csv.numbers import rows_of
+from gradcli.data.csv.parsers import Table, parse
 
 pytest.importorskip("pyarrow")
 
@@ -64,3 +67,19 @@ def test_rows_are_lines_and_slices_start_where_they_start():
 
 def test_what_is_copied_is_left_to_others():
     assert rows_of([np.array([1.0]), np.array(["a"], dtype=object)]) is None
+
+
+def test_writing_takes_at_most_a_few_times_as_long_as_reading():
+    columns = [np.random.default_rng(k).normal(size=2**17) * scale for k, scale in enumerate((1.0, 1e-12, 1e20))]
+    rows = rows_of(columns) or b""
+
+    def seconds(work):
+        times = []
+        for _ in range(5):
+            start = time.process_time()
+            work()
+            times.append(time.process_time() - start)
+        return min(times)
+
+    reading = seconds(lambda: parse(rows, Table(",", len(columns)), range(len(columns))))
+    assert seconds(lambda: rows_of(columns)) < 3 * reading  # twice, and room for what else the machine does

@@ -6,7 +6,6 @@ exponent begins.  What it lays out otherwise is written by `repr`, so the texts 
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -18,7 +17,8 @@ from gradcli.graph.array import Array
 
 _FEW = 2**15  # numbers, which are written before pyarrow is imported
 _WIDE = 500  # columns: pyarrow has objects for each
-_LEAST, _MOST = 1e-4, 1e10  # between which it lays out numbers as `repr` does
+_TINY, _SMALL, _LARGE, _HUGE = 1e-9, 1e-4, 1e10, 1e16  # between the first two, and the last two, layouts differ
+_RARE = 1 / 64  # of a column: so few texts are put between slices of the others
 
 
 def rows_of(columns: Sequence[Array]) -> bytes | None:
@@ -32,9 +32,10 @@ def rows_of(columns: Sequence[Array]) -> bytes | None:
     with ThreadPoolExecutor() as threads:
         texts = list(threads.map(_texts, columns))
     table = pa.table(texts, names=list(map(str, range(len(texts)))))
-    lines = io.BytesIO()
-    arrow.write_csv(table, lines, arrow.WriteOptions(include_header=False, quoting_style="none"))
-    return lines.getvalue()
+    lines = pa.BufferOutputStream()
+    options = arrow.WriteOptions(include_header=False, quoting_style="none", batch_size=len(table))
+    arrow.write_csv(table, lines, options)
+    return lines.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
 @cache
@@ -54,11 +55,26 @@ def _texts(column: Array) -> Any:
 
     texts = pa.array(np.ascontiguousarray(column)).cast(pa.string())
     sizes = np.abs(column)
-    whole = (column == np.rint(column)) & (sizes < _MOST)
-    other = ~(whole | ((sizes >= _LEAST) & (sizes < _MOST)))
-    if whole.any():
-        texts = pc.if_else(pa.array(whole), pc.binary_join_element_wise(texts, ".0", ""), texts)
-    if other.any():
-        written = pa.array(list(map(repr, column[other].tolist())), pa.string())
-        texts = pc.replace_with_mask(texts, pa.array(other), written)
-    return texts
+    integers = (column == np.rint(column)) & (sizes < _LARGE)
+    if integers.any():
+        pointed = pc.binary_join_element_wise(texts, ".0", "")
+        texts = pointed if integers.all() else pc.if_else(pa.array(integers), pointed, texts)
+    differing = ((sizes >= _TINY) & (sizes < _SMALL)) | ((sizes >= _LARGE) & (sizes < _HUGE))
+    return _replaced(texts, column, np.flatnonzero(differing))
+
+
+def _replaced(texts: Any, column: Array, indices: Array) -> Any:
+    """Return the texts with those of `repr` at some indices."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    written = pa.array(list(map(repr, column[indices].tolist())), pa.string())
+    if len(indices) > _RARE * len(column):
+        mask = np.zeros(len(column), dtype=bool)
+        mask[indices] = True
+        return pc.replace_with_mask(texts, pa.array(mask), written)
+    parts, start = [], 0
+    for k, index in enumerate(indices.tolist()):
+        parts += [texts.slice(start, index - start), written.slice(k, 1)]
+        start = index + 1
+    return pa.concat_arrays([*parts, texts.slice(start)])
