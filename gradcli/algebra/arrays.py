@@ -76,7 +76,7 @@ def _functions(node: Node, x: Exprs, axes: Sequence[int]) -> Exprs:
 def _whole(node: Node, x: Exprs) -> Exprs:
     """Return a leaf's name instead of all its elements."""
     first = next(iter(x.flat))
-    if node.op != "input" or not first.is_Symbol:
+    if not node.is_leaf or not first.is_Symbol:
         return x
     return objects([sympy.Symbol(first.name.partition("[")[0])], ())
 

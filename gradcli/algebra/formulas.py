@@ -109,7 +109,7 @@ class _Interpreter:
         return Formulas({n: values[n] for n in self.wanted}, self.definitions)
 
     def interpret(self, node: Node, args: list[Exprs]) -> Exprs:
-        if node.op == "const":
+        if node.is_constant:
             values = [constant(v) for v in node.values]
             return objects(values * node.size if len(values) == 1 else values, node.shape)
         if node.op == "corner":

@@ -118,7 +118,7 @@ def _yours(claim: Claim, scope: Mapping[str, Node], shape: Shape, above: Shape) 
         raise InputError("a condition is not a derivative", claim.span, "write `where(x > 0, 1, 0)`")
     if node.shape == shape:
         return node
-    if node.op == "const" and not node.shape and node.value is not None:
+    if node.is_constant and not node.shape and node.value is not None:
         return const(node.value, shape)
     where = claim.expression.span(claim.expression.tree)
     wanted = "a scalar" if not shape else f"of shape {shape}"

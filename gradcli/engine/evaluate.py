@@ -60,9 +60,9 @@ def values_of(
     results = {n: v if np.iscomplexobj(v) else np.asarray(v, dtype=n.dtype) for n, v in given.items()}
     with np.errstate(all="ignore"):
         for node in nodes:
-            if node.op == "const":
+            if node.is_constant:
                 results[node] = rounded(node, constant(node))
-            elif node.op != "input":
+            elif not node.is_leaf:
                 results[node] = rounded(node, forward(node)(*[results[a] for a in node.args]))
             for done in last.get(node, ()):
                 del results[done]

@@ -14,6 +14,7 @@ from gradcli.explain.shared import sweep_inputs
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Sweep, sweep
 from gradcli.notation.numbers import number_text
 
@@ -23,7 +24,7 @@ def origin(swept: Sweep, inputs: Named) -> str:
     values = values_of(swept.graph, inputs, swept.traced())
 
     def bad(node: Node) -> bool:
-        return node.op != "const" and not np.isfinite(values[node]).all()
+        return not node.is_constant and not np.isfinite(values[node]).all()
 
     if any(map(bad, swept.cotangents.values())):
         return "v itself is not finite"
@@ -42,7 +43,7 @@ def _value_origin(graph: Graph, y: Node, values: Mapping[Node, Array]) -> str:
     node = y
     while (reads := _not_finite_argument(node, values)) is not None:
         node = reads
-    if node.op == "input":
+    if node.is_leaf:
         return f"the input {graph.labels[node]} itself is not finite"
     return f"it arises in {_words(node, graph)}, whose value is not finite"
 
@@ -51,9 +52,9 @@ def _not_finite_argument(node: Node, values: Mapping[Node, Array]) -> Node | Non
     """Return an argument that is not finite where the node reads it."""
     for k, argument in enumerate(node.args):
         bad = ~np.isfinite(values[argument])
-        if node.op == "where" and k > 0:
+        if OPERATIONS[node.op].selects and k > 0:
             bad = bad & (values[node.args[0]].astype(bool) == (k == 1))
-        if bad.any() and argument.op != "const":
+        if bad.any() and not argument.is_constant:
             return argument
     return None
 

@@ -89,7 +89,7 @@ def standing_in(node: Node, names: Mapping[Node, str]) -> tuple[Node, dict[Node,
 
 def _with_leaves(node: Node) -> tuple[Node, list[Node]]:
     """Return a node like this one, and its arguments, which are leaves and constants."""
-    arguments = [a if a.op == "const" else leaf(a.shape, a.dtype) for a in node.args]
+    arguments = [a if a.is_constant else leaf(a.shape, a.dtype) for a in node.args]
     return node.with_args(tuple(arguments)), arguments
 
 

@@ -64,11 +64,11 @@ def _equations(graph: Graph) -> Iterator[Callable[[Named], Line]]:
     assembled = {name.partition("[")[0] for name in graph.names if "[" in name}
 
     def line(name: str, node: Node, values: Named) -> Line:
-        if node.op == "const" and isinstance(node.settings[0], Weights) and node.size > 1:
+        if node.is_constant and isinstance(node.settings[0], Weights) and node.size > 1:
             return Line((Name(name), f"constant, {shape_text(node.shape)}"))
         value = (Value(values[name]),) if name in values else ()
         written = "" if deep or name in assembled else _written(graph, node)
-        if node.op == "const" and value and not written:
+        if node.is_constant and value and not written:
             return Line((Name(name), *value))
         return Line((Name(name), _right(name, node, names, written), *value))
 

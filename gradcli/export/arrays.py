@@ -108,7 +108,7 @@ class ArrayWriter:
 
     def kept(self, node: Node, found: Text) -> Text:
         """Return an expression, or the name that it gets: the user's, or a new one where it is read again or long."""
-        if node.op in ("input", "const"):
+        if not node.args:
             return found
         name = self.function.names.get(node)
         short = self.function.readers[node] < 2 and len(found) < _LONG
@@ -125,9 +125,9 @@ class ArrayWriter:
 
     def expression(self, node: Node) -> Text:
         """Return the expression of a node in those of its arguments."""
-        if node.op == "input":
+        if node.is_leaf:
             return Text(self.function.names[node])
-        if node.op == "const":
+        if node.is_constant:
             return self.constant(node)
         args = [self.done[a] for a in node.args]
         args = args if node.op in _LISTED else self.parted(args)

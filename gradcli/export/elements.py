@@ -72,7 +72,7 @@ def _is_small(node: Node) -> bool:
 def _steps(node: Node) -> int:
     if node.op in ("matmul", "einsum"):
         return products(node)
-    return max((a.size for a in node.args), default=node.size) if node.op != "input" else 0
+    return max((a.size for a in node.args), default=node.size) if not node.is_leaf else 0
 
 
 class _Elements:
@@ -91,13 +91,13 @@ class _Elements:
 
     def elements(self, node: Node) -> Array:
         """Return the elements of a node, from those of its arguments."""
-        if node.op == "input":
+        if node.is_leaf:
             self.inputs.append(node)
             keys = list(np.ndindex(node.shape))
             return objects(
                 [self.make("index", node, settings=(k,)) for k in keys] if node.shape else [node], node.shape
             )
-        if node.op == "const":
+        if node.is_constant:
             values = node.values if len(node.values) > 1 else node.values * node.size
             return objects([self.constant(v, node) for v in values], node.shape)
         args = [self.done[a] for a in node.args]
@@ -126,7 +126,7 @@ class _Elements:
 
     def simpler(self, op: str, args: Sequence[Node]) -> Node | None:
         """Return what arithmetic comes to with numbers and with signs, if that is less."""
-        values = [a.value for a in args if a.op == "const"]
+        values = [a.value for a in args if a.is_constant]
         if len(values) == len(args) and (exact := fold(op, values)) is not None:
             return self.constant(exact, const(0)) if exact or self.zero not in args else self.zero
         rule = _SIMPLER.get(op)

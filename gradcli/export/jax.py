@@ -117,7 +117,7 @@ def _array(w: ArrayWriter, node: Node) -> str:
 
 
 def _result(w: ArrayWriter, node: Node, text: str) -> str:
-    return f"jnp.array({text})" if node.op == "const" and not node.shape else text
+    return f"jnp.array({text})" if node.is_constant and not node.shape else text
 
 
 LANGUAGE = ArrayLanguage("jax", RULES, _array, _result)

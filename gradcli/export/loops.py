@@ -270,10 +270,10 @@ class LoopWriter:
 
     def node(self, node: Node) -> Place:
         """Return where a node's elements are, after writing what computes them."""
-        if node.op == "input":
+        if node.is_leaf:
             name = self.function.names[node]
             return Place.array(name, node.shape) if node.shape else Place.number(name)
-        if node.op == "const":
+        if node.is_constant:
             return self.constant(node)
         if node.op == "elements":
             return Place("", np.zeros(node.shape, dtype=int))

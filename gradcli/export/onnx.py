@@ -506,7 +506,7 @@ def _written(whole: Graph, graph: Graph, name: str, dtype: str) -> Any:
 
 def _step(w: ModelWriter, node: Node, args: Sequence[str], called: Mapping[Node, str]) -> str:
     """Add what computes a node, and return its name."""
-    if node.op == "const":
+    if node.is_constant:
         dtype = np.dtype(bool) if node.dtype == "bool" else w.dtype
         numbers = constant(node)[..., 0].astype(dtype)
         if node.value is not None and node.size > 1:

@@ -201,7 +201,7 @@ def _worked_out(nodes: Sequence[Node]) -> dict[Node, Node]:
     def number(node: Node) -> Node:
         if node.op == "where" and node.args[0] in settled:
             return broadcast(node.args[1 if settled[node.args[0]] else 2], node.shape)
-        if not node.args or node.shape or any(a.op != "const" and a not in settled for a in node.args):
+        if not node.args or node.shape or any(not a.is_constant and a not in settled for a in node.args):
             return node
         value = at_point(Graph.of({}, {}), {}, [node])[node]
         if node.dtype == "bool":

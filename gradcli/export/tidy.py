@@ -64,7 +64,7 @@ def _unspread(node: Node) -> Node:
 
 
 def _before_spread(node: Node) -> Node:
-    if node.op == "const" and node.value is not None:
+    if node.is_constant and node.value is not None:
         return const(node.value, (), node.dtype)
     return node.args[0] if node.op == "broadcast" else node
 
@@ -94,7 +94,7 @@ def _even(shape: Shape, keys: list[Index], parts: list[Node]) -> tuple[list[Inde
     """
     first = parts[0]
     places = [key[0] for key in keys if len(key) == 1 and isinstance(key[0], int)]
-    alike = all(p.op == "const" and not p.shape and p.settings == first.settings for p in parts)
+    alike = all(p.is_constant and not p.shape and p.settings == first.settings for p in parts)
     if len(shape) != 1 or len(places) < max(3, len(keys)) or not alike or first.value is None:
         return keys, parts
     step = places[1] - places[0]
@@ -112,7 +112,7 @@ def _element(key: Index, part: Node) -> tuple[Index, Node]:
     shape = tuple(len(k) for k in short if isinstance(k, range))
     if part.op == "reshape":
         return short, reshape(part.args[0], shape)
-    if part.op == "const":
+    if part.is_constant:
         return short, reshape(part, shape)
     if part.op == "index" and None not in part.settings[0]:
         result = index(part.args[0], _without_ones(part.settings[0]))

@@ -236,7 +236,7 @@ def reshape(x: Node, shape: Sequence[int]) -> Node:
             shape = tuple(x.size // known if n == -1 else n for n in shape)
     if any(n < 0 for n in shape) or size_of(shape) != x.size:
         raise InputError(f"{x.size} elements of shape {x.shape} do not fill shape {shape}")
-    if x.op == "const" and not _is_array(x):
+    if x.is_constant and not _is_array(x):
         return replace(x, shape=check_size(shape))
     return x if shape == x.shape else Node("reshape", (x,), check_size(shape), (shape,))
 
@@ -277,7 +277,7 @@ def index(x: Node, key: Index) -> Node:
     result = (*(1 if k is None else len(k) for k in key if not isinstance(k, int)), *x.shape[taken:])
     if result == x.shape and all(isinstance(k, range) and k.step == 1 for k in key):
         return x
-    if x.op == "const" and not _is_array(x) and all(k is None or isinstance(k, int | range) for k in key):
+    if x.is_constant and not _is_array(x) and all(k is None or isinstance(k, int | range) for k in key):
         return const(_taken(x, key), check_size(result), x.dtype)
     return Node("index", (x,), check_size(result), (key,))
 
@@ -297,7 +297,7 @@ def flip(x: Node, axes: Axes) -> Node:
 
 
 def _is_array(x: Node) -> bool:
-    return isinstance(x.settings[0], Weights) if x.op == "const" else False
+    return isinstance(x.settings[0], Weights) if x.is_constant else False
 
 
 def _taken(x: Node, key: Index) -> Constant | tuple[Constant, ...]:

@@ -137,7 +137,7 @@ def transposed(node: Node, known: Mapping[int, Node]) -> Node:
     """
     row = OPERATIONS[node.op]
     assert row.pullback is not None  # or it would pass nothing on
-    arguments = [a if a.op == "const" else leaf(a.shape, a.dtype) for a in node.args]
+    arguments = [a if a.is_constant else leaf(a.shape, a.dtype) for a in node.args]
     own = node.with_args(tuple(arguments))
     g = leaf(node.shape)
     contributions = row.pullback(g, own, *node.settings, *arguments)

@@ -89,6 +89,16 @@ class Node:
         return Node(self.op, args, self.shape, self.settings, self.dtype)
 
     @property
+    def is_leaf(self) -> bool:
+        """Whether it is an input of a graph."""
+        return self.op == "input"
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is a number, or an array of numbers."""
+        return self.op == "const"
+
+    @property
     def value(self) -> Constant | None:
         """The value of a constant that has one for all elements; `None` for any other node."""
         return self.settings[0] if self.op == "const" and not isinstance(self.settings[0], tuple | Weights) else None

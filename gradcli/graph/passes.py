@@ -29,7 +29,7 @@ def representatives(nodes: Iterable[Node]) -> dict[Node, Node]:
     first: dict[Any, Node] = {}
     new: dict[Node, Node] = {}
     for node in nodes:
-        if node.op == "input":
+        if node.is_leaf:
             new[node] = node
             continue
         args = tuple(new[a] for a in node.args)
@@ -37,7 +37,7 @@ def representatives(nodes: Iterable[Node]) -> dict[Node, Node]:
         operands = frozenset(args) if node.args and OPERATIONS[node.op].commutes else args
         # 1 == 1.0 == Decimal(1), and each prints in its own way; 0.0 == -0.0, and they are not the same.
         # Weights are equal to themselves alone.
-        listed = node.op == "const" and not isinstance(node.settings[0], Weights)
+        listed = node.is_constant and not isinstance(node.settings[0], Weights)
         settings = repr(node.settings) if listed else node.settings
         key = (node.op, operands, node.shape, settings, node.dtype)
         new[node] = first.setdefault(key, same)

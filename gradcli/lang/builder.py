@@ -103,7 +103,7 @@ class Walk:
                     continue
             except InputError as error:
                 raise error.at(self.place(error.about) or self.expression.span(tree)) from None
-            if node not in self.spans and node.op != "input":
+            if node not in self.spans and not node.is_leaf:
                 self.spans[node] = self.expression.span(tree)
             done.append(node)
         return done.pop()
@@ -291,7 +291,7 @@ def _check_finite(number: Constant) -> None:
 
 def is_condition(node: Node) -> bool:
     """Tell whether a node is true or false: a comparison, or the last condition of a Piecewise."""
-    return node.dtype == "bool" or (node.op == "const" and node.value is True)
+    return node.dtype == "bool" or (node.is_constant and node.value is True)
 
 
 def _numeric(node: Node) -> Node:

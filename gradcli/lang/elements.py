@@ -288,7 +288,7 @@ def _is_pointwise(node: Node, args: Sequence[Node], shape: tuple[int, ...]) -> b
         seen.add(step)
         if step.shape not in ((), shape):
             return False
-        if step.op != "const" and not OPERATIONS[step.op].broadcasts:
+        if not step.is_constant and not OPERATIONS[step.op].broadcasts:
             return False
         work += step.args
     return True

@@ -43,7 +43,7 @@ def _too_many(x: Node, written: ast.expr) -> InputError:
     """Return what to tell of a subscript for more axes than an array has."""
     rank, name = len(x.shape), written.id if isinstance(written, ast.Name) else ""
     what = f"an array of {rank} dimension{'s' * (rank > 1)}" if rank else "a scalar and has no elements"
-    is_leaf = name and not rank and x.op == "input"
+    is_leaf = name and not rank and x.is_leaf
     hint = f"give it a shape: --shape {name}=3, or --at {name}=[1,2,3]" if is_leaf else None
     return InputError(f"{f'`{name}`' if name else 'this'} is {what}", hint=hint)
 

@@ -24,7 +24,7 @@ def node_names(graph: Graph) -> dict[Node, str]:
     ['x', 't1', 'y']
     """
     fresh = fresh_names({*graph.inputs, *graph.names})
-    return {n: graph.labels.get(n) or next(fresh) for n in graph.nodes if n.op != "const" or n in graph.labels}
+    return {n: graph.labels.get(n) or next(fresh) for n in graph.nodes if not n.is_constant or n in graph.labels}
 
 
 def readable_names(graph: Graph) -> dict[Node, str]:
@@ -40,7 +40,7 @@ def readable_names(graph: Graph) -> dict[Node, str]:
     depths: dict[Node, int] = {}
     for node in graph.nodes:
         depths[node] = 1 + max((depths[a] for a in node.args if a not in names), default=0)
-        if node in graph.labels or (depths[node] > _DEEP and node.op != "const"):
+        if node in graph.labels or (depths[node] > _DEEP and not node.is_constant):
             names[node] = graph.labels.get(node) or next(fresh)
     return names
 

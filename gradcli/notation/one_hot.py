@@ -25,10 +25,12 @@ def one_hot_of(node: Node, names: Mapping[Node, str]) -> tuple[Node, int] | None
         return None
     wanted, classes = condition.args
     *samples, count = node.shape or (0,)
-    if wanted.shape != (*samples, 1) or classes.op != "const" or classes.values != tuple(range(count)):
+    if wanted.shape != (*samples, 1) or not classes.is_constant or classes.values != tuple(range(count)):
         return None
     target = wanted.args[0] if wanted.op == "reshape" else reshape(wanted, tuple(samples))
     if target.shape != tuple(samples):
         return None
-    twins = (n for n in names if n.op == "const" == target.op and n.shape == target.shape and n.values == target.values)
-    return next(twins, target), count
+    if not target.is_constant:
+        return target, count
+    equal = (n for n in names if n.is_constant and n.shape == target.shape and n.values == target.values)
+    return next(equal, target), count

@@ -151,7 +151,7 @@ class Translator:
         if kind.startswith("Node"):
             return self.lift(value)
         if kind.startswith("Array") and isinstance(value, Node):
-            if value.op == "const":
+            if value.is_constant:
                 return np.array([float(v) for v in value.values]).reshape(value.shape)
             raise InputError(
                 f"its input `{parameter.name}` depends on values of the model's inputs",

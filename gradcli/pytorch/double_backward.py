@@ -42,7 +42,7 @@ def recorded_vjp(step: Step, given: Sequence[Any]) -> list[Tensor]:
 
 def _is_tied(step: Step, i: int, node: Node) -> bool:
     """Tell whether a gradient depends on the input to PyTorch, though the derivative does not change with it."""
-    is_power = i == 0 and step.recipe.op.startswith("pow") and node.op != "const"  # whose last factor is x**0
+    is_power = i == 0 and step.recipe.op.startswith("pow") and not node.is_constant  # whose last factor is x**0
     return is_power or step.name().removesuffix("Backward0") in TABLES["tied"]
 
 

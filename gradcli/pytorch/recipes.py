@@ -56,7 +56,7 @@ class Program:
         simpler = lower(nodes)
         kept = [simpler[same[n]] for n in wanted]
         nodes = scheduled(kept)
-        fixed = [n for n in nodes if n.op == "const"]
+        fixed = [n for n in nodes if n.is_constant]
         place = {n: i for i, n in enumerate([*inputs, *fixed])}
         self.reads = frozenset(i for i, n in enumerate(inputs) if n in set(nodes))
         self._constants = [constant(_single(n)) for n in fixed]
@@ -159,7 +159,7 @@ def _is_view(node: Node) -> bool:
     """Tell whether a result may show the memory of the only input."""
     while node.args and OPERATIONS[node.op].kind == "view" and node.op != "cast":
         node = node.args[0]
-    return node.op == "input"
+    return node.is_leaf
 
 
 _RECIPES: dict[Any, Recipe] = {}

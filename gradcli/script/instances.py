@@ -22,11 +22,11 @@ def instance(output: Node, new: dict[Node, Node]) -> Node:
         args = tuple(new[a] for a in node.args)
         if node.op == "cast":
             new[node] = args[0]
-        elif node.op == "const" and node.dtype != "bool":
+        elif node.is_constant and node.dtype != "bool":
             new[node] = const(node.settings[0], node.shape)
         else:
             made = Node(node.op, args, node.shape, node.settings, "bool" if node.dtype == "bool" else "float64")
-            if all(a.op == "const" or a in numbers for a in args):
+            if all(a.is_constant or a in numbers for a in args):
                 made = _decided(made)
                 numbers.add(made)
             new[node] = (given_already(made) if node is not output else None) or made
@@ -63,8 +63,8 @@ def _chosen(node: Node, first: Node) -> Node | None:
         case "index", ((int(k),),) if first.op == "stack" and first.settings == (0,):
             return first.args[k]
         case "and", _:  # what is false for numbers alone is so everywhere
-            return next((a for a in node.args if a.op == "const" and a.value == 0), None)
-        case "where", _ if first.op == "const" and not first.shape:
+            return next((a for a in node.args if a.is_constant and a.value == 0), None)
+        case "where", _ if first.is_constant and not first.shape:
             chosen = node.args[1 if first.settings[0] else 2]
             return chosen if chosen.shape == node.shape else None
     return None
@@ -90,7 +90,7 @@ def _layer(added: Node, shape: Shape) -> Node | None:
     if product.op != "matmul" or not product.shape[1:] == own.shape == shape[-1:]:
         return None
     rows, weight = product.args
-    if rows.op == "const":  # which has been reshaped already
+    if rows.is_constant:  # which has been reshaped already
         return matmul(const(rows.settings[0], (*shape[:-1], rows.shape[-1])), weight) + own
     x = rows.args[0] if rows.op == "reshape" else rows
     return matmul(x, weight) + own if x.shape[:-1] == shape[:-1] else None

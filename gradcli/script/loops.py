@@ -205,5 +205,5 @@ def _is_plain(nodes: Sequence[Node], start: Node) -> bool:
     """Tell whether nodes are arithmetic, element by element, with what a loop begins with and numbers alone."""
     known = {*nodes, start}
     read = {a for n in nodes for a in n.args if a not in known}
-    numbers = all(a.op == "const" and a.value is not None for a in read)
+    numbers = all(a.is_constant and a.value is not None for a in read)
     return numbers and all(OPERATIONS[n.op].broadcasts and n.shape == start.shape for n in nodes)

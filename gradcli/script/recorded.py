@@ -195,7 +195,7 @@ class _Maker(Operands, Recorded):
         for y, v in call.roots:
             edge = edge_of(y)
             node = self.leaf(edge) if isinstance(edge, Leaf) else self.nodes[edge]
-            if node.op == "input":
+            if node.is_leaf:
                 if isinstance(edge, Step):
                     self.give_up_name(edge)
                 node = Node("identity", (node,), node.shape)

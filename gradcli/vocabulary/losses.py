@@ -154,7 +154,7 @@ def _check_classes(scores: Node, target: Node, ignored: int) -> None:
             f"targets of shape {target.shape} do not fit scores of shape {scores.shape}",
             hint=f"the numbers of the classes have shape {wanted}, probabilities that of the scores",
         )
-    if type(ignored) is not int or (ignored != IGNORED and target.op != "const"):
+    if type(ignored) is not int or (ignored != IGNORED and not target.is_constant):
         raise InputError("`ignore_index` is a whole number among the targets", hint="they are typed as a list then")
     for value in target.values:
         if value != ignored and value not in range(count):
@@ -183,7 +183,7 @@ def _chosen(scores: Node, target: Node, ignored: int) -> Callable[[Node], Node]:
         place = target.value
         return lambda x: _ZERO if place == ignored else index(x, (place,))
     take = at_classes(scores, target, ignored)
-    if target.op == "const":
+    if target.is_constant:
         return take
     # What is no class is seen only where there are numbers.
     known = corner(equal(take(const(1, scores.shape)), 0), const(math.nan), _ZERO)

@@ -31,7 +31,7 @@ class ForwardStep:
         """Return what JSON says of it."""
         result = {
             "node": self.name,
-            "operation": "leaf" if self.node.op == "input" else self.node.op,
+            "operation": "leaf" if self.node.is_leaf else self.node.op,
             "arguments": self.arguments,
             "expression": self.expression,
             "shape": self.node.shape,
@@ -71,7 +71,7 @@ def forward_steps(graph: Graph, names: Mapping[Node, str], values: Mapping[Node,
     notation = Notation(names)
     for n in graph.nodes:
         if n in names:
-            expression = "" if n.op == "input" else notation.expression(n)
+            expression = "" if n.is_leaf else notation.expression(n)
             yield ForwardStep(n, names[n], tuple(notation.arguments(n)), expression, values.get(n))
 
 

@@ -62,7 +62,7 @@ def forward_section(trace: Trace) -> Section:
     leaves = [trace.graph.inputs[name] for name in appearance(trace.graph)]
     for node in dict.fromkeys([*leaves, *trace.graph.nodes]):
         if node in trace.names:
-            formula = () if node.op == "input" else (Computed(node, trace.names),)
+            formula = () if node.is_leaf else (Computed(node, trace.names),)
             value = (Value(trace.values[node]),) if node in trace.values else ()
             if formula or value:
                 lines.append(Line((Name(trace.names[node]), *formula, *value)))

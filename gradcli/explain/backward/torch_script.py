@@ -111,7 +111,7 @@ def _function(graph: Graph) -> Function:
     """Return the system as steps that PyTorch has, under the names that the user gave."""
     new = rewritten(graph.nodes, _spelled)
     results = {identifier(name): new[y] for name, y in graph.outputs.items()}
-    names = {new[n]: identifier(name) for n, name in reversed(graph.labels.items()) if n.op != "const"}
+    names = {new[n]: identifier(name) for n, name in reversed(graph.labels.items()) if not n.is_constant}
     nodes = scheduled(results.values())
     readers = Counter(a for n in nodes for a in n.args)
     readers.update(results.values())

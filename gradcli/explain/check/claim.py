@@ -112,7 +112,7 @@ def _unpickled(
 
 def cut(base: Node, by: Node) -> tuple[Node, Node]:
     """Return what computes `base` from a leaf in the place of `by`, and that leaf."""
-    if by.op == "input":
+    if by.is_leaf:
         return base, by
     stand_in = leaf(by.shape)
     return substituted([base], {by: stand_in})[0], stand_in

@@ -77,7 +77,7 @@ def _whole(good: Array, inside: Array) -> bool:
 def _plain(condition: Node) -> Node:
     """Return a comparison with its number on the right."""
     a, b = condition.args
-    swapped = a.op == "const" and b.op != "const"
+    swapped = a.is_constant and not b.is_constant
     return replace(condition, op=_MIRRORED[condition.op], args=(b, a)) if swapped else condition
 
 

@@ -30,6 +30,7 @@ from gradcli.explain.results import Array
 from gradcli.graph.construct import total
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import active_nodes, reverse
 from gradcli.wrapping import in_words
 
@@ -39,7 +40,6 @@ _MAX_RANK = 4  # of arrays whose axes are tried in another order
 _MAX_LINES = 60  # along an axis, to be tried in another order
 _MAX_INPUTS = 12  # that are tried in pairs
 _CANDIDATES = 200  # nodes that are tried as a factor
-_LINEAR = ("add", "sub", "mul", "div", "neg", "identity", "sum", "mean", "index", "reshape", "broadcast", "stack")
 
 
 def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: int) -> str:
@@ -141,7 +141,7 @@ def _inner(e: Evidence) -> str:
             factor, inner = _once(e, slope[0]), e.write(u)
             forgotten = f"the derivative of the inner function is forgotten: times {factor}, the derivative of {inner}"
             return f"the sign: {forgotten}" if factor == "-1" else forgotten
-        if slope[0].op != "const" and e.equal(e.yours, e.truth * slope[1]):
+        if not slope[0].is_constant and e.equal(e.yours, e.truth * slope[1]):
             return f"the derivative of the inner function {e.write(u)} is there once too often: {e.write(slope[0])}"
     return ""
 
@@ -150,7 +150,7 @@ def _inner_slopes(e: Evidence) -> Iterator[tuple[Node, tuple[Node, Array]]]:
     """Yield the arguments of functions that are functions of the variable, with their derivatives as factors."""
     by = e.case.by
     nodes = scheduled([e.case.base])
-    read = dict.fromkeys(a for n in nodes if n.op not in _LINEAR for a in n.args)
+    read = dict.fromkeys(a for n in nodes for i, a in enumerate(n.args) if not _is_sum_or_factor(n, i))
     inner = [a for a in read if a.args and a is not by and a.shape in ((), by.shape) and a.dtype != "bool"]
     active = active_nodes(Graph(nodes, {}, {}), [by])
     for u in e.some([u for u in inner[:_CANDIDATES] if u in active]) if by in nodes else ():
@@ -161,6 +161,12 @@ def _inner_slopes(e: Evidence) -> Iterator[tuple[Node, tuple[Node, Array]]]:
             yield u, (slope, spread)
 
 
+def _is_sum_or_factor(node: Node, position: int) -> bool:
+    """Tell whether an argument has no derivative of its own to forget: it is moved, added up, or a factor."""
+    row = OPERATIONS[node.op]
+    return position in row.linear or row.move is not None
+
+
 def _once(e: Evidence, node: Node) -> str:
     """Return a factor as text, a constant array as its number."""
     return e.write(const(node.value)) if node.value is not None else e.write(node)
@@ -168,7 +174,7 @@ def _once(e: Evidence, node: Node) -> str:
 
 def _by_factor(e: Evidence) -> str:
     """Say by which quantity of the system the claim has to be multiplied or divided."""
-    nodes = [n for n in scheduled([e.case.base]) if n.op != "const" and n.dtype != "bool"]
+    nodes = [n for n in scheduled([e.case.base]) if not n.is_constant and n.dtype != "bool"]
     for node in e.some(nodes[:_CANDIDATES]):
         factor = e.spread(node) if node.shape in ((), e.case.by.shape) else None
         if factor is None:

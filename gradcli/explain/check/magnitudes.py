@@ -58,7 +58,7 @@ def usual_powers(values: Named) -> dict[str, float]:
 
 def _is_far(nodes: Sequence[Node], usual: Mapping[str, float]) -> bool:
     """Tell whether a constant, or the value of an input, is far from 1."""
-    powers = [f[-1] for n in nodes if n.op == "const" and (f := _constant(n, 0)) is not None]
+    powers = [f[-1] for n in nodes if n.is_constant and (f := _constant(n, 0)) is not None]
     return any(abs(p) > _USUAL for p in (*powers, *usual.values()))
 
 
@@ -91,7 +91,7 @@ class _Equations:
         """Add a node whose arguments are added: its size, and the equations that it makes; of zeros it has none."""
         if node in self.forms:
             return
-        if node.op == "const":
+        if node.is_constant:
             self.forms[node] = _constant(node, self.width)
             return
         forms = [self.forms[a] for a in node.args]

@@ -116,7 +116,7 @@ def _compares(node: Node) -> bool:
 
 def _has_regions(node: Node) -> bool:
     """Tell whether a node is constant in each of several regions, and not different at their borders alone."""
-    if node.op in ("input", "const") or node.op not in OPERATIONS:
+    if not node.args or node.op not in OPERATIONS:
         return False
     if OPERATIONS[node.op].kind == "step":
         return True

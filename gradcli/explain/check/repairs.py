@@ -93,7 +93,7 @@ def _of_system(node: Node, system: Mapping[Node, bool], write: Write) -> Changes
     for other in (n for n, depends in system.items() if depends and len(n.args) == 1 and n.shape == node.shape):
         if slopes := OPERATIONS[other.op].slopes:
             slope = slopes[0](other, other.args[0])
-            if isinstance(slope, Node) and slope.op != "const" and slope.shape == node.shape:
+            if isinstance(slope, Node) and not slope.is_constant and slope.shape == node.shape:
                 whole = slope if is_const(node, 1) else node * slope
                 yield f"the derivative of {write(other)} is forgotten: {write(node)} should be {write(whole)}", whole
 
@@ -108,7 +108,7 @@ def _brackets(node: Node, graph: Graph, write: Write) -> Changes:
 
 
 def _exponents(node: Node, graph: Graph, write: Write) -> Changes:
-    if node.op == "pow" and node.args[1].op == "const":
+    if node.op == "pow" and node.args[1].is_constant:
         for step in (1, -1):
             other = node.args[0] ** (node.args[1] + step)
             yield f"an exponent off by one: {write(node)} should be {write(other)}", other
@@ -156,11 +156,11 @@ def _transposes(node: Node, graph: Graph, write: Write) -> Changes:
 
 def _inputs(node: Node, graph: Graph, write: Write) -> Changes:
     """Yield other quantities that have a name in the place of one."""
-    named = [n for n in dict.fromkeys([*graph.inputs.values(), *graph.names.values()]) if n.op != "const"]
+    named = [n for n in dict.fromkeys([*graph.inputs.values(), *graph.names.values()]) if not n.is_constant]
     if node not in named:
         return
     for other in [n for n in named if n is not node and n.shape == node.shape][:_NAMED]:
-        exchanged = "inputs exchanged: " if node.op == other.op == "input" else ""
+        exchanged = "inputs exchanged: " if node.is_leaf and other.is_leaf else ""
         yield f"{exchanged}{write(node)} stands where {write(other)} belongs", other
 
 
@@ -183,7 +183,7 @@ def _signs(node: Node, graph: Graph, write: Write) -> Changes:
 
 
 def _constants(node: Node, graph: Graph, write: Write) -> Changes:
-    if node.op == "const" and not node.shape and node.value is not None:
+    if node.is_constant and not node.shape and node.value is not None:
         for value in (1, 2, 3, 4, -1):
             if value != node.value:
                 yield f"the constant {write(node)} should be {value}", const(value)

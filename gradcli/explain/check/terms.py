@@ -51,7 +51,7 @@ def _missing_term(e: Evidence) -> str:
     missing = e.truth - e.yours
     if (number := e.quotient(missing, np.ones_like(missing))) is not None and (text := exact(number, e.tolerance)):
         return f"missing: {_signed(text, const(1), e)}"
-    nodes = dict.fromkeys(n for n in scheduled([e.case.base, e.case.truth]) if n.shape == e.shape and n.op != "const")
+    nodes = dict.fromkeys(n for n in scheduled([e.case.base, e.case.truth]) if n.shape == e.shape and not n.is_constant)
     for node in e.some(list(nodes)[-_CANDIDATES:]):
         (result,) = e.evaluate(node) if node.dtype != "bool" else (np.zeros_like(e.truth),)
         for sign in (1, -1):
@@ -113,7 +113,7 @@ def _added(node: Node) -> Iterator[tuple[int, Node]]:
 def products(e: Evidence) -> str:
     """Say that a number times the product of two quantities is missing."""
     nodes = scheduled([e.case.yours, e.case.base, e.case.truth])
-    some = [n for n in nodes if n.op != "const" and n.dtype != "bool" and n.size <= _ELEMENTS and len(n.shape) <= 2]
+    some = [n for n in nodes if not n.is_constant and n.dtype != "bool" and n.size <= _ELEMENTS and len(n.shape) <= 2]
     some = some[:_FACTORS]
     missing = (e.truth - e.yours).reshape(*e.shape, -1)
     values = [v.reshape(*n.shape, -1) for n, v in zip(some, e.evaluate(*some), strict=True)]

@@ -120,7 +120,7 @@ class ElementwiseForm:
         """Return the number of a constant, and the whole one that all elements have of what constants alone make."""
         if not node.args:
             return node.value
-        if not all(a.op == "const" or a in self.constants for a in node.args) or node.size > _LARGEST:
+        if not all(a.is_constant or a in self.constants for a in node.args) or node.size > _LARGEST:
             return None
         self.constants.add(node)
         values = values_of(Graph.of({}, {}), {}, [node])[node]

@@ -32,7 +32,7 @@ Rule = Callable[["ElementwiseForm", Node], Formula | None]
 
 def key(node: Node) -> Any:
     """Return what is the same for nodes that are alike."""
-    return (node.op, node.args, node.shape, node.settings, repr(node.values)) if node.op != "input" else node
+    return (node.op, node.args, node.shape, node.settings, repr(node.values)) if not node.is_leaf else node
 
 
 def _arithmetic(compute: Callable[..., Formula]) -> Rule:
@@ -90,7 +90,7 @@ def _reshaped(form: ElementwiseForm, node: Node) -> Formula | None:
 
 def _in_shape(meaning: Node, x: Node, node: Node) -> Node | None:
     """Return what a letter of x means where x is reshaped: a constant of that shape, or what had that shape before."""
-    if meaning.op == "const" and meaning.shape == x.shape:
+    if meaning.is_constant and meaning.shape == x.shape:
         return replace(meaning, shape=node.shape)
     is_back = meaning.op == "reshape" and meaning.args[0].shape == node.shape
     return meaning.args[0] if is_back else None
@@ -159,7 +159,7 @@ def at_places(form: ElementwiseForm, formula: Formula) -> Formula:
 
 def _only_one(node: Node) -> tuple[int, ...] | None:
     """Return where the only 1 is in an array of zeros."""
-    if node.op != "const" or not node.shape or sorted(map(repr, node.values)) != [*"0" * (node.size - 1), "1"]:
+    if not node.is_constant or not node.shape or sorted(map(repr, node.values)) != [*"0" * (node.size - 1), "1"]:
         return None
     return tuple(map(int, np.unravel_index(node.values.index(1), node.shape)))
 
@@ -168,7 +168,7 @@ def _is_of_classes(form: ElementwiseForm, factors: Sequence[Formula]) -> bool:
     """Tell whether each sample has one 1, for its class: another number than a class makes no formula, but nan."""
     choice = form.meanings.get(factors[0]) if len(factors) == 1 else None
     result = one_hot_of(choice, form.named) if choice is not None and choice.op == "where" else None
-    return result is not None and result[0].op != "const"
+    return result is not None and not result[0].is_constant
 
 
 def _choice(form: ElementwiseForm, node: Node) -> Formula | None:

@@ -103,7 +103,7 @@ class _Writer:
         shown = {
             name: form
             for name, form in found.items()
-            if form.op != "const"
+            if not form.is_constant
             and not self.picks(form)
             and not self.only_places(form)
             and all(_is_readable(f, self.all_names) for f in (form, *self.adjoints([form]).values()))
@@ -132,7 +132,7 @@ class _Writer:
             elif node.shape:
                 arrays.append(node)
         own = set(self.result.graph.nodes)
-        return bool(arrays) and all(n.op == "const" and {*n.values} == {0, 1} and n not in own for n in arrays)
+        return bool(arrays) and all(n.is_constant and {*n.values} == {0, 1} and n not in own for n in arrays)
 
     # Forms of nodes
 

@@ -11,16 +11,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 
-from gradcli.graph.construct import reshape, spread
+from gradcli.graph.construct import reshape, spread, swap
 from gradcli.graph.graph import scheduled
+from gradcli.graph.matrices import inv
 from gradcli.graph.node import Exact, Node, const, fold, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import broadcast_shapes
 from gradcli.graph.substitute import substituted
 
-_SPREADING = ("broadcast", "reshape", "transpose", "index", "diagonal")  # of what is the same everywhere
 _TERMS = 8  # of a sum that are looked through for one like another
-_LINEAR = ("sum", "transpose", "broadcast", "reshape", "index", "put", "diagonal", "from_diagonal", "trace", "cumsum")
 
 
 @dataclass(frozen=True)
@@ -78,20 +77,33 @@ def _read(node: Node, args: list[Term]) -> Term:
         return Term(node.value)
     if not node.args:
         return Term(1, body=node)
-    if node.op in _SPREADING and args[0].scalar().body is None:
+    row = OPERATIONS[node.op]
+    if row.kind == "view" and args[0].scalar().body is None:  # a number everywhere stays one
         return args[0].scalar()
-    counts = not OPERATIONS[node.op].broadcasts and node.op != "broadcast"  # its arguments' elements
+    counts = not row.broadcasts and node.op != "broadcast"  # its arguments' elements
     if counts and (result := _of_scalars(node, args[0].scalar())):
         return result
     if counts:
         args = [_whole(a, own) for a, own in zip(args, node.args, strict=True)]
-    if node.op in _LINEAR and args[0].body is not None:
+    if not row.broadcasts and len(args) == 1 and row.is_linear_in(0) and args[0].body is not None:
         return replace(args[0], body=_of_linear(node, args[0].body))
     rule = _RULES.get(node.op)
     if result := rule(node, *args) if rule is not None else None:
-        return result
+        return _by_inverse(result)
     parts = tuple(map(_written, args, node.args))
-    return Term(1, body=_of(node, *parts) if OPERATIONS[node.op].broadcasts else replace(node, args=parts))
+    return Term(1, body=_of(node, *parts) if row.broadcasts else replace(node, args=parts))
+
+
+def _by_inverse(term: Term) -> Term:
+    """Return the cofactors of a matrix over its determinant as its inverse, transposed."""
+    if term.body is None or term.body.op != "cofactors":
+        return term
+    (matrix,) = term.body.args
+    det = next((d for d in term.divisors if d.op == "det" and _same(d.args[0], matrix)), None)
+    if det is None or len(matrix.shape) != 2:
+        return term
+    rest = tuple(d for d in term.divisors if d is not det)
+    return replace(term, divisors=rest, body=swap(inv(matrix)))
 
 
 def _of_scalars(node: Node, first: Term) -> Term | None:
@@ -337,7 +349,7 @@ def _same(a: Node, b: Node) -> bool:
     while pairs:
         a, b = pairs.pop()
         if a is not b:
-            if a.op == "input" or (a.op, a.shape, a.settings, len(a.args)) != (b.op, b.shape, b.settings, len(b.args)):
+            if a.is_leaf or (a.op, a.shape, a.settings, len(a.args)) != (b.op, b.shape, b.settings, len(b.args)):
                 return False
             pairs += zip(a.args, b.args, strict=True)
     return True

@@ -186,7 +186,7 @@ def _steps(graph: Graph, pushed: Push, found: Mapping[Node, Array]) -> Iterator[
         if tangent is None:
             yield TangentStep(step)
         else:
-            rule = None if step.node.op == "input" else tangent_rule(step.node, names, pushed)
+            rule = None if step.node.is_leaf else tangent_rule(step.node, names, pushed)
             yield TangentStep(step, True, rule, found.get(tangent))
 
 

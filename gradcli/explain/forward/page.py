@@ -111,7 +111,7 @@ def _steps(result: JvpResult, p: JvpPoint) -> list[Section]:
 
 def _row(step: TangentStep, names: Mapping[Node, str]) -> tuple[Math, Math]:
     node, name, value = step.forward.node, step.forward.name, step.forward.value
-    formula = [] if node.op == "input" else [Computed(node, names)]
+    formula = [] if node.is_leaf else [Computed(node, names)]
     number = [] if value is None else [Value(value)]
     rule = [] if step.rule is None else [step.rule.math]
     tangent = [] if step.tangent is None else [Value(step.tangent)]

@@ -7,10 +7,25 @@ from itertools import product
 
 import numpy as np
 
+from gradcli.explain.forms.hessian_form import hessian_form
 from gradcli.explain.hessian.result import HessianPoint, HessianResult, HvpPoint, HvpResult
 from gradcli.explain.mentions import page_of
 from gradcli.explain.results import Array
-from gradcli.explain.sections import Equal, Equations, Line, Math, Matrix, Page, Partial, Section, Text, Value, chosen
+from gradcli.explain.sections import (
+    Computed,
+    Equal,
+    Equations,
+    Line,
+    Math,
+    Matrix,
+    Name,
+    Page,
+    Partial,
+    Section,
+    Text,
+    Value,
+    chosen,
+)
 from gradcli.explain.system import rates, system_section
 
 _ENTRIES = 400  # of a Hessian that is shown
@@ -42,7 +57,9 @@ def _matrix(result: HessianResult, p: HessianPoint | None) -> list[Section]:
     title = f"H: the second derivatives of {result.output}; it is symmetric, and the lower half says it all"
     if len(columns) == 1:
         title = f"H: the second derivative of {result.output}"
-    return [Section("hessian", (Matrix("H", heads, heads, cells),), (title,))]
+    form = hessian_form(result.graph, result.wrt)
+    formula = () if form is None else (Equations((Line((Name("H"), Computed(*form, implicit=True)), strong=True),)),)
+    return [Section("hessian", (*formula, Matrix("H", heads, heads, cells)), (title,))]
 
 
 def _cell(result: HessianResult, p: HessianPoint | None, i: int, j: int) -> Math:

@@ -86,7 +86,7 @@ class Kernels:
 
     def _add(self, result: Node, read: Mapping[int, Node]) -> Call:
         """Add the function of a node that is computed from some others, which become its arguments."""
-        known = {n: leaf(n.shape, n.dtype) for n in read.values() if n.op != "input"}
+        known = {n: leaf(n.shape, n.dtype) for n in read.values() if not n.is_leaf}
         if known:
             from gradcli.graph.substitute import rewritten
 

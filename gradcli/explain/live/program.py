@@ -220,7 +220,7 @@ def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str) -> Sequenc
                 written=readable.expression(n) if computed and n in graph.labels else "",
                 args=tuple(places[a] for a in n.args),
                 call=kernels.forward(n) if computed else None,
-                value=trace.values[n] if n.op != "const" else _constant(n),
+                value=trace.values[n] if not n.is_constant else _constant(n),
                 adjoint=reverse.adjoints.get(n),
             )
         )

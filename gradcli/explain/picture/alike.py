@@ -39,7 +39,7 @@ def alike(graph: Graph, nodes: Iterable[Node]) -> list[list[Node]]:
 def _colours(graph: Graph) -> Colours:
     """Return a number for each node, the same for those that are alike."""
     outputs = frozenset(graph.outputs.values())
-    leaves: dict[Node, Hashable] = {n: n.shape for n in graph.nodes if n.op == "input"}
+    leaves: dict[Node, Hashable] = {n: n.shape for n in graph.nodes if n.is_leaf}
     colours = _computed(graph, leaves, outputs)
     for _ in range(_ROUNDS):
         read: dict[Node, Counter[tuple[int, int]]] = {n: Counter() for n in leaves}
@@ -62,7 +62,7 @@ def _computed(graph: Graph, leaves: Mapping[Node, Hashable], outputs: frozenset[
         if n in leaves:
             look = ("input", leaves[n])
         else:
-            settings = "" if n.op == "index" else repr(n.settings) if n.op == "const" else n.settings
+            settings = "" if n.op == "index" else repr(n.settings) if n.is_constant else n.settings
             arguments: Sequence[int] = [colours[a] for a in n.args]
             look = (n.op, n.shape, n.dtype, settings, n in outputs, *arguments)
         colours[n] = numbers.setdefault(look, len(numbers))

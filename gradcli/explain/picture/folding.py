@@ -85,7 +85,7 @@ def _new_leaves(parts: Iterable[Fold]) -> Iterator[set[Node]]:
     seen: set[Node] = set()
     for part in parts:
         single = part.times == 1 and len(part.nodes[0].args) < _MANY
-        leaves = {a for a in part.nodes[0].args if a.op == "input"} - seen if single else set()
+        leaves = {a for a in part.nodes[0].args if a.is_leaf} - seen if single else set()
         seen |= leaves
         yield leaves
 
@@ -101,7 +101,7 @@ def leaves_alike(graph: Graph, parts: Sequence[Fold]) -> list[list[Node]]:
         for i, n in enumerate(part.nodes):
             many = part.times == 1 and len(n.args) >= _MANY
             for k, a in enumerate(n.args):
-                if a.op == "input":
+                if a.is_leaf:
                     spot = (number, i % part.period, 0 if many or part.middle else k)
                     mine = places.setdefault(a, [])
                     if not part.middle or spot not in mine[-1:]:  # how often the middle reads it makes no difference

@@ -128,12 +128,12 @@ def least_boxes(graph: Graph, fold: bool = True) -> int:
     computed = _computed(graph, node_names(graph))
     parts = folds(graph, computed, fold)
     shown = [part.nodes[0] for part in parts if part.times == 1]
-    return len(parts) + len({a for n in shown for a in n.args if a.op == "input"})
+    return len(parts) + len({a for n in shown for a in n.args if a.is_leaf})
 
 
 def _computed(graph: Graph, names: Mapping[Node, str]) -> list[Node]:
     """Return the nodes that have a box, but for the leaves."""
-    return [n for n in graph.nodes if n.op != "input" and n in names]
+    return [n for n in graph.nodes if not n.is_leaf and n in names]
 
 
 @np.errstate(all="ignore")
@@ -244,7 +244,7 @@ class _Drawing:
         self.found.append(box)
 
     def _kind(self, node: Node) -> Kind:
-        return "output" if node in self.outputs else "leaf" if node.op == "input" else "intermediate"
+        return "output" if node in self.outputs else "leaf" if node.is_leaf else "intermediate"
 
     def _box(self, node: Node, formula: Math | None, arrows: Sequence[Arrow], times: int = 1) -> Box:
         name = self.names[node]

@@ -86,7 +86,7 @@ class _Search:
         """Return what an argument looks like from a node: so far back, a leaf of its own, or this very one."""
         if a in self.place:
             return self.place[node] - self.place[a]
-        if a.op == "const":
+        if a.is_constant:
             return ("const", a.shape, "" if self.varying else repr(a.settings))
         return ("leaf", a.shape) if len(self.users[a]) == 1 else ("leaf", id(a))
 

@@ -30,7 +30,7 @@ def _pow_base(y: Node, a: Node, b: Node) -> Node | Exact:
     # PyTorch: 0 where the exponent is 0, even at a = 0 where b·a**(b-1) would be 0·inf.
     if is_const(b, 0):
         return 0
-    if b.op != "const":
+    if not b.is_constant:
         return corner(equal(b, 0), 0, b * a ** (b - 1))
     if 0 not in b.values:
         return b * a ** (b - 1)
@@ -40,7 +40,7 @@ def _pow_base(y: Node, a: Node, b: Node) -> Node | Exact:
 
 def _pow_exponent(y: Node, a: Node, b: Node) -> Node:
     # PyTorch: 0 where the base is 0 and the exponent is not negative: 0**b is flat there.
-    if a.op == "const" and all(map(_is_positive, a.values)):
+    if a.is_constant and all(map(_is_positive, a.values)):
         return y * call("log", a)
     return corner(equal(a, 0) & (b >= 0), 0, y * call("log", a))
 

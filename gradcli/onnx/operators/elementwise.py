@@ -127,7 +127,7 @@ def _clip(x: Node, low: Node | None = None, high: Node | None = None) -> Node:
 def _between(x: Node, low: Node | None, high: Node | None) -> Node:
     if low is None and high is None:
         return x
-    if low is not None and high is not None and not (low.op == high.op == "const"):
+    if low is not None and high is not None and not (low.is_constant and high.is_constant):
         return call("minimum", call("maximum", x, low), high)
     return call("clamp", x, const(-math.inf) if low is None else low, const(math.inf) if high is None else high)
 

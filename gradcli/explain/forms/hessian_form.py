@@ -1,0 +1,79 @@
+"""The Hessian of a scalar by one vector as a formula of matrices: A + A.T, 2*X.T @ X.  For display alone.
+
+H·u is linear in u: where its formula multiplies u from the left alone, what multiplies it is H.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from gradcli.explain.forms.matrix_form import matrix_form
+from gradcli.graph import hessian as second
+from gradcli.graph.construct import from_diagonal, matmul
+from gradcli.graph.graph import Graph, depending, scheduled
+from gradcli.graph.node import Node, const
+from gradcli.notation.nodes import written_size
+
+_LONG = 14  # operations in a formula that says less than the entries
+
+
+def hessian_form(graph: Graph, wrt: Sequence[str]) -> tuple[Node, Mapping[Node, str]] | None:
+    """Return H as a node and the names in it; None where the leaves are not one vector or no short formula is known.
+
+    >>> from gradcli.graph.node import leaf
+    >>> from gradcli.notation.nodes import Notation
+    >>> A, x = leaf((3, 3)), leaf((3,))
+    >>> H, names = hessian_form(Graph.of({"A": A, "x": x}, {"y": matmul(x, matmul(A, x))}), ["x"])
+    >>> Notation(names, implicit=True).expression(H)
+    'A + A.T'
+    """
+    if len(wrt) != 1 or len(graph.inputs[wrt[0]].shape) != 1:
+        return None
+    doubled = second.hvp(graph, wrt)
+    product, u = doubled.outputs[f"{wrt[0]}.hvp"], doubled.inputs[f"{wrt[0]}.u"]
+    names = {x: name for name, x in graph.inputs.items()}
+    form = matrix_form(product, {**names, u: "u"})
+    nodes = scheduled([form], names)
+    matrix = _coefficient(form, u, depending(nodes, [u]))
+    if matrix is None or matrix.shape != (u.size, u.size) or written_size(matrix, names) > _LONG:
+        return None
+    return matrix, names
+
+
+def _coefficient(form: Node, u: Node, reading: Collection[Node]) -> Node | None:
+    """Return the matrix M of a formula M @ u; the nodes in `reading` depend on u.  None where there is no such."""
+    if form is u:
+        return from_diagonal(const(1, u.shape), u.shape * 2)
+    if form not in reading:
+        return None
+    parts = [_coefficient(a, u, reading) if a in reading else None for a in form.args]
+    match form.op, parts:
+        case "neg", [Node() as inner]:
+            return Node("neg", (inner,), inner.shape)
+        case "add" | "sub", [Node() as a, Node() as b] if a.shape == b.shape:
+            return Node(form.op, (a, b), a.shape)
+        case "mul", [None, Node() as inner] | [Node() as inner, None]:
+            return _scaled(form.args[parts.index(None)], inner)
+        case "div", [Node() as inner, None] if not form.args[1].shape:
+            return Node("div", (inner, form.args[1]), inner.shape)
+        case "matmul", [None, Node() as inner] if form.args[0].shape[1:] and len(form.args[0].shape) == 2:
+            return form.args[0] if form.args[1] is u else _product(form.args[0], inner)
+    return None
+
+
+def _scaled(factor: Node, matrix: Node) -> Node | None:
+    """Return the matrix of factor·(M @ u): a number times M, or M with its rows scaled by a vector."""
+    if not factor.shape:
+        return Node("mul", (factor, matrix), matrix.shape)
+    if factor.shape != matrix.shape[:1]:
+        return None
+    if matrix.op == "from_diagonal":
+        return from_diagonal(factor * matrix.args[0], matrix.shape)
+    return _product(from_diagonal(factor, factor.shape * 2), matrix)
+
+
+def _product(a: Node, b: Node) -> Node:
+    """Return a product of matrices without brackets: (A @ B) @ C for A and B @ C."""
+    if b.op == "matmul":
+        return matmul(_product(a, b.args[0]), b.args[1])
+    return matmul(a, b)

@@ -1,0 +1,116 @@
+"""What the program knows of an operation is on its row: comparisons with an operation's name are few, and are listed."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import gradcli
+from gradcli.graph.operations import OPERATIONS
+
+ROOT = Path(gradcli.__file__).parent
+# Comparisons of `.op` by file, outside the tables, and why they are no fact of a row.  A file may have fewer, never more.
+REASONS = {
+    "pattern": "matches formulas of a certain shape, a product of matrices, say: the operations are its subject",
+    "writing": "writes this operation in its own way",
+    "engine": "has its own code for this operation: a target's rule that is no line of its table",
+    "script": "reads a recorded step's name, which is PyTorch's",
+}
+ALLOWED: dict[str, tuple[int, str]] = {
+    "algebra/arrays.py": (6, "writing"),
+    "algebra/equality.py": (1, "writing"),
+    "algebra/formulas.py": (5, "writing"),
+    "algebra/functions.py": (3, "writing"),
+    "engine/complex_step.py": (2, "engine"),
+    "engine/grouping.py": (1, "engine"),
+    "engine/llvm/code.py": (6, "engine"),
+    "engine/llvm/kernel.py": (2, "engine"),
+    "engine/llvm/sinks.py": (2, "engine"),
+    "engine/lowering.py": (18, "engine"),
+    "engine/numpy_plan.py": (1, "engine"),
+    "engine/numpy_rows.py": (2, "engine"),
+    "engine/quicker.py": (1, "engine"),
+    "engine/schedule.py": (1, "engine"),
+    "explain/backward/chain.py": (2, "pattern"),
+    "explain/check/claim.py": (1, "pattern"),
+    "explain/check/conditions.py": (1, "pattern"),
+    "explain/check/diagnosis.py": (2, "pattern"),
+    "explain/check/proof.py": (2, "pattern"),
+    "explain/check/repairs.py": (14, "pattern"),
+    "explain/check/terms.py": (7, "pattern"),
+    "explain/forms/elementwise_form.py": (3, "pattern"),
+    "explain/forms/elementwise_rules.py": (9, "pattern"),
+    "explain/forms/gradients.py": (5, "pattern"),
+    "explain/forms/hessian_form.py": (3, "pattern"),
+    "explain/forms/matrix_form.py": (20, "pattern"),
+    "explain/picture/alike.py": (1, "pattern"),
+    "explain/picture/repeats.py": (1, "pattern"),
+    "explain/rules.py": (1, "writing"),
+    "export/arrays.py": (6, "engine"),
+    "export/elements.py": (15, "engine"),
+    "export/loop_rules.py": (1, "engine"),
+    "export/loops.py": (4, "engine"),
+    "export/program.py": (4, "engine"),
+    "export/tidy.py": (7, "engine"),
+    "graph/einsum.py": (2, "pattern"),
+    "graph/jacobian.py": (1, "pattern"),
+    "graph/jvp.py": (1, "pattern"),
+    "graph/node.py": (17, "pattern"),
+    "graph/operations/arithmetic.py": (1, "pattern"),
+    "graph/vjp.py": (1, "pattern"),
+    "notation/latex.py": (1, "writing"),
+    "notation/latex_arrays.py": (3, "writing"),
+    "notation/latex_writer.py": (1, "writing"),
+    "notation/one_hot.py": (2, "writing"),
+    "notation/text.py": (5, "writing"),
+    "notation/writer.py": (5, "writing"),
+    "pytorch/double_backward.py": (5, "script"),
+    "pytorch/recipes.py": (3, "script"),
+    "report/text_math.py": (1, "writing"),
+    "script/assembled.py": (2, "script"),
+    "script/expressions.py": (1, "script"),
+    "script/instances.py": (9, "pattern"),
+    "script/pages/functions.py": (1, "script"),
+    "script/pages/slips.py": (2, "script"),
+    "script/written.py": (1, "pattern"),
+}
+
+
+def comparisons(path):
+    """Yield the lines where an attribute `op` is compared or matched."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Compare(left, _, others):
+                sides = [left, *others]
+            case ast.Match(subject):
+                sides = [subject]
+            case _:
+                continue
+        parts = [e for side in sides for e in (side.elts if isinstance(side, ast.Tuple) else [side])]
+        known = any(isinstance(p, ast.Name) and p.id == "OPERATIONS" for p in parts)  # whether it has a row at all
+        if not known and any(isinstance(p, ast.Attribute) and p.attr == "op" for p in parts):
+            yield node.lineno
+
+
+@pytest.mark.parametrize("room", sorted(p.name for p in ROOT.iterdir() if p.is_dir() and not p.name.startswith("_")))
+def test_operations_are_known_by_their_rows(room):
+    for path in sorted((ROOT / room).rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        lines = [*comparisons(path)]
+        most, reason = ALLOWED.get(name, (0, "pattern"))
+        assert reason in REASONS
+        assert len(lines) <= most, f"{name}, lines {lines}: a fact of an operation belongs on its row"
+
+
+def test_the_list_has_no_file_that_is_gone():
+    assert all((ROOT / name).exists() for name in ALLOWED)
+
+
+def test_facts_are_of_arguments_that_there_are():
+    for op, row in OPERATIONS.items():
+        positions = {*row.linear, *row.multiplies, *(row.corner.positions if row.corner else ())}
+        assert all(k < row.arity for k in positions) or row.kind in ("along", "scan"), op
+        assert not row.commutes or row.arity == 2, op
+        assert bool(row.infix) == (row.precedence.name != "ATOM"), op
