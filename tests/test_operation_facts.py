@@ -1,4 +1,4 @@
-"""What the program knows of an operation is on its row: comparisons with an operation's name are few, and are listed."""
+"""Facts of an operation are on its row: comparisons with an operation's name are few, and are listed here."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import gradcli
 from gradcli.graph.operations import OPERATIONS
 
 ROOT = Path(gradcli.__file__).parent
-# Comparisons of `.op` by file, outside the tables, and why they are no fact of a row.  A file may have fewer, never more.
+# Comparisons of `.op` by file, outside the tables, and why they are no fact of a row: fewer are welcome, more are not.
 REASONS = {
-    "pattern": "matches formulas of a certain shape, a product of matrices, say: the operations are its subject",
+    "pattern": "matches formulas of a certain shape (a product of matrices): operations are its subject",
     "writing": "writes this operation in its own way",
     "engine": "has its own code for this operation: a target's rule that is no line of its table",
     "script": "reads a recorded step's name, which is PyTorch's",
