@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 
     from gradcli.algebra.jacobian import symbolic_jacobian
     from gradcli.api import compile, evaluate, explain, export, hessian, numeric_jacobian, parse
+    from gradcli.differentiate import elementwise_grad, grad, jacobian, trace, value_and_grad
     from gradcli.errors import InputError
     from gradcli.explain.check.verdicts import CheckResult
     from gradcli.graph.jvp import jvp
     from gradcli.graph.vjp import vjp
 
 __all__ = [
-    "InputError", "__version__", "check", "compile", "evaluate", "explain", "export", "hessian", "jvp",
-    "numeric_jacobian", "parse", "symbolic_jacobian", "vjp",
+    "InputError", "__version__", "check", "compile", "elementwise_grad", "evaluate", "explain", "export", "grad",
+    "hessian", "jacobian", "jvp", "numeric_jacobian", "parse", "symbolic_jacobian", "trace", "value_and_grad", "vjp",
 ]  # fmt: skip
 
 # The command imports this module before it hears Ctrl-C: what takes time comes later.
@@ -39,6 +40,7 @@ _LAZY = {
     **dict.fromkeys(
         ("compile", "evaluate", "explain", "export", "hessian", "numeric_jacobian", "parse"), "gradcli.api"
     ),
+    **dict.fromkeys(("elementwise_grad", "grad", "jacobian", "trace", "value_and_grad"), "gradcli.differentiate"),
     "InputError": "gradcli.errors",
     "jvp": "gradcli.graph.jvp",
     "symbolic_jacobian": "gradcli.algebra.jacobian",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from gradcli.differentiate import CompiledCall, Derivative, Evaluated
+from gradcli.differentiate import hessian as _hessian
 from gradcli.engine.compiled import Compiled
 from gradcli.engine.evaluate import evaluate as _evaluate
 from gradcli.engine.jacobian import numeric_jacobian as _numeric_jacobian
@@ -128,10 +130,17 @@ def _check_wrt(graph: Graph, wrt: Iterable[str]) -> None:
             raise InputError(f"`{name}` is not an input", hint=nearest(name, graph.inputs, "inputs"))
 
 
-def hessian(graph: Graph, wrt: Sequence[str] | None = None) -> Graph:
+@overload
+def hessian(graph: Graph, wrt: Sequence[str] | None = None) -> Graph: ...
+@overload
+def hessian(graph: Callable[..., Any], wrt: int | str = 0) -> Derivative: ...
+def hessian(graph: Any, wrt: Any = None) -> Graph | Derivative:
     """Return the graph of the second derivatives of the scalar output with respect to `wrt` (all inputs by default).
 
-    Its outputs are `d2y/dx/dz`, of the shape of x followed by that of z, for each pair of inputs.
+    Of a Python function it returns the function of the same arguments whose value is the Hessian by one of them, whose
+    position or name is `wrt` (0 by default; see `grad`).
+
+    The graph's outputs are `d2y/dx/dz`, of the shape of x followed by that of z, for each pair of inputs.
 
     Errors: `InputError` when there is more than one output, when it is not a scalar, and for names that are no inputs.
 
@@ -139,9 +148,14 @@ def hessian(graph: Graph, wrt: Sequence[str] | None = None) -> Graph:
     >>> values = evaluate(found, {"x": [3.0], "y": [5.0]})
     >>> {name: value.tolist() for name, value in values.items()}
     {'d2f/dx/dx': [10.0], 'd2f/dx/dy': [6.0], 'd2f/dy/dx': [6.0], 'd2f/dy/dy': [0.0]}
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]))
+    array([[10.,  6.],
+           [ 6.,  0.]])
     """
     from gradcli.explain.columns import hessian_columns
 
+    if not isinstance(graph, Graph):
+        return _hessian(graph, 0 if wrt is None else wrt)
     by = list(graph.inputs) if wrt is None else list(wrt)
     _check_wrt(graph, by)
     return hessian_columns(scalar_output(graph)[0], gradient(graph, by), by).graph
@@ -231,13 +245,6 @@ def explain(
     return Explanation(graph, by, {name: point[name] for name in graph.inputs}, weights, v is None)
 
 
-class Evaluated(NamedTuple):
-    """The values of the outputs and the gradients of the inputs, by their names."""
-
-    values: dict[str, Array]
-    gradients: dict[str, Array]
-
-
 class CompiledFunction:
     """A system that is ready to be called: with its inputs in order, or by their names.
 
@@ -304,13 +311,23 @@ def cotangents_of(graph: Graph, v: Mapping[str, Any] | None) -> dict[str, Any]:
     return {f"{name}.v": v.get(name, np.zeros(y.shape)) for name, y in outputs.items()}
 
 
-def compile(  # as gradcli.compile
+@overload
+def compile(
     system: str | Graph, *, wrt: Sequence[str] | None = None, engine: str = "numpy", **shapes: Shape
-) -> CompiledFunction:
+) -> CompiledFunction: ...
+@overload
+def compile(system: Callable[..., Any], *, wrt: Sequence[str] | None = None) -> CompiledCall: ...
+def compile(  # as gradcli.compile
+    system: Any, *, wrt: Sequence[str] | None = None, engine: str = "numpy", **shapes: Shape
+) -> CompiledFunction | CompiledCall:
     """Return a function of the inputs of a system that computes values and gradients.
 
-    `system` is a graph, or a text with the `shapes` of its inputs as for `parse`; `wrt` are the inputs of which there
-    are gradients, all by default; `engine` is `numpy`, `llvm` or `jax`.
+    `system` may be a Python function on NumPy arrays, or a derivative of one, such as `grad(f)`: the result is called
+    with its arguments, and returns what the derivative does.  It is traced once for arguments of the same shapes; what
+    it reads beside them is what it was then.
+
+    Else `system` is a graph, or a text with the `shapes` of its inputs as for `parse`; `wrt` are the inputs of which
+    there are gradients, all by default; `engine` is `numpy`, `llvm` or `jax`.
 
     Errors: `InputError` for what `parse` refuses, and for an engine that is not installed.
 
@@ -322,7 +339,14 @@ def compile(  # as gradcli.compile
     array([2., 4.])
     >>> f([1.0, 2.0], 3.0).gradients["b"]
     array([ 6., 12.])
+    >>> from gradcli import grad
+    >>> compile(grad(lambda x: np.sum(x**2)))(np.array([1.0, 2.0]))
+    array([2., 4.])
     """
+    if not isinstance(system, str | Graph):
+        if shapes or engine != "numpy":
+            raise InputError("a Python function has its shapes from its arguments, and the engine numpy")
+        return CompiledCall(system, wrt)
     graph = parse(system, **shapes) if isinstance(system, str) else system
     engine = OLDER_NAMES.get(engine, engine)
     if engine not in ENGINES:

@@ -19,10 +19,14 @@ _LONG = re.compile(r"`([^`]{40})[^`]{20,}`")
 
 @dataclass(frozen=True, repr=False)
 class Source:
-    """A text the user gave, and where it came from (`None` for the command line)."""
+    """A text the user gave, and where it came from (`None` for the command line).
+
+    `is_python` says that it is a Python program, whose expressions are not formulas.
+    """
 
     text: str
     label: str | None = None
+    is_python: bool = False
 
     @cached_property
     def _line_starts(self) -> list[int]:

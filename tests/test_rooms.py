@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "vocabulary": {"graph"},
     "lang": {"graph", "vocabulary"},
     "onnx": {"graph", "vocabulary"},
+    "pyfunc": {"graph", "vocabulary"},
     "engine": {"graph"},
     "data": {"graph"},
     "pytorch": {"graph", "vocabulary", "engine", "data"},  # whose files replace others whole
@@ -30,7 +31,17 @@ MAY_IMPORT = {
     "batch": {"graph", "engine", "data"},
 }
 MAY_IMPORT["cli"] = {*MAY_IMPORT} - {"vocabulary"}
-HALL = {"activity", "errors", "files", "plain", "platform", "version", "wrapping"}  # which every room may import
+HALL = {
+    "activity",
+    "errors",
+    "files",
+    "imports",
+    "plain",
+    "platform",
+    "tracebacks",
+    "version",
+    "wrapping",
+}  # which every room may import
 
 
 def test_every_room_is_known():

@@ -42,7 +42,9 @@ def checked(sources: Sequence[Source], asked: Asked, settings: Settings, files: 
         raise InputError(
             "there is no claim to check", hint='for example: gradcli check "f=x**2*y" "df/dx=2*x*y"; or x.grad=v*2*x'
         )
-    subsystems = read_subsystems(asked.files, [q.name for claim in claims for q in claim.by])
+    subsystems = read_subsystems(
+        asked.files, [q.name for claim in claims for q in claim.by], asked, None if files is None else files.points
+    )
     if not subsystems and not any(source.text.strip() for source in rest):
         raise InputError("no system is given", hint='for example: gradcli check "f=x**2*y" "df/dx=2*x*y"')
     try:

@@ -185,7 +185,13 @@ def _to_check(error: ClaimError, given: Sequence[str]) -> InputError:
 def _mistake(error: Exception, given: Sequence[str]) -> int:
     """Tell a mistake of the user's; anything else is ours, and is told as such without a traceback."""
     from gradcli.errors import InputError
+    from gradcli.tracebacks import FunctionFailedError, traceback_text
 
+    if isinstance(error, FunctionFailedError):
+        assert error.__cause__ is not None
+        flush()
+        sys.stderr.write(traceback_text(error.__cause__))
+        return error.status
     if lacking(error):
         tell(shortage())
         return MISTAKE

@@ -230,7 +230,8 @@ def _note(text: str) -> None:
 
 def _lacking(script: Script, error: MissingError) -> None:
     """Tell what gradcli's torch lacks."""
-    from gradcli.pytorch.session import line_of, source_line
+    from gradcli.pytorch.session import source_line
+    from gradcli.tracebacks import line_of
 
     flush()
     line = line_of(error)
@@ -241,7 +242,7 @@ def _lacking(script: Script, error: MissingError) -> None:
 
 def _traceback(ending: Ending) -> str:
     """Show how a script failed, as Python does, or as the script does itself; return it as Python has it."""
-    from gradcli.pytorch.session import traceback_text
+    from gradcli.tracebacks import traceback_text
 
     error = ending.error
     assert error is not None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gradcli.activity import doing
 from gradcli.cli.options import Asked
 from gradcli.cli.points import default_point, read_points, read_shape_options
-from gradcli.cli.subsystems import is_subsystem, read_subsystems
+from gradcli.cli.subsystems import check_branches, is_subsystem, read_subsystems
 from gradcli.errors import InputError, Notes, Source, nearest
 from gradcli.files import read_path, read_stdin
 from gradcli.graph.array import Array, Named
@@ -37,7 +37,7 @@ def read_asked(asked: Asked, cotangents: Sequence[str] = (), points: str | None 
     Errors: `InputError` for statements that cannot be read, and where there are none.
     """
     sources = [_without_claims(s) for s in read_sources(asked, cotangents, points)]
-    subsystems = read_subsystems(asked.files, _names(asked.wrt))
+    subsystems = read_subsystems(asked.files, _names(asked.wrt), asked, points)
     if sum(len(source.text) for source in sources) < _LONG:
         return read_system(sources, subsystems)
     # Millions of objects are made, the text bounds how many, and nearly all are kept to the end: Python is not to look
@@ -129,6 +129,7 @@ def read_situation(system: System, asked: Asked, notes: Notes) -> Situation:
     note_joined(system, known, notes)
     note_subsystems(system, notes)
     situation = Situation(*read_graph(system, known, asked, values), result)
+    check_branches(system, situation.graph, result)
     doing("computing derivatives")
     return situation
 

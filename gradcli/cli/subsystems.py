@@ -2,28 +2,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from gradcli.errors import InputError
 from gradcli.graph.subsystem import Subsystem
+
+if TYPE_CHECKING:
+    from gradcli.cli.options import Asked
+    from gradcli.graph.array import Array, Named
+    from gradcli.graph.graph import Graph
+    from gradcli.graph.shapes import Shape
+    from gradcli.lang.system import System
+    from gradcli.pyfunc.files import File
+
+_FUNCTION = re.compile(r"(.*\.py):([^\W\d]\w*(?:\.[^\W\d]\w*)*)", re.DOTALL)
 
 
 def is_subsystem(file: str) -> bool:
     """Tell whether a file of `-F` is read otherwise than as statements.
 
-    >>> is_subsystem("model.onnx"), is_subsystem("net.grad"), is_subsystem("-")
-    (True, False, False)
+    Errors: `InputError` for a Python file without the name of a function.
+
+    >>> is_subsystem("model.onnx"), is_subsystem("net.py:loss"), is_subsystem("net.grad"), is_subsystem("-")
+    (True, True, False, False)
     """
-    return file.lower().endswith(".onnx")
+    if file.lower().endswith(".py"):
+        raise InputError(
+            f"`{file}` is a Python file",
+            hint=f"name a function in it: -F {file}:NAME; `gradcli run {file}` runs a script",
+        )
+    return file.lower().endswith(".onnx") or is_function(file)
 
 
-def read_subsystems(files: Sequence[str], wanted: Sequence[str]) -> list[Subsystem]:
+def is_function(file: str) -> bool:
+    """Tell whether a file of `-F` is a function in a Python file.
+
+    >>> is_function("net.py:loss"), is_function("C:\\\\net.py:Model.loss"), is_function("y = x.py:3")
+    (True, True, False)
+    """
+    return _FUNCTION.fullmatch(file) is not None
+
+
+def read_subsystems(
+    files: Sequence[str], wanted: Sequence[str], asked: Asked | None = None, points: str | None = None
+) -> list[Subsystem]:
     """Return what the files contribute that are no text; `wanted` are the names to differentiate by.
+
+    A function is traced at the first point of `asked`, in the shapes of the file of points.
 
     Errors: `InputError` for a file that cannot be read.
     """
-    models = [file for file in files if is_subsystem(file)]
-    if not models:
-        return []
-    from gradcli.onnx.model import read_model
+    result: list[Subsystem] = []
+    known = first_known(asked, points) if asked is not None and any(map(is_function, files)) else {}
+    for file in (f for f in files if is_subsystem(f)):
+        if is_function(file):
+            result.append(read_function(file, known))
+            continue
+        from gradcli.onnx.model import read_model
 
-    return [read_model(file, wanted) for file in models]
+        result.append(read_model(file, wanted))
+    return result
+
+
+_RAN: dict[str, File] = {}
+
+
+def function_in(text: str) -> tuple[File, str]:
+    """Return a Python file, which is run, and the name of the function in it."""
+    import gradcli
+    from gradcli.pyfunc.aliases import DERIVATIVES
+    from gradcli.pyfunc.files import File
+
+    match = _FUNCTION.fullmatch(text)
+    assert match is not None
+    path = match[1]
+    if path not in _RAN:
+        _RAN[path] = File(path, {other: getattr(gradcli, own) for other, own in DERIVATIVES.items()})
+    return _RAN[path], match[2]
+
+
+def read_function(text: str, known: Mapping[str, Array | Shape]) -> Subsystem:
+    """Return a function in a Python file, as `-F file.py:NAME` names it."""
+    from gradcli.pyfunc.system import FunctionSystem
+
+    file, name = function_in(text)
+    return FunctionSystem(file, name, known)
+
+
+def first_known(asked: Asked, points: str | None) -> dict[str, Any]:
+    """Return what is known of the inputs before the system is: values at the first point, or shapes."""
+    from gradcli.engine.arrays import array_of, assemble
+    from gradcli.lang.values import read_point, read_shapes
+
+    known: dict[str, Any] = {n: shape for option in asked.shapes for n, shape in read_shapes(option).items()}
+    elements: dict[str, dict[tuple[int, ...], Any]] = {}
+    for a in read_point(asked.at[0]) if asked.at else ():
+        if a.key is None:
+            known[a.name] = array_of(a.value)
+        else:
+            elements.setdefault(a.name, {})[a.key] = array_of(a.value)
+    known |= {name: assemble(name, given.items()) for name, given in elements.items()}
+    if points is not None and (os.path.isfile(points) or os.path.isdir(points)):
+        from gradcli.data.points import open_points
+
+        opened = open_points(points)
+        try:
+            known |= opened.shapes
+        finally:
+            opened.close()
+    return known
+
+
+def check_branches(system: System, graph: Graph, points: Sequence[Named]) -> None:
+    """Refuse points at which a function takes another branch than at the first, where it was traced.
+
+    Errors: `InputError`, with the line.
+    """
+    conditions = [c for part in system.subsystems for c in getattr(part, "conditions", ())]
+    if not conditions or len(points) < 2:
+        return
+    import numpy as np
+
+    from gradcli.engine.evaluate import at_points
+    from gradcli.graph.graph import Graph
+    from gradcli.pyfunc.tape import span_of
+
+    own = Graph.of(graph.inputs, {str(k): c.node for k, c in enumerate(conditions)})
+    nodes = [c.node for c in conditions]
+    for k, values in enumerate(at_points(own, [{n: p[n] for n in own.inputs} for p in points], nodes), 1):
+        for c in conditions:
+            if not np.array_equal(values[c.node], np.asarray(c.value, float)):
+                raise InputError(
+                    f"point {k} takes another branch than the first",
+                    span_of(c.file, c.line),
+                    "give it a command of its own; or write `np.where(condition, a, b)`, which chooses at each point",
+                )

@@ -81,5 +81,6 @@ def _right(name: str, node: Node, names: Mapping[Node, str], written: str) -> Ma
 
 
 def _written(graph: Graph, node: Node) -> str:
-    """Return a node as the user wrote it."""
-    return graph.spans[node].line if node in graph.spans else ""
+    """Return a node as the user wrote it, in the language of formulas."""
+    span = graph.spans.get(node)
+    return span.line if span is not None and not span.source.is_python else ""

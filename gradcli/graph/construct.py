@@ -8,14 +8,37 @@ from itertools import chain, product
 from operator import mul
 
 from gradcli.errors import InputError
+from gradcli.graph.array import Array
 from gradcli.graph.dtypes import DType, summed
 from gradcli.graph.node import Constant, Exact, Node, cast, compare, const, elementwise, is_const, lift
 from gradcli.graph.shapes import Shape, bare, broadcast_shapes, check_size, size_of
-from gradcli.graph.weights import Weights
+from gradcli.graph.weights import Weights, exact
 
 # A slice with known ends is a range: hashable, and its length is its size.
 Index = tuple[int | range | None, ...]
 Axes = tuple[int, ...]
+
+LISTED = 16  # elements of an array that are numbers of their own in a constant
+
+
+def array_const(value: Array, dtype: DType = "float64", listed: int = LISTED) -> Node:
+    """Return an array as a constant of that type, or of booleans; of more than `listed` elements it has the array.
+
+    Errors: `InputError` for an array of anything but real numbers.
+
+    >>> import numpy as np
+    >>> array_const(np.array([1, 2])).values, array_const(np.zeros(100)).values, array_const(np.array(True)).dtype
+    ((1, 2), 100 numbers, 'bool')
+    """
+    if value.dtype.kind not in "biuf" and value.dtype.name != "bfloat16":
+        raise InputError(f"an array of {value.dtype} holds no numbers")
+    kind: DType = "bool" if value.dtype.kind == "b" else dtype
+    shape = check_size(value.shape)
+    if value.size == 1:
+        return const(exact(value.reshape(-1)[0]), shape, kind)
+    if value.size <= listed:
+        return const(tuple(exact(number) for number in value.reshape(-1)), shape, kind)
+    return const(Weights(value), shape, kind)
 
 
 def where(condition: Node, a: Node | Exact, b: Node | Exact) -> Node:

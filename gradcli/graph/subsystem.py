@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from gradcli.errors import Span
 from gradcli.graph.array import Array, Named
 from gradcli.graph.node import Node
 
@@ -25,8 +26,11 @@ class Subsystem(Protocol):
     """What a file other than a text contributes to a system.
 
     `label` is the file as the user named it, `parameters` its inputs, `names` what it computes, and `outputs` those of
-    them that are its results.  `notes` are told to the user.
+    them that are its results.  `notes` are told to the user.  `spans` has where the nodes were written that `build`
+    returned last, as far as that is known.
     """
+
+    spans: Mapping[Node, Span]
 
     @property
     def label(self) -> str:

@@ -82,6 +82,7 @@ class System:
             own = {name: scope[name] for name, p in part.parameters.items() if not p.fixed}
             known = {name: values[name] for name, p in part.parameters.items() if p.fixed and values and name in values}
             assembly.include(part.build(own, known))
+            assembly.spans.update(part.spans)
         for statement in self.statements:
             if statement.declares:
                 continue

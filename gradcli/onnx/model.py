@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.errors import InputError
+from gradcli.errors import InputError, Span
 from gradcli.files import printable
 from gradcli.graph.array import Array, Named
 from gradcli.graph.dtypes import DType
@@ -41,6 +41,7 @@ class Model:
         self._graph = proto.graph
         self._translator = Translator(proto, Path(path).parent, printable(path), dtype)
         self.label = path
+        self.spans: Mapping[Node, Span] = {}
         self.notes: list[str] = []
         self._initializers = {t.name: t for t in self._graph.initializer}
         self._identifiers: dict[str, str] = {}

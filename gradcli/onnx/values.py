@@ -12,18 +12,17 @@ import numpy as np
 from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.array import Array
+from gradcli.graph.construct import LISTED, array_const
 from gradcli.graph.dtypes import DType
 from gradcli.graph.node import Node, const
 from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import Shape, check_size
-from gradcli.graph.weights import Weights, exact
+from gradcli.graph.weights import exact
 
 Value = Array | Node
 
-_LISTED = 16  # elements of an array that are numbers of their own
 
-
-def lift(value: Value, dtype: DType = "float64", listed: int = _LISTED) -> Node:
+def lift(value: Value, dtype: DType = "float64", listed: int = LISTED) -> Node:
     """Return a value as a node, known real numbers as a constant of that type.
 
     Of an array of more than `listed` elements it has the array itself.
@@ -31,17 +30,7 @@ def lift(value: Value, dtype: DType = "float64", listed: int = _LISTED) -> Node:
     >>> lift(np.array([1, 2])).values, lift(np.zeros(100)).values, lift(np.array(True)).dtype
     ((1, 2), 100 numbers, 'bool')
     """
-    if isinstance(value, Node):
-        return value
-    if value.dtype.kind not in "biuf" and value.dtype.name != "bfloat16":
-        raise InputError(f"an array of {value.dtype} holds no numbers")
-    kind: DType = "bool" if value.dtype.kind == "b" else dtype
-    shape = check_size(value.shape)
-    if value.size == 1:
-        return const(exact(value.reshape(-1)[0]), shape, kind)
-    if value.size <= listed:
-        return const(tuple(exact(number) for number in value.reshape(-1)), shape, kind)
-    return const(Weights(value), shape, kind)
+    return value if isinstance(value, Node) else array_const(value, dtype, listed)
 
 
 def number(value: float) -> Node:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import atexit
 import builtins
 import importlib.abc
-import io
 import linecache
 import os
 import sys
 import threading
-import traceback
 import types
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -22,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from gradcli.graph import shapes
-from gradcli.pytorch.imports import ScriptImports
+from gradcli.imports import ScriptImports
 from gradcli.pytorch.messages import MissingError, missing
 from gradcli.pytorch.nn.table import rows
+from gradcli.tracebacks import traceback_text
 
 _MODULES = (
     *(
@@ -298,42 +297,6 @@ def _reworded(error: BaseException) -> None:
             error.args = (error.args[0].replace("'function'", "'builtin_function_or_method'"),)
     elif type(error) is TypeError and error.args == ("'Size' object is not callable",):
         error.args = ("'torch.Size' object is not callable",)
-
-
-def traceback_text(error: BaseException) -> str:
-    """Return an exception as Python shows it, with the script's lines alone."""
-    shown = traceback.TracebackException.from_exception(error, capture_locals=False)
-    _without_ours(shown)
-    text = "".join(shown.format())
-    # Python 3.11 knows the name that was meant only where it writes the error itself.
-    with redirect_stderr(io.StringIO()) as own:
-        sys.__excepthook__(type(error), error, None)
-    whole = own.getvalue().rstrip("\n").rpartition("\n")[2]
-    last = text.rstrip("\n").rpartition("\n")[2]
-    return f"{text[: -len(last) - 1]}{whole}\n" if whole.startswith(f"{last}. Did you mean") else text
-
-
-def _without_ours(shown: Any) -> None:
-    """Leave the script's lines alone in an exception, in its cause, and in that which was being handled."""
-    if shown.__context__ is not None and all(_is_ours(f.filename) for f in shown.__context__.stack):
-        shown.__context__ = None
-    shown.stack = traceback.StackSummary.from_list(f for f in shown.stack if not _is_ours(f.filename))
-    for other in (shown.__cause__, shown.__context__):
-        if other is not None:
-            _without_ours(other)
-
-
-_HERE = str(Path(__file__).parent.parent)
-
-
-def _is_ours(filename: str) -> bool:
-    return filename.startswith((_HERE, "<frozen importlib"))
-
-
-def line_of(error: BaseException) -> int:
-    """Return the line of the script at which an exception arose."""
-    places = traceback.walk_tb(error.__traceback__)
-    return [0, *(line for frame, line in places if not _is_ours(frame.f_code.co_filename))][-1]
 
 
 def source_line(script: Script, number: int) -> str:

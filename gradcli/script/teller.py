@@ -158,8 +158,8 @@ class Teller:
 
     def failed(self, error: BaseException, text: str) -> None:
         """Tell why the script failed, and what fixes it; `text` is what was printed of the error."""
-        from gradcli.pytorch.session import line_of
         from gradcli.script.errors.why import why
+        from gradcli.tracebacks import line_of
 
         try:
             told = why(error, self.script)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import gradcli
-from gradcli.pytorch.imports import OPTIONAL
+from gradcli.imports import OPTIONAL
 
 SCRIPT = """\
 import torch

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-_HERE = str(Path(__file__).parent.parent) + os.sep
+_HERE = str(Path(__file__).parent) + os.sep
 _IMPORTLIB = str(Path(importlib.__file__).parent) + os.sep
 _SUFFIXES = tuple(all_suffixes())
 # What gradcli imports if it is installed: where it is not, a file of that name beside the script is not taken for it.

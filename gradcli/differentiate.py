@@ -1,0 +1,412 @@
+"""Derivatives of Python functions on NumPy arrays, as functions: `grad`, `value_and_grad`, `jacobian`, `hessian`.
+
+Each call traces the function anew, so that branches and whatever it reads outside are those of the call; what is then
+computed is kept for the next call that does the same operations.  `compile` traces once for each shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from functools import update_wrapper
+from inspect import Parameter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradcli.engine.straight_line import StraightLine
+from gradcli.errors import InputError
+from gradcli.graph.construct import total
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.hessian import gradient
+from gradcli.graph.jacobian import jacobian as _jacobian
+from gradcli.graph.node import Node, const, leaf
+from gradcli.graph.substitute import substituted
+from gradcli.graph.weights import Weights
+from gradcli.pyfunc.patches import patched
+from gradcli.pyfunc.tape import Tape, recording, running
+from gradcli.pyfunc.trace import Function, bound, globals_of, parameters_of
+from gradcli.pyfunc.trace import trace as _trace
+from gradcli.pyfunc.tracer import Tracer, lift, traced
+from gradcli.pyfunc.trees import is_number, leaves, mapped
+
+Which = int | str | Sequence[int | str]
+_KEPT = 64  # plans of a function
+
+
+def trace(function: Function) -> Callable[..., Graph]:
+    """Return a function that returns the system that a call computes: its graph, with the names of local variables.
+
+    Errors: `InputError` for what cannot be traced, with its line.
+
+    >>> def f(x, k=2.0):
+    ...     h = x * k
+    ...     return h**2
+    >>> graph = trace(f)(x=3.0)
+    >>> graph, list(graph.names)
+    (Graph of 5 nodes, from x; k to f, ['h', 'f'])
+    """
+
+    def call(*args: Any, **named: Any) -> Graph:
+        return _trace(function, bound(function, args, named), _name(function)).graph
+
+    update_wrapper(call, function)
+    return call
+
+
+def _name(function: Function) -> str:
+    name = getattr(function, "__name__", "f")
+    return name if name.isidentifier() else "f"
+
+
+def grad(function: Function, wrt: Which = 0) -> Derivative:
+    """Return a function of the same arguments whose value is the gradient of a scalar function.
+
+    `wrt` is the position or the name of the argument to differentiate by, or several.  The gradient has the form of
+    the argument: an array, a number, or a list, tuple, dictionary or dataclass of them.
+
+    Errors: `InputError` for a result that is not a scalar, and for what cannot be traced.
+
+    >>> grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    array([2., 4.])
+    >>> grad(lambda x, y: x * np.sin(y), "x")(3.0, 0.0)
+    np.float64(0.0)
+    """
+    return Derivative(function, wrt, "grad")
+
+
+def value_and_grad(function: Function, wrt: Which = 0) -> Derivative:
+    """Return a function whose value is that of a scalar function and its gradient, as a pair (see `grad`).
+
+    >>> value_and_grad(lambda x: x**3)(2.0)
+    (np.float64(8.0), np.float64(12.0))
+    """
+    return Derivative(function, wrt, "value_and_grad")
+
+
+def jacobian(function: Function, wrt: Which = 0) -> Derivative:
+    """Return a function whose value is the Jacobian, of the result's shape followed by the argument's.
+
+    >>> jacobian(lambda x: np.array([x[0] * x[1], x[0]]))(np.array([2.0, 3.0]))
+    array([[3., 2.],
+           [1., 0.]])
+    """
+    return Derivative(function, wrt, "jacobian")
+
+
+def hessian(function: Function, wrt: int | str = 0) -> Derivative:
+    """Return a function whose value is the matrix of second derivatives of a scalar function.
+
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([2.0, 3.0]))
+    array([[6., 4.],
+           [4., 0.]])
+    """
+    return Derivative(function, wrt, "hessian")
+
+
+def elementwise_grad(function: Function, wrt: Which = 0) -> Derivative:
+    """Return a function whose value is the derivative of each element by the element at the same index.
+
+    It is the gradient of the sum; each element of the result depends on that element alone.
+
+    >>> elementwise_grad(np.sin)(np.array([0.0, np.pi])).round(6)
+    array([ 1., -1.])
+    """
+    return Derivative(function, wrt, "elementwise_grad")
+
+
+class Derivative:
+    """A derivative of a function, as a function of the same arguments."""
+
+    def __init__(self, function: Function, wrt: Which, kind: str) -> None:
+        update_wrapper(self, function)
+        self.function, self.kind = function, kind
+        self.several = isinstance(wrt, tuple | list)
+        self.wrt: tuple[Any, ...] = tuple(wrt) if isinstance(wrt, tuple | list) else (wrt,)
+        self.names = globals_of(function)
+        self._plans: dict[Any, StraightLine] = {}
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Return the derivative at these arguments."""
+        call = _Call(self, args, named)
+        if call.outer is not None:
+            return call.shaped(call.within(call.outer))
+        nodes = scheduled([call.y], call.inputs)
+        key, constants = _structure(nodes, call.inputs)
+        run = self._plans.get(key)
+        if run is None:
+            if len(self._plans) >= _KEPT:
+                self._plans.pop(next(iter(self._plans)))
+            run = self._plans[key] = _plan(self.kind, call, constants)
+        return call.shaped(run(*call.values, *(_numbers(c) for c in constants)))
+
+
+class _Call:
+    """One call of a derivative: the function traced with its arguments, those of `wrt` as inputs."""
+
+    def __init__(self, derivative: Derivative, args: Sequence[Any], named: Mapping[str, Any]) -> None:
+        self.inputs: list[Node] = []
+        self.values: list[Any] = []
+        self.given: list[Any] = []
+        self._derivative = derivative
+        self._trees: list[Any] = []
+        self.outer = running()
+        positional, keyed = list(args), dict(named)
+        for which in derivative.wrt:
+            place: Any = which
+            own: Any = positional
+            if isinstance(which, str):
+                own, place = (keyed, which) if which in keyed else (positional, _position(derivative.function, which))
+            elif not -len(args) <= which < len(args):
+                raise TypeError(f"there is no argument {which} to differentiate by")
+            self._trees.append(own[place])
+            own[place] = mapped(own[place], "", self._entered)
+        if not self.inputs:
+            raise TypeError("the argument to differentiate by is neither a number nor an array of them")
+        self.tape = Tape(parent=self.outer)
+        self.tape.inputs = dict(zip(self.inputs, self.values, strict=True))
+        with recording(self.tape), patched(derivative.names), np.errstate(all="ignore"):
+            self.result = derivative.function(*positional, **keyed)
+        self.y = _scalar(self.result, derivative.kind)
+
+    def _entered(self, _: str, value: Any) -> Tracer:
+        plain = value._value if type(value) is Tracer else value
+        plain = (
+            np.array(plain, float)
+            if isinstance(plain, np.ndarray)
+            else np.float64(plain)
+            if plain is not None
+            else None
+        )
+        own = leaf(value.shape if plain is None else plain.shape)
+        self.inputs.append(own)
+        self.values.append(plain)
+        self.given.append(value)
+        return Tracer(plain.copy() if isinstance(plain, np.ndarray) else plain, own)
+
+    def within(self, outer: Tape) -> list[Any]:
+        """Return the results as tracers of the trace that this call is a part of."""
+        nodes = _derived(self._derivative.kind, self.inputs, self.y)
+        meant = {own: lift(x) for own, x in zip(self.inputs, self.given, strict=True)}
+        conditions = self.tape.conditions
+        new = substituted([*nodes, *(c.node for c in conditions)], meant)
+        outer.conditions += [c._replace(node=n) for c, n in zip(conditions, new[len(nodes) :], strict=True)]
+        known = outer.known
+        read = [n for n in scheduled(new[: len(nodes)]) if n.op == "input"]
+        values: Sequence[Any] = [None] * len(nodes)
+        if all(known.get(n) is not None for n in read):
+            graph = Graph.of(
+                {str(k): n for k, n in enumerate(read)}, {str(k): n for k, n in enumerate(new[: len(nodes)])}
+            )
+            values = StraightLine(graph)(*(known[n] for n in read))
+        return [
+            traced(n, None if v is None else np.array(v) if n.shape else np.float64(v))
+            for n, v in zip(new, values, strict=False)
+        ]
+
+    def shaped(self, results: Sequence[Any]) -> Any:
+        """Return the results in the form of the arguments, behind the value if that is wanted."""
+        return _in_form(results, self._trees, self._derivative)
+
+
+def _position(function: Function, name: str) -> int:
+    names = list(parameters_of(function))
+    if name not in names:
+        raise TypeError(f"there is no parameter `{name}` to differentiate by")
+    return names.index(name)
+
+
+def _number(x: Any) -> Any:
+    """Return a result as an array of its own, or as a number of NumPy's."""
+    if type(x) is np.ndarray:
+        return x if x.flags.owndata and x.flags.writeable and x.shape else np.array(x) if x.shape else x[()]
+    return x if type(x) is Tracer else np.float64(x)
+
+
+def _numbers(node: Node) -> Any:
+    value = node.settings[0]
+    return np.asarray(value.array, float) if isinstance(value, Weights) else float(value)
+
+
+def _scalar(result: Any, kind: str) -> Node:
+    """Return the node of what is differentiated.
+
+    Errors: `InputError` for what is no number, and for an array where the gradient of a scalar is wanted.
+    """
+    if not is_number(result):
+        result = np.array(result) if isinstance(result, list | tuple) and kind == "jacobian" else result
+        if not is_number(result):
+            raise InputError(f"the function returns a {type(result).__name__}, and no number to differentiate")
+    y = lift(result)
+    if kind in ("grad", "value_and_grad", "hessian") and y.size != 1:
+        raise InputError(
+            f"a gradient is that of a scalar, and the function returns an array of shape {y.shape}",
+            hint="take its sum, or `jacobian`",
+        )
+    return y
+
+
+def _structure(nodes: Sequence[Node], inputs: Sequence[Node]) -> tuple[Any, list[Node]]:
+    """Return what two traces have in common that compute the same of other numbers, and those numbers."""
+    index: dict[Node, int] = {}
+    exponents = {n.args[1] for n in nodes if n.op == "pow"}
+    constants: list[Node] = []
+    key: list[Any] = [len(inputs)]
+    for k, n in enumerate(nodes):
+        index[n] = k
+        if n.op == "const" and n not in exponents and isinstance(n.settings[0], Weights | Decimal):
+            constants.append(n)
+            key.append(n.shape)
+        elif n.op == "const":
+            key.append((n.settings, type(n.settings[0]), n.shape, n.dtype))
+        else:
+            key.append((n.op, tuple([index[a] for a in n.args]), n.settings, n.shape))
+    return tuple(key), constants
+
+
+def _plan(kind: str, call: _Call, constants: Sequence[Node]) -> StraightLine:
+    """Return what computes a derivative from the inputs and the constants."""
+    leaves_of = {c: leaf(c.shape) for c in constants}
+    (y,) = substituted([call.y], leaves_of)
+    return _straight([*call.inputs, *leaves_of.values()], _derived(kind, call.inputs, y))
+
+
+def _straight(inputs: Sequence[Node], outputs: Sequence[Node]) -> StraightLine:
+    first, last = ({str(k): n for k, n in enumerate(nodes)} for nodes in (inputs, outputs))
+    return StraightLine(Graph.of(first, last))
+
+
+def _derived(kind: str, inputs: Sequence[Node], y: Node) -> list[Node]:
+    """Return the nodes of a derivative: the value if it is wanted, then one for each input."""
+    names = {str(k): n for k, n in enumerate(inputs)}
+    if kind == "elementwise_grad":
+        y = total(y)
+    graph = Graph.of(names, {"y": y})
+    if kind == "jacobian":
+        blocks = _jacobian(graph).outputs
+        return [blocks.get(f"dy/d{n}") or const(0, (*y.shape, *x.shape)) for n, x in names.items()]
+    swept = gradient(graph)
+    if kind == "hessian":
+        blocks = _jacobian(swept).outputs
+        return [blocks.get(f"d{n}/d{n}") or const(0, x.shape * 2) for n, x in names.items()]
+    return [*([y] if kind == "value_and_grad" else []), *swept.outputs.values()]
+
+
+# Compiled
+
+
+class Evaluated(NamedTuple):
+    """The values of the outputs and the gradients of the inputs, by their names."""
+
+    values: dict[str, Any]
+    gradients: dict[str, Any]
+
+
+class _Ready(NamedTuple):
+    """A plan for arguments of some shapes, under conditions: values that must be what they were."""
+
+    run: StraightLine
+    expected: tuple[Any, ...]
+    shaped: Callable[[Sequence[Any]], Any]
+
+
+class CompiledCall:
+    """A function, or a derivative of one, traced once for arguments of the same shapes.
+
+    What the function reads beside its arguments is what it was then.  Where it branches on values, each branch that is
+    taken is traced once.  A function returns values and gradients (`Evaluated`), a derivative what it returns itself.
+    """
+
+    def __init__(self, function: Function | Derivative, wrt: Sequence[str] | None = None) -> None:
+        self._derivative = function if isinstance(function, Derivative) else None
+        self._function: Function = function.function if isinstance(function, Derivative) else function
+        self._wrt = wrt
+        self._tails = _defaults(parameters_of(self._function))
+        update_wrapper(self, self._function)
+        self._ready: dict[Any, list[_Ready]] = {}
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Return what the function or the derivative is at these arguments."""
+        values: Sequence[Any] = args
+        key: Any = None
+        tail = self._tails.get(len(args)) if not named else None
+        if tail is not None:
+            key = tuple([a.shape if type(a) is np.ndarray and a.dtype == np.float64 else type(a) for a in args])
+            values = (*args, *tail)
+        if key is None or not all(type(k) is tuple or k in _SIMPLE for k in key):
+            key, values = self._described(args, named)
+        for ready in self._ready.get(key, ()):
+            results = ready.run(*values)
+            if not ready.expected or _holds(results, ready.expected):
+                return ready.shaped(results)
+        ready = self._trace(args, named)
+        self._ready.setdefault(key, []).append(ready)
+        return ready.shaped(ready.run(*values))
+
+    def _described(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+        """Return the form of arguments, by which a plan is found, and the numbers in them."""
+        arguments = bound(self._function, tuple(args), named)
+        flat = [(n, x) for name, value in arguments.items() for n, x in leaves(value, name)]
+        rest = repr({name: mapped(value, name, lambda *_: None) for name, value in arguments.items()})
+        return (rest, tuple((n, np.shape(x)) for n, x in flat)), [np.asarray(x, float) for _, x in flat]
+
+    def _trace(self, args: Sequence[Any], named: Mapping[str, Any]) -> _Ready:
+        arguments = bound(self._function, tuple(args), named)
+        result = _trace(self._function, arguments, _name(self._function), names=False)
+        graph, conditions = result.graph, result.conditions
+        expected = tuple(np.asarray(c.value, float) for c in conditions)
+        inputs = list(graph.inputs.values())
+        outputs, shaped = self._outputs(graph, arguments, result.result)
+        run = _straight(inputs, [*(c.node for c in conditions), *outputs])
+        n = len(conditions)
+        return _Ready(run, expected, (lambda found: shaped(found[n:])) if n else shaped)
+
+    def _outputs(
+        self, graph: Graph, arguments: Mapping[str, Any], result: Any
+    ) -> tuple[list[Node], Callable[..., Any]]:
+        if self._derivative is None:
+            wrt = list(graph.inputs) if self._wrt is None else list(self._wrt)
+            y = _scalar(result, "grad")
+            swept = gradient(Graph.of(graph.inputs, {"y": y}), wrt)
+            names = list(graph.outputs)
+            return [*graph.outputs.values(), *swept.outputs.values()], lambda found: Evaluated(
+                {n: _number(v) for n, v in zip(names, found, strict=False)},
+                {n: _number(v) for n, v in zip(wrt, found[len(names) :], strict=True)},
+            )
+        d = self._derivative
+        parameters = list(arguments)
+        chosen = [w if isinstance(w, str) else parameters[w] for w in d.wrt]
+        trees = [arguments[name] for name in chosen]
+        flat = [graph.inputs[n] for name, tree in zip(chosen, trees, strict=True) for n, _ in leaves(tree, name)]
+        nodes = _derived(d.kind, flat, _scalar(result, d.kind))
+        if d.kind == "grad" and len(flat) == 1 and not d.several and is_number(trees[0]):
+            return nodes, lambda found: _number(found[0])
+        return nodes, lambda found: _in_form(found, trees, d)
+
+
+_SIMPLE = frozenset((float, np.float64))
+
+
+def _defaults(parameters: Mapping[str, Parameter]) -> dict[int, tuple[Any, ...]]:
+    """Return the numbers in the defaults of the other parameters, by how many arguments a call has."""
+    listed = list(parameters.values())
+    if any(p.kind is not Parameter.POSITIONAL_OR_KEYWORD for p in listed):
+        return {}
+    result: dict[int, tuple[Any, ...]] = {len(listed): ()}
+    for k in reversed(range(len(listed))):
+        if listed[k].default is Parameter.empty:
+            break
+        result[k] = (*(np.asarray(x, float) for _, x in leaves(listed[k].default, "")), *result[k + 1])
+    return result
+
+
+def _holds(results: Sequence[Any], expected: Sequence[Any]) -> bool:
+    return all(np.array_equal(x, e) for x, e in zip(results, expected, strict=False))
+
+
+def _in_form(found: Sequence[Any], trees: Sequence[Any], derivative: Derivative) -> Any:
+    rest = iter(found)
+    value = _number(next(rest)) if derivative.kind == "value_and_grad" else None
+    built = [mapped(tree, "", lambda *_: _number(next(rest))) for tree in trees]
+    whole = tuple(built) if derivative.several else built[0]
+    return (value, whole) if derivative.kind == "value_and_grad" else whole

@@ -1,0 +1,1 @@
+"""Python functions on NumPy arrays → Graph: a tracer that NumPy's functions and operators are called with."""

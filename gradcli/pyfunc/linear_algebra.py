@@ -1,0 +1,102 @@
+"""Functions that are written with others: of linear algebra, and some of `scipy.special`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.pyfunc.tracer import COMPOSED
+
+
+def _matrix_power(a: Any, n: int) -> Any:
+    if n < 0:
+        a, n = np.linalg.inv(a), -n
+    result = None
+    while n:
+        if n & 1:
+            result = a if result is None else result @ a
+        a, n = a @ a, n >> 1
+    return np.eye(a.shape[-1]) * np.ones(a.shape) if result is None else result
+
+
+def _take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Any:
+    if axis is None:
+        return np.ravel(a)[np.asarray(indices)]
+    return a[(slice(None),) * (axis % a.ndim) + (np.asarray(indices),)]
+
+
+def _take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+    if axis is None:
+        return np.ravel(arr)[np.asarray(indices)]
+    where = list(np.indices(np.shape(indices), sparse=True))
+    where[axis] = np.asarray(indices)
+    return arr[tuple(where)]
+
+
+def _reduce(function: Any) -> Any:
+    return lambda array, axis=0, dtype=None, out=None, keepdims=False: function(array, axis=axis, keepdims=keepdims)
+
+
+def _outer(ufunc: np.ufunc) -> Any:
+    return lambda a, b: ufunc(np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b)
+
+
+_ALGEBRA: dict[Any, Any] = {
+    np.linalg.matrix_power: _matrix_power,
+    np.take: _take,
+    np.take_along_axis: _take_along_axis,
+    ("add", "reduce"): _reduce(np.sum),
+    ("multiply", "reduce"): _reduce(np.prod),
+    ("maximum", "reduce"): _reduce(np.max),
+    ("minimum", "reduce"): _reduce(np.min),
+    ("logical_and", "reduce"): _reduce(np.all),
+    ("logical_or", "reduce"): _reduce(np.any),
+    ("add", "accumulate"): lambda array, axis=0, **_: np.cumsum(array, axis),
+    ("multiply", "accumulate"): lambda array, axis=0, **_: np.cumprod(array, axis),
+    **{(f, "outer"): _outer(getattr(np, f)) for f in ("add", "subtract", "multiply", "divide", "maximum", "minimum")},
+}  # fmt: skip
+COMPOSED |= _ALGEBRA
+
+
+# Functions whose result is indices, or depends on the values' order: what is traced holds where these stay so
+
+
+def _nonzero(a: Any) -> Any:
+    return np.nonzero((a != 0).decided())
+
+
+def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    own = np.reshape(v, (*np.shape(v), 1))
+    return np.sum(a < own if side == "left" else a <= own, axis=-1)
+
+
+def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    return _searchsorted(bins, x, "left" if right else "right")
+
+
+def _partition(a: Any, kth: Any, axis: int = -1, **_: Any) -> Any:
+    return _take_along_axis(a, np.argsort(a, axis), axis)
+
+
+def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    xp, fp = np.asarray(xp) if not hasattr(xp, "decided") else xp, np.asarray(fp) if not hasattr(fp, "decided") else fp
+    k = np.sum(np.reshape(x, (*np.shape(x), 1)) >= xp[1:-1], axis=-1)
+    where = k.decided() if hasattr(k, "decided") else k
+    where = where.astype(int) if np.ndim(where) else int(where)
+    x = np.clip(x, xp[0], xp[-1])
+    return fp[where] + (x - xp[where]) * (fp[where + 1] - fp[where]) / (xp[where + 1] - xp[where])
+
+
+COMPOSED |= {
+    np.nonzero: _nonzero,
+    np.flatnonzero: lambda a: _nonzero(np.ravel(a))[0],
+    np.argwhere: lambda a: np.transpose(_nonzero(a)),
+    np.searchsorted: _searchsorted,
+    np.digitize: _digitize,
+    np.partition: _partition,
+    np.interp: _interp,
+    np.ptp: lambda a, axis=None, out=None, keepdims=False: (
+        np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims)
+    ),
+}

@@ -1,0 +1,119 @@
+"""The methods and attributes that arrays have, on tracers: most are NumPy's function of the same name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import InputError
+from gradcli.pyfunc.tracer import Rule, Tracer, apply, mutable
+
+_FUNCTIONS: tuple[str, ...] = (
+    "sum",
+    "prod",
+    "mean",
+    "var",
+    "std",
+    "max",
+    "min",
+    "cumsum",
+    "cumprod",
+    "argmax",
+    "argmin",
+    "argsort",
+)
+_FUNCTIONS += ("all", "any", "dot", "trace", "diagonal", "swapaxes", "squeeze", "repeat", "take", "round", "clip")
+_FUNCTIONS += ("nonzero", "ptp", "searchsorted", "partition")
+
+
+def _method(name: str) -> Rule:
+    function = getattr(np, name)
+    return lambda self, *args, **settings: apply(function, self, *args, **settings)
+
+
+for _name in _FUNCTIONS:
+    setattr(Tracer, _name, _method(_name))
+
+
+def _several(given: tuple[Any, ...]) -> Any:
+    return given[0] if len(given) == 1 else given
+
+
+def _astype(self: Tracer, dtype: Any, *_: Any, **__: Any) -> Any:
+    kind = np.dtype(dtype).kind
+    if kind == "f" or self.dtype == dtype:
+        return apply(np.copy, self) if self.dtype.kind != "b" else apply(np.multiply, self, 1.0)
+    if self.is_known:
+        return mutable(np.asarray(self.value).astype(dtype))
+    raise InputError(f"an array of {np.dtype(dtype)} has no derivative", hint="`np.floor(x)` stays a float")
+
+
+def _sort(self: Tracer, axis: int = -1) -> None:
+    self[...] = apply(np.sort, self, axis)
+
+
+def _tolist(self: Tracer) -> Any:
+    return [_tolist(row) if isinstance(row, Tracer) else row for row in self] if self.shape else self
+
+
+def _item(self: Tracer, *key: Any) -> Any:
+    if key:
+        return apply(np.ravel, self)[key[0]] if len(key) == 1 else self[key]
+    if self.size != 1:
+        raise ValueError("can only convert an array of size 1 to a Python scalar")
+    return apply(np.reshape, self, ())
+
+
+class _At:
+    """JAX's `x.at[key].set(value)`: a copy of an array with other elements."""
+
+    def __init__(self, x: Tracer, key: Any = None) -> None:
+        self._x, self._key = x, key
+
+    def __getitem__(self, key: Any) -> _At:
+        return _At(self._x, key)
+
+    def set(self, new: Any) -> Tracer:
+        """Return the copy with these elements."""
+        result: Tracer = apply(np.copy, self._x)
+        result[self._key] = new
+        return result
+
+    def add(self, more: Any) -> Tracer:
+        """Return the copy with these numbers added."""
+        return self.set(self._x[self._key] + more)
+
+    def multiply(self, by: Any) -> Tracer:
+        """Return the copy with elements multiplied."""
+        return self.set(self._x[self._key] * by)
+
+
+_METHODS: dict[str, Any] = {
+    "reshape": lambda self, *shape, order="C": apply(np.reshape, self, _several(shape), order),
+    "transpose": lambda self, *axes: apply(np.transpose, self, _several(axes) if axes else None),
+    "ravel": lambda self, order="C": apply(np.ravel, self, order),
+    "flatten": lambda self, order="C": apply(np.copy, apply(np.ravel, self, order)),
+    **dict.fromkeys(("copy", "__copy__"), lambda self, order="C": apply(np.copy, self)),
+    "__deepcopy__": lambda self, memo: apply(np.copy, self),
+    **dict.fromkeys(("conj", "conjugate"), lambda self: apply(np.conjugate, self)),
+    "fill": lambda self, value: self.__setitem__(..., value),
+    "view": lambda self, *_: self,
+    "astype": _astype,
+    "sort": _sort,
+    "tolist": _tolist,
+    "item": _item,
+    "T": property(lambda self: apply(np.transpose, self)),
+    "mT": property(lambda self: apply(np.swapaxes, self, -1, -2)),
+    "flat": property(lambda self: apply(np.ravel, self)),
+    "real": property(lambda self: self),
+    "imag": property(lambda self: apply(np.imag, self)),
+    "at": property(_At),
+    "__round__": lambda self, digits=0: apply(np.round, self, digits or 0),
+    "__floor__": lambda self: apply(np.floor, self),
+    "__ceil__": lambda self: apply(np.ceil, self),
+    "__trunc__": lambda self: apply(np.trunc, self),
+    "__divmod__": lambda self, other: (self // other, self % other),
+}
+for _name, _own in _METHODS.items():
+    setattr(Tracer, _name, _own)

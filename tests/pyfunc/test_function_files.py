@@ -1,0 +1,228 @@
+"""Functions of Python files as systems: `-F file.py:NAME`."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from gradcli.cli.main import gradcli as group
+from gradcli.cli.outcome import run as run_command
+
+FILE = """
+import numpy as np
+from numpy import zeros
+import helper
+
+W = np.arange(20.0).reshape(4, 5) / 10
+
+
+def pendulum(theta, omega=1.0, m=2.0, g=9.81, length=0.5):
+    kinetic = 0.5 * m * (length * omega) ** 2
+    potential = m * g * length * (1 - np.cos(theta))
+    return kinetic + potential
+
+
+def chain(x):
+    y = zeros(3)
+    y[0] = x[0]
+    y[1] = x[1] * y[0]
+    y[2] = np.sin(y[1])
+    return y
+
+
+def branch(x):
+    if x > 0:
+        return x**2
+    return -x
+
+
+def layer(x, k=2.0):
+    h = np.tanh(W.T @ x)
+    for _ in range(2):
+        h = h * k
+    return np.sum(h**2)
+
+
+def two(x):
+    return {"square": x**2, "cube": helper.cube(x)}
+
+
+def pair(x):
+    return x + 1, 2 * x
+
+
+def as_float(x):
+    return float(x) ** 2
+
+
+def random(x):
+    return x * np.random.randn()
+
+
+def fails(x):
+    print("before")
+    raise ValueError("no such state")
+
+
+def endless(x):
+    return endless(x)
+
+
+def nothing(x):
+    x + 1
+
+
+def leaves(x):
+    import sys
+
+    sys.exit(3)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "f.py").write_text(FILE, encoding="utf-8")
+    (tmp_path / "helper.py").write_text("def cube(x):\n    return x**3\n", encoding="utf-8")
+    # Names of libraries that gradcli uses, which are the user's own here.
+    (tmp_path / "sympy.py").write_text("raise RuntimeError('not the library')\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gradcli.cli.subsystems._RAN", {})
+    return tmp_path
+
+
+@pytest.fixture
+def gradcli(folder, capsys):
+    def call(*arguments):
+        status = run_command(group, list(arguments))
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return call
+
+
+def data(gradcli, *arguments):
+    status, out, err = gradcli(*arguments, "-f", "json")
+    assert status == 0, err
+    return json.loads(out)
+
+
+def test_parameters_are_inputs_and_local_variables_have_names(gradcli):
+    status, out, _ = gradcli("backward", "-F", "f.py:pendulum", "--at", "theta=0.3")
+    assert status == 0
+    assert "kinetic   = 0.5*m*(length*omega)**2 = 0.25" in out
+    assert "pendulum  = kinetic + potential" in out
+
+
+def test_gradients_are_the_analytic_ones(gradcli):
+    result = data(gradcli, "backward", "-F", "f.py:pendulum", "--at", "theta=0.3,g=10")
+    assert result["at"] == {"g": 10.0, "length": 0.5, "m": 2.0, "omega": 1.0, "theta": 0.3}
+    assert result["grad"]["theta"] == pytest.approx(2 * 10 * 0.5 * np.sin(0.3))
+    assert result["grad"]["omega"] == pytest.approx(2 * 0.5**2)
+
+
+def test_elements_that_are_assigned_make_an_array(gradcli):
+    result = data(gradcli, "jacobian", "-F", "f.py:chain", "--at", "x=[1,2]")
+    c = np.cos(2.0)
+    np.testing.assert_allclose(result["jacobian"], [[1, 0], [2, 1], [2 * c, c]])
+
+
+@pytest.mark.parametrize(("at", "slope"), [("x=3", 6), ("x=-3", -1)])
+def test_the_branch_of_the_point_is_taken_and_noted(gradcli, at, slope):
+    status, out, err = gradcli("backward", "-F", "f.py:branch", "--at", at, "-f", "json")
+    assert (status, json.loads(out)["grad"]["x"]) == (0, slope)
+    assert f"`if x > 0` is {slope > 0} here" in err
+
+
+def test_a_point_on_another_branch_is_an_error_with_the_line(gradcli):
+    status, _, err = gradcli("backward", "-F", "f.py:branch", "--at", "x=3", "--at", "x=-3")
+    assert status == 2
+    assert "point 2 takes another branch" in err
+    assert "f.py, line 24" in err
+
+
+def test_a_branch_without_a_value_asks_for_a_point(gradcli):
+    status, _, err = gradcli("jacobian", "-F", "f.py:branch")
+    assert (status, "--at" in err, "f.py, line 24" in err) == (2, True, True)
+
+
+def test_outputs_are_named_by_keys_and_by_numbers(gradcli):
+    assert data(gradcli, "backward", "-F", "f.py:two", "--at", "x=2", "--v", "ones")["grad"]["x"] == 4 + 12
+    assert data(gradcli, "jacobian", "-F", "f.py:pair", "--at", "x=2")["rows"] == ["pair0", "pair1"]
+
+
+def test_many_points_have_one_graph(gradcli, folder):
+    (folder / "p.csv").write_text("theta,m\n0.1,1\n0.2,2\n", encoding="utf-8")
+    status, out, err = gradcli("backward", "-F", "f.py:pendulum", "--points", "p.csv", "--wrt", "theta", "-f", "csv")
+    assert status == 0, err
+    rows = np.genfromtxt(out.splitlines(), delimiter=",", skip_header=1)
+    np.testing.assert_allclose(rows.reshape(2, -1)[:, -1], [9.81 * 0.5 * np.sin(0.1), 2 * 9.81 * 0.5 * np.sin(0.2)])
+
+
+def test_shapes_come_from_a_file_of_points(gradcli, folder):
+    np.savez(folder / "p.npz", x=np.ones((5, 4)))
+    status, _, err = gradcli("backward", "-F", "f.py:layer", "--points", "p.npz", "-f", "json")
+    assert status == 0, err
+
+
+COMMANDS = [
+    ("hessian", "--at", "theta=0.3"),
+    ("jvp", "--at", "theta=0.3", "--u", "theta=1"),
+    ("graph", "--at", "theta=0.3"),
+    ("check", "dpendulum/dtheta = m*g*length*sin(theta)"),
+    ("export", "--to", "numpy", "--at", "theta=0.3"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda c: c[0])
+def test_every_command_takes_a_function(gradcli, command):
+    name, *rest = command
+    status, _, err = gradcli(name, "-F", "f.py:pendulum", *rest)
+    assert status == 0, err
+
+
+def test_formulas_and_functions_make_one_system(gradcli):
+    result = data(gradcli, "backward", "-F", "f.py:branch", "loss = 3*branch + z", "--at", "x=2,z=1")
+    assert result["grad"] == {"x": 12.0, "z": 1.0}
+
+
+ERRORS = {
+    "f.py:as_float": (2, "line 45"),
+    "f.py:random": (2, "np.random.randn"),
+    "f.py:fails": (1, 'raise ValueError("no such state")'),
+    "f.py:endless": (1, "RecursionError"),
+    "f.py:nothing": (2, "returns nothing"),
+    "f.py:leaves": (3, ""),
+    "f.py:nowhere": (2, "`f.py` has no `nowhere`"),
+    "f.py:W": (2, "and not a Python function"),
+    "missing.py:f": (2, "cannot be read"),
+    "f.py": (2, "name a function in it"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_what_goes_wrong_is_told_in_the_users_lines(gradcli, name):
+    expected, text = ERRORS[name]
+    status, out, err = gradcli("backward", "-F", name, "--at", "x=1")
+    assert (status, out) == (expected, "")
+    assert text in err
+    assert "fault of gradcli" not in err
+    assert "gradcli/pyfunc" not in err.replace("\\", "/")
+
+
+def test_only_a_named_function_runs_a_file(gradcli, folder):
+    (folder / "danger.py").write_text("open('ran', 'w').close()\n", encoding="utf-8")
+    status, *_ = gradcli("backward", "-F", "danger.py")
+    assert (status, (folder / "ran").exists()) == (2, False)
+
+
+def test_code_for_autograd_and_jax_runs_as_it_is(gradcli, folder):
+    (folder / "g.py").write_text(
+        "import autograd.numpy as anp\nimport jax.numpy as jnp\nimport jax\nfrom autograd import grad\n"
+        "def energy(x):\n    return anp.sum(anp.sin(x)**2) + jnp.dot(x, x)\n"
+        "@jax.jit\ndef force(x):\n    return -grad(energy)(x)\n",
+        encoding="utf-8",
+    )
+    result = data(gradcli, "jacobian", "-F", "g.py:force", "--at", "x=[0.5,1]")
+    np.testing.assert_allclose(result["jacobian"], np.diag(-2 * np.cos([1, 2]) - 2), atol=1e-12)
+    assert "jax" not in sys.modules
