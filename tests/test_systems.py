@@ -116,6 +116,7 @@ COMMANDS = [
     ("--version",),
     ("--help",),
     *dict.fromkeys(every_option()),
+    ("jacobian", "-F", "made.onnx", "--at", "x=3,z=1"),  # which `export --dtype` has written
 ]
 POINTS = "a,b\n1,2\n3,4\n5,6\n"
 PARQUET = ("backward", "y=a*b", "--points", "r.parquet", "--output", "r2.parquet")

@@ -29,9 +29,9 @@ TEMPLATES = [
 ]  # fmt: skip
 
 
-def expressions(names):
+def expressions(names, *constants):
     return st.recursive(
-        st.sampled_from([*names, "2"]),
+        st.sampled_from([*names, *constants]),
         lambda parts: st.builds(lambda t, *p: f"({t.format(*p)})", st.sampled_from(TEMPLATES), parts, parts),
         max_leaves=6,
     )
@@ -40,9 +40,28 @@ def expressions(names):
 # p and q are read again and again: their derivatives get names.
 SYSTEMS = st.builds(
     lambda p, q, y: f"p = {p} + a*b; q = {q} + p*c; y = {y} + q**2 + 1/q",
-    expressions("abc"),
-    expressions("abcp"),
-    expressions("apq"),
+    expressions("abc", "2"),
+    expressions("abcp", "2"),
+    expressions("apq", "2"),
+)
+# The same as scripts: a function has no name for what it returns, and x is an array.
+SCRIPTS = st.builds(
+    """\
+import torch
+from torch import abs, exp, maximum, relu, sigmoid, sin, sqrt, tanh, where
+def of(a, b):
+    c = {}
+    return c * a
+x = torch.tensor([0.5, -2.], requires_grad=True)
+w = torch.tensor(1.5, requires_grad=True)
+p = {}
+q = of({}, p) + 1
+y = (x*q**2 + 1/q).sum()
+y.backward()
+""".format,
+    expressions("ab"),
+    expressions("xw"),
+    expressions("xwp"),
 )
 
 
@@ -192,6 +211,16 @@ def test_every_identifier_is_defined(cli, system, command):
 @settings(SEARCH, max_examples=5)
 def test_every_identifier_is_defined_in_systems_of_arrays(cli, system, command):
     check_names(cli, system, (command[0], "--at", "{at}", *command[1:]), ARRAYS_AT, "xWbhpqy")
+
+
+@given(SCRIPTS, st.sampled_from([(), ("--steps",)]))
+@settings(SEARCH, max_examples=10)
+def test_every_identifier_is_defined_on_pages_of_scripts(cli, script, options):
+    with pytest.MonkeyPatch.context() as patch:
+        outcome = page(cli, patch, "run", *options, "-c", script)
+    assert outcome.status == 0, outcome.err
+    assert "x.grad" in outcome.out
+    assert undefined(outcome.out, *"xwpqy") == set(), script + outcome.out
 
 
 @pytest.mark.parametrize(
