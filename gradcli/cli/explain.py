@@ -1,8 +1,9 @@
-"""gradcli explain: the pages of the guide, and what a message of PyTorch's means."""
+"""gradcli explain: answers to questions from the guide, its pages, and what PyTorch's messages mean."""
 
 from __future__ import annotations
 
 import sys
+from itertools import accumulate
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
@@ -10,14 +11,15 @@ import click
 
 if TYPE_CHECKING:
     from gradcli.guide.messages import Found
+    from gradcli.guide.search import Answers
     from gradcli.guide.topics import Topic
 
 EXAMPLES = """\b
 Examples:
-  gradcli explain
-  gradcli explain gradient-argument
-  gradcli explain why do gradients accumulate
+  gradcli explain "why does my gradient double when I call backward twice"
   gradcli explain "grad can be implicitly created only for scalar outputs"
+  gradcli explain gradient-argument
+  gradcli explain
 """
 
 
@@ -35,13 +37,14 @@ def _completed(context: click.Context, parameter: click.Parameter, incomplete: s
 @click.command(epilog=EXAMPLES)
 @click.argument("text", nargs=-1, shell_complete=_completed)
 def explain(text: tuple[str, ...]) -> None:
-    """Answer a question, or explain an error message of PyTorch's.
+    """Answer a question about gradients, or explain an error message of PyTorch's.
 
-    TEXT is a topic, or a message, or a whole traceback; - reads it from standard input.  Without TEXT, the topics are
-    listed.
+    TEXT is a question, a message, a whole traceback, or the name of a topic; - reads it from standard input.  Without
+    TEXT, the topics are listed.
     """
     from gradcli.files import read_bytes, standard_input
-    from gradcli.guide.messages import answered, find
+    from gradcli.guide.messages import find
+    from gradcli.guide.search import answers
     from gradcli.guide.topics import topic_named
 
     if text == ("-",):
@@ -52,10 +55,12 @@ def explain(text: tuple[str, ...]) -> None:
         _list()
     elif topic := topic_named(asked):
         _show(_page(topic), f"gradcli explain {topic.name}")
-    elif result := find(asked) or answered(asked):
-        _show(_told(result), 'gradcli explain "TEXT"')
+    elif message := find(asked):
+        _show(_explained(message), 'gradcli explain "TEXT"')
+    elif (result := answers(_last(asked))).sure:
+        _show(_answer(result), 'gradcli explain "TEXT"')
     else:
-        raise _unknown(asked)
+        raise _unknown(_last(asked), result)
 
 
 def _list() -> None:
@@ -69,9 +74,23 @@ def _list() -> None:
     for part, title in PARTS.items():
         rows = [[f"  {t.name.ljust(longest)}", t.summary.rstrip(".")] for t in result if t.part == part]
         click.echo(f"{title}\n" + "\n".join(line for row in table(rows, page_width()) for line in row) + "\n")
-    told = 'gradcli explain TOPIC shows one, gradcli explain "TEXT" a message of PyTorch\'s.'
-    click.echo("\n".join(wrapped(told, page_width())))
-    _tell_of_top(len(result) + 3 * len(PARTS), "gradcli explain")
+    usage = 'gradcli explain TOPIC shows a page; gradcli explain "TEXT" answers a question.'
+    click.echo("\n".join(wrapped(usage, page_width())))
+    _note_top(len(result) + 3 * len(PARTS), "gradcli explain")
+
+
+def _parts(text: str) -> list[str]:
+    """Return the paragraphs and the blocks of code of a text."""
+    parts: list[list[str]] = [[]]
+    fence = ""
+    for line in text.splitlines():
+        if line.startswith("```"):
+            fence = line.rstrip("abcdefghijklmnopqrstuvwxyz") if not fence else "" if line == fence else fence
+        if line or fence:
+            parts[-1].append(line)
+        elif parts[-1]:
+            parts.append([])
+    return ["\n".join(lines) for lines in parts if lines]
 
 
 def _page(topic: Topic) -> str:
@@ -83,10 +102,40 @@ def _page(topic: Topic) -> str:
     return f'{text}\n## Messages\n\n`gradcli explain "TEXT"` explains each of these:\n\n{listed}\n'
 
 
-def _told(found: Found) -> str:
-    """Return the section that explains a message, and where more stands."""
+def _explained(found: Found) -> str:
+    """Return the section that explains a message, and the command for its page."""
     more = f"More: `gradcli explain {found.topic.name}`"
     return f"# {found.section.heading}\n\n{found.section.text}\n\n{more}\n"
+
+
+def _answer(answers: Answers) -> str:
+    """Return the section that answers a question best, as far as it fits a screen, and the commands for more."""
+    from gradcli.report.prose import plain
+    from gradcli.wrapping import page_width
+
+    best, *others = answers.found
+    more = f"The whole page: `gradcli explain {best.topic.name}`"
+    listed = "\n".join(f"- `gradcli explain {found.topic.name}`: {_heading(found)}" for found in others)
+    end = f"{more}\n\nSee also:\n\n{listed}" if listed else more
+    rows = get_terminal_size().lines - plain(end, page_width()).count("\n") - 6 if _terminal() else sys.maxsize
+    return f"# {best.section.heading}\n\n{_beginning(best.section.text, rows)}\n\n{end}\n"
+
+
+def _heading(found: Found) -> str:
+    """Return what a section of another page is about, in a line."""
+    first = found.section.heading == found.topic.title
+    return found.topic.summary.rstrip(".") if first else found.section.heading
+
+
+def _beginning(text: str, rows: int) -> str:
+    """Return the first paragraphs and blocks of code of a text, as many as fit into rows, and at least one."""
+    from gradcli.report.prose import plain
+    from gradcli.wrapping import page_width
+
+    parts = _parts(text)
+    ends = accumulate(plain(part, page_width()).count("\n") + 2 for part in parts)
+    fitting = max(1, sum(end <= rows for end in ends))
+    return "\n\n".join([*parts[:fitting], *(["…"] if fitting < len(parts) else [])])
 
 
 def _show(markdown: str, command: str) -> None:
@@ -99,10 +148,10 @@ def _show(markdown: str, command: str) -> None:
         coloured(markdown, page_width())
     else:
         click.echo(text)
-    _tell_of_top(text.count("\n"), command)
+    _note_top(text.count("\n"), command)
 
 
-def _tell_of_top(lines: int, command: str) -> None:
+def _note_top(lines: int, command: str) -> None:
     """Say how to see the top of what is longer than the terminal."""
     from gradcli.wrapping import page_width, wrapped
 
@@ -114,17 +163,20 @@ def _terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def _unknown(asked: str) -> Exception:
-    """Return the error about a text that is neither a topic nor a known message."""
-    from gradcli.errors import InputError
-    from gradcli.guide.messages import nearest
+def _last(text: str) -> str:
+    """Return the last line of a traceback, which has the message; any other text as it is."""
+    lines = text.strip().splitlines()
+    return lines[-1] if len(lines) > 1 and "Traceback (most recent" in text else text
 
-    lines = asked.strip().splitlines()
-    said = lines[-1] if len(lines) > 1 and "Traceback (most recent" in asked else asked  # what was raised stands last
-    words = " ".join("".join(c if c.isprintable() else " " for c in said).split())
+
+def _unknown(text: str, answers: Answers) -> Exception:
+    """Return the error about a text that the guide does not answer, with the nearest topics."""
+    from gradcli.errors import InputError
+
+    words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     words = words.replace("`", "'")[:_SHOWN] + "…" * (len(words) > _SHOWN)
     if not words:
         return InputError("there is no text to explain", hint="`gradcli explain` lists the topics")
-    near = ", ".join(t.name for t in nearest(said))
+    near = ", ".join(found.topic.name for found in answers.found)
     hint = f"the nearest topics: {near}" if near else "`gradcli explain` lists the topics"
-    return InputError(f"no topic, and no known message of PyTorch's: `{words}`", hint=hint)
+    return InputError(f"the guide has no answer to `{words}`", hint=hint)

@@ -1,4 +1,4 @@
-"""Finding the section of the guide that explains a message of PyTorch's, and the topics that are nearest to a text.
+"""The section of the guide that explains a message of PyTorch's.
 
 Messages are compared as rows of words: numbers, shapes and punctuation vary from run to run, and the wording drifts
 from version to version.
@@ -11,14 +11,11 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from gradcli.guide.topics import EMPTY, Section, Topic, topics
+from gradcli.guide.topics import Section, Topic, topics
 
 _WORD = re.compile(r"\b[^\W\d]\w*")
 _ENOUGH = 0.75  # of a message's words, where the wording has drifted
 _LEAST = 3  # words that tell one message from another
-_SHARED = 2  # words that a topic has in common with a text that is about none of the topics by name
-_NAME = 60  # characters of a name at most
-_QUESTION = 200  # and of a question
 _MANY = 6  # words of a message that may drift: a shorter one would be found in too many texts
 _LONGEST = 20_000  # characters of a text that are looked at: a traceback ends with the message
 
@@ -90,49 +87,3 @@ def _drifted(rows: list[list[str]], given: list[str]) -> float:
     blocks = difflib.SequenceMatcher(None, message, given[-500:], autojunk=False).get_matching_blocks()
     share = sum(block.size for block in blocks) / len(message)
     return share if share >= _ENOUGH and len(message) >= _MANY else 0
-
-
-def answered(text: str) -> Found | None:
-    """Return the section whose heading asks what a text asks, in most of its words.
-
-    >>> answered("why is there no gradient for my parameter").section.heading
-    'Why does a parameter get no gradient?'
-    """
-    given = _content(text[:_QUESTION])
-    best: tuple[float, Found | None] = (0, None)
-    for topic in topics().values():
-        for section in topic.sections:
-            own = _content(section.heading)
-            likeness = len(own & given) / len(own | given) if len(own & given) >= _SHARED else 0
-            if likeness >= _ENOUGH and likeness > best[0] and not section.messages:
-                best = likeness, Found(topic, section)
-    return best[1]
-
-
-def nearest(text: str, count: int = 3) -> list[Topic]:
-    """Return the topics that share most with a text: a name that is nearly theirs, or rare words.
-
-    >>> [topic.name for topic in nearest("acumulation")]
-    ['accumulation']
-    """
-    known = topics()
-    given = _content(text[-_LONGEST:])
-    held = {name: _content(f"{' '.join(t.also)} {t.text}") for name, t in known.items()}
-    own = {name: _content(f"{name} {t.title} {t.summary} {' '.join(t.also)}") for name, t in known.items()}
-    if given - set().union(*held.values()):  # perhaps a name with a mistake in it
-        names = {name: t for t in known.values() for name in (t.name, *t.also)}
-        near = difflib.get_close_matches("-".join(words(text[:_NAME])), names, n=count, cutoff=0.75)
-        if near:
-            return list(dict.fromkeys(names[name] for name in near))
-    worth: dict[str, float] = {}
-    for word in given:
-        having = [name for name in known if word in held[name]]
-        for name in having:
-            worth[name] = worth.get(name, 0) + (4 if word in own[name] else 1) / len(having) ** 2
-    about = [name for name in worth if given & own[name]] or [n for n in worth if len(given & held[n]) >= _SHARED]
-    return [known[name] for name in sorted(about, key=lambda name: -worth[name])[:count]]
-
-
-def _content(text: str) -> set[str]:
-    """Return the words of a text that say what it is about."""
-    return set(words(text.replace("_", " "))) - EMPTY

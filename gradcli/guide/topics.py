@@ -1,15 +1,16 @@
 """The pages of the guide: each file `TOPIC.md` beside this one is a topic, and says itself where it belongs.
 
-A page begins with a comment, `<!-- part: gradients, 1; also: other-name, another -->`: the part of the guide and its
-place in it, and other names of the topic.  Then come the title, a sentence that says what the page answers, and the
-text.  A heading in quotes is a message of PyTorch's, with `…` for what varies in it.  `README.md` lists the pages.
+A page begins with a comment, `<!-- part: gradients, 1; also: other-name, another; words: what is asked -->`: the part
+of the guide and the position in it, other names of the topic, and words of questions that the page answers.  Then come
+the title, a sentence that says what the page answers, and the text.  A heading in quotes is a message of PyTorch's,
+with `…` for what varies in it.  `README.md` lists the pages.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 PARTS = {"gradients": "Gradients", "pytorch": "PyTorch's autograd", "gradcli": "gradcli itself"}
@@ -47,9 +48,10 @@ class Topic:
     title: str
     summary: str
     also: tuple[str, ...]
+    words: str
     text: str
 
-    @property
+    @cached_property
     def sections(self) -> list[Section]:
         """The sections of the page."""
         result: list[tuple[str, list[str]]] = []
@@ -94,7 +96,8 @@ def _read(path: Path) -> Topic:
     head = dict(entry.split(": ", 1) for entry in page["head"].split("; "))
     part, place = head["part"].split(", ")
     also = tuple(head["also"].split(", ")) if "also" in head else ()
-    return Topic(path.stem, part, int(place), page["title"], page["summary"], also, text[page.start("title") - 2 :])
+    rest = text[page.start("title") - 2 :]
+    return Topic(path.stem, part, int(place), page["title"], page["summary"], also, head.get("words", ""), rest)
 
 
 def topic_named(words: str) -> Topic | None:

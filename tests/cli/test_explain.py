@@ -69,14 +69,37 @@ def test_a_message_is_explained_with_a_wrong_and_a_right_example(cli, arguments)
     assert out.rstrip().endswith("More: `gradcli explain gradient-argument`")
 
 
-@pytest.mark.parametrize(
-    ("text", "near"), [("acumulation", "accumulation"), ("how do hooks on layers work", "hooks"), ("xyzzy", None)]
-)
-def test_an_unknown_text_is_refused_with_the_nearest_topics(cli, text, near):
-    said = cli.refused("explain", text)
-    assert f"`{text}`" in said
-    assert ("the nearest topics: " if near else "`gradcli explain` lists the topics") in said
-    assert (near or "") in said
+def test_a_question_is_answered_with_the_next_best_pages(cli):
+    out = cli.done("explain", "why does my gradient double when I call backward twice").out
+    assert out.startswith("# Accumulation\n\nWhy a second `backward` adds to `.grad`.\n")
+    assert "\nThe whole page: `gradcli explain accumulation`\n\nSee also:\n\n" in out
+    assert len(re.findall(r"^- `gradcli explain [a-z-]+`: ", out, re.MULTILINE)) == 3
+
+
+def test_a_message_wins_over_the_pages_that_share_its_words(cli):
+    out = cli.done("explain", 'why "Trying to backward through the graph a second time" in my loop').out
+    assert out.startswith('# "Trying to backward through the graph a second time"')
+
+
+@pytest.mark.parametrize("rows", [5, 24, 400])
+def test_an_answer_fits_the_terminal(cli, monkeypatch, rows):
+    """Whole, or its beginning; one paragraph at least."""
+    monkeypatch.setattr("gradcli.cli.explain._terminal", lambda: True)
+    monkeypatch.setenv("LINES", str(rows))
+    monkeypatch.setenv("NO_COLOR", "1")
+    out = cli.done("explain", "why are my gradients nan").out
+    assert "\nWhere a nan begins, and what to change." in out
+    assert ("…\n" in out.replace(" ", "")) == (rows < 400)
+    assert ("only with float16" in out) == (rows == 400)
+    assert out.count("\n") <= max(rows, 24)
+
+
+@pytest.mark.parametrize(("text", "near"), [("git rebase conflict", "graph"), ("xyzzy", None)])
+def test_an_unknown_text_is_an_error_with_the_nearest_topics(cli, text, near):
+    error = cli.refused("explain", text)
+    assert f"the guide has no answer to `{text}`" in error
+    assert ("the nearest topics: " if near else "`gradcli explain` lists the topics") in error
+    assert (near or "") in error
 
 
 def test_of_a_traceback_that_is_not_known_the_last_line_is_quoted(cli):
@@ -85,7 +108,7 @@ def test_of_a_traceback_that_is_not_known_the_last_line_is_quoted(cli):
     assert "`gradcli explain` lists the topics" in said
 
 
-@pytest.mark.parametrize("text", ["", " ", "x" * 100_000, "…", "--", "\x1b[31m", "# Title"])
+@pytest.mark.parametrize("text", ["", " ", "x" * 100_000, "…", "--", "\x1b[31m", "# Xyzzy"])
 def test_odd_texts_are_refused_in_a_few_lines(cli, text):
     assert len(cli("explain", "-", stdin=text).refused()) < 500
 

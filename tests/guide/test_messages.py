@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import each
 
-from gradcli.guide.messages import answered, find, nearest
+from gradcli.guide.messages import find
 from gradcli.guide.topics import topics
 
 LINES = (Path(__file__).parent / "messages.txt").read_text("utf-8").splitlines()
@@ -78,49 +78,3 @@ def test_what_is_no_message_is_not_found(text):
 
 def test_a_long_text_is_looked_at_quickly():
     assert find("word " * 1_000_000) is None
-    assert len(nearest("word gradient " * 100_000)) == 3
-
-
-@pytest.mark.parametrize(
-    ("text", "topic"),
-    [
-        ("how do I use several computers with dask", "several-hosts"),
-        ("retain grpah", "retain-graph"),
-        ("why is x.grad None", "leaf-and-intermediate"),
-        ("nan gradient", "corners"),
-        ("attention map of an image", "saliency"),
-        ("millions of points", "many-points"),
-        ("my loss is nan", "corners"),
-        ("relu at 0", "corners"),
-        ("optimizer step", "zero-grad"),
-        ("CUDA out of memory. Tried to allocate 2", "devices"),
-        ("what does requires_grad do", "leaf-and-intermediate"),
-    ],
-)
-def test_the_nearest_topic_shares_rare_words(text, topic):
-    assert nearest(text)[0].name == topic
-
-
-@pytest.mark.parametrize(
-    ("question", "title"),
-    [
-        ("What does y.backward do?", "The vector–Jacobian product"),
-        ("why does a vector output need an argument", "Why does a vector output need an argument?"),
-        ("why do [1,0] and [0,1] add up to [1,1]", "Why do [1,0] and [0,1] add up to [1,1]?"),
-        ("Why do gradients accumulate?", "Accumulation"),
-        ("why is the gradient of an intermediate None", "Leaves and intermediates"),
-        ("gradient of cross entropy", "What is the gradient of a cross-entropy?"),
-    ],
-)
-def test_a_question_is_answered(cli, question, title):
-    assert cli.done("explain", question).out.startswith(f"# {title}\n")
-
-
-@pytest.mark.parametrize("question", ["what is that", "gradient", "learning rate of the argument", "v of the files"])
-def test_words_that_are_no_question_of_the_guide_have_no_section(question):
-    assert answered(question) is None
-
-
-@pytest.mark.parametrize("text", ["xyzzy", "hello world", "Broken pipe. Tried to allocate 2", "what is it"])
-def test_nothing_is_near_to_what_shares_no_word_that_matters(text):
-    assert nearest(text) == []

@@ -1,0 +1,219 @@
+"""Answers to questions: the sections of the guide that fit a question best, by full-text search.
+
+The sections are indexed in SQLite's FTS5, in memory, with Porter's stemmer.  A section's score is BM25 of its heading,
+its prose and, for the first section of a page, the page's names, plus half of the score of words that mean the same as
+those of the question.  Names and headings weigh more than prose.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import sqlite3
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from gradcli.guide.messages import Found
+from gradcli.guide.topics import EMPTY, Section, Topic, topics
+
+_WEIGHTS = "5.0, 3.0, 1.0"  # of a page's names, of a heading, of the prose below it
+_SYNONYMS = 0.5  # the weight of a word that means the same
+_RARER = 0.7  # of the score: questions are about gradcli itself, or about a message that they do not quote, less often
+_ENOUGH = 0.4  # of what a question is about, in the section that answers it
+_QUESTION = 400  # characters of a question that are searched for
+_LIKE = 0.8  # how near a misspelt word is to the right one
+_CORRECTED = 0.5  # how sure it is that a corrected word is the one that was meant
+_SHORT = 4  # letters of a word that is not corrected
+
+# Words of questions that say nothing of what one is about.
+_ASKED = frozenset(
+    re.findall(
+        r"\w+",
+        "actually after all am any anyone be because been before being between but call called calling cannot "
+        "code could difference different differ each every explain explained fine first gets give going good help "
+        "here into just know like make many may me mean meaning meant much need nn no not one only other please "
+        "possible problem put pytorch question really right same should show so some something still than that "
+        "their them then there these they thing this those torch trying two us use used using versus vs was way "
+        "we were when where which while who whole will without work working works would you your",
+    )
+)
+
+# Words of questions, and words of the guide that mean the same.
+_MEANT = {
+    "double doubles doubled twice triple larger bigger grow grows growing": "accumulation",
+    "batches simulate": "accumulation",
+    "stop block freeze frozen exclude": "detach",
+    "summed sums": "broadcast",
+    "label labels": "target",
+    "update updated updating updates lr": "optimizer step",
+    "ram gpu oom leak": "memory",
+    "correct verify test debug": "check wrong",
+    "numerical": "finite difference gradcheck",
+    "draw visualize visualise plot torchviz": "graph picture",
+    "autodiff": "forward reverse mode",
+    "small tiny": "vanishing",
+    "huge large blow": "exploding",
+    "kill kills killed dead die": "vanishing",
+    "middle": "intermediate",
+    "pixel pixels image": "saliency",
+    "interactive browser": "live",
+    "terminal tui curses": "explorer",
+    "multiplication multiply": "matmul product",
+    "pooling maxpool pool": "max",
+    "fast fastest slow": "speed engine",
+    "error fails fail crash": "message",
+}
+
+# Operators in a question, and what they are called.
+_CODE = {r"[-+*/]=": "inplace", r"\]\s*=(?!=)": "assign"}
+
+_FENCED = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
+_LISTED = re.compile(r"(?:`[^`\n]+`[,;]\s+){3,}(?:`[^`\n]+`)?")
+_RAISED = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Warning)\b")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The sections nearest to a question, one a page, best first, and whether the first answers it."""
+
+    found: list[Found]
+    sure: bool
+
+
+def answers(question: str, count: int = 4) -> Answers:
+    """Return the sections that answer a question best; none where this Python's SQLite has no FTS5.
+
+    >>> answers("why does my gradient double when I call backward twice").found[0].topic.name
+    'accumulation'
+    >>> answers("how do I bake bread").sure
+    False
+    """
+    try:
+        index = _index()
+    except sqlite3.OperationalError:  # no such module: fts5
+        return Answers([], False)
+    words = {word: index.corrected(word) for word in _words(question[:_QUESTION])}
+    found: dict[str, Found] = {}
+    for section in index.ranked([*dict.fromkeys(words.values())]):
+        found.setdefault(section.topic.name, section)
+    best = list(found.values())[:count]
+    return Answers(best, bool(best) and index.share(words, best[0].topic) >= _ENOUGH)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words that a question is about; names in code are taken apart.
+
+    >>> _words("Do I need softmax before nn.CrossEntropyLoss?")
+    ['softmax', 'cross', 'entropy', 'loss']
+    """
+    for code, word in _CODE.items():
+        text = re.sub(code, f" {word} ", text)
+    found = re.findall(r"[^\W_]+", _CAMEL.sub(" ", _RAISED.sub(" ", text)).casefold())
+    return [
+        word for word in dict.fromkeys(found) if len(word) > 1 and word not in EMPTY | _ASKED and not word.isdigit()
+    ]
+
+
+@cache
+def _index() -> _Index:
+    return _Index()
+
+
+class _Index:
+    """The sections and the pages in tables of FTS5's; rows are counted from 1, as SQLite does."""
+
+    def __init__(self) -> None:
+        self.pages = [*topics().values()]
+        self.sections = [Found(topic, section) for topic in self.pages for section in topic.sections if section.text]
+        self.table = sqlite3.connect(":memory:")
+        self._fill("sections", [_columns(found) for found in self.sections])
+        self._fill("pages", [_whole(topic) for topic in self.pages])
+        self._fill("meant", [(words, "", "") for words in _MEANT])
+
+    def _fill(self, name: str, rows: list[tuple[str, str, str]]) -> None:
+        columns = "names, heading, prose, tokenize = 'porter unicode61'"
+        self.table.execute(f"CREATE VIRTUAL TABLE {name} USING fts5({columns})")
+        self.table.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", rows)
+
+    @cached_property
+    def vocabulary(self) -> list[str]:
+        """The words of the guide and of questions, as they are written."""
+        text = " ".join([*(" ".join(_whole(topic)) for topic in self.pages), *_MEANT])
+        return sorted({word for word in re.findall(r"[^\W\d_]+", text.casefold()) if len(word) > _SHORT})
+
+    def scores(self, name: str, words: list[str], where: str = "(", join: str = " OR ") -> dict[int, float]:
+        """Return the scores of the rows of a table that have one of the words, or all; rows are counted from 0."""
+        if not words:
+            return {}
+        query = f"SELECT rowid - 1, -bm25({name}, {_WEIGHTS}) FROM {name} WHERE {name} MATCH ?"
+        terms = join.join(f'"{word}"' for word in words)
+        return dict(self.table.execute(query, [f"{where}{terms})"]).fetchall())
+
+    def corrected(self, word: str) -> str:
+        """Return a word that the guide has: this one, or a similar one where it has none."""
+        if len(word) <= _SHORT or self.scores("pages", [word]) or self.scores("meant", [word]):
+            return word
+        known = [other for other in self.vocabulary if other[0] == word[0]]  # the first letter is hardly ever wrong
+        return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=_LIKE)), word)
+
+    def same(self, words: list[str]) -> list[str]:
+        """Return the words of the guide that mean the same as one of these."""
+        groups = [[*_MEANT.values()][row].split() for row in sorted(self.scores("meant", words))]
+        return [word for word in dict.fromkeys(word for group in groups for word in group) if word not in words]
+
+    def ranked(self, words: list[str]) -> list[Found]:
+        """Return the sections that have one of the words, best first, after those whose heading has all words."""
+        direct, meant = self.scores("sections", words), self.scores("sections", self.same(words))
+        total = {row: direct.get(row, 0) + _SYNONYMS * meant.get(row, 0) for row in {**direct, **meant}}
+        asked = self.scores("sections", words, "heading : (", " AND ") if len(words) > 1 else {}
+
+        def order(row: int) -> tuple[bool, float]:
+            topic, section = self.sections[row].topic, self.sections[row].section
+            rarer = topic.part == "gradcli" or section.messages
+            return row not in asked or bool(section.messages), -total[row] * (_RARER if rarer else 1)
+
+        return [self.sections[row] for row in sorted(total, key=order)]
+
+    def share(self, words: dict[str, str], topic: Topic) -> float:
+        """Return how much of what a question is about a page has: rare words count more, corrected ones half.
+
+        A page that has none of them in its names or headings is about something else.
+        """
+        page, total, have = self.pages.index(topic), 0.0, 0.0
+        if page not in self.scores("pages", [*words.values()], "{names heading} : ("):
+            return 0
+        for asked, word in words.items():
+            rows = self.scores("pages", [word, *self.same([word])])
+            worth = math.log((len(self.pages) + 1) / (len(rows) + 1))
+            total += worth
+            have += worth * (page in rows) * (1 if word == asked else _CORRECTED)
+        return have / total if total else 0
+
+
+def _columns(found: Found) -> tuple[str, str, str]:
+    """Return what a section is found by: its page's names where it is the first, its heading, its prose."""
+    topic, section = found.topic, found.section
+    first = section.heading == topic.title
+    return _names(topic) if first else "", _plain(" ".join([section.heading, *section.messages])), _prose(section)
+
+
+def _whole(topic: Topic) -> tuple[str, str, str]:
+    """Return what a page is found by: its names, its headings, its prose."""
+    headings = _plain(" ".join(section.heading for section in topic.sections if not section.messages))
+    return _names(topic), headings, " ".join(_prose(section) for section in topic.sections)
+
+
+def _names(topic: Topic) -> str:
+    return _plain(" ".join([topic.title, topic.summary, topic.name, *topic.also, topic.words]))
+
+
+def _prose(section: Section) -> str:
+    """Return the sentences of a section, without blocks of code and lists of names in code."""
+    return _plain(_LISTED.sub("", _FENCED.sub("", section.text)))
+
+
+def _plain(text: str) -> str:
+    """Return a text whose names in camel case are taken apart."""
+    return _CAMEL.sub(" ", text)
