@@ -17,12 +17,13 @@ MAY_IMPORT = {
     "lang": {"graph", "vocabulary"},
     "onnx": {"graph", "vocabulary"},
     "pyfunc": {"graph", "vocabulary"},
-    "engine": {"graph"},
+    "loops": {"graph"},
+    "engine": {"graph", "loops"},
     "data": {"graph"},
     "pytorch": {"graph", "vocabulary", "engine", "data"},  # whose files replace others whole
     "algebra": {"graph", "engine"},  # whose rules for arrays hold for arrays of formulas
     "notation": {"graph", "algebra"},
-    "export": {"graph", "engine"},
+    "export": {"graph", "loops", "engine"},
     "explain": {"graph", "engine", "algebra", "notation", "export"},
     "guide": set(),
     "report": {"graph", "engine", "algebra", "notation", "explain"},

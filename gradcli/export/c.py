@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from gradcli.export.helpers import in_c, needed
 from gradcli.export.layout import filled
-from gradcli.export.line_rules import STRUCTURAL as OF_LINES
-from gradcli.export.loop_rules import STRUCTURAL as OF_LOOPS
-from gradcli.export.loops import LoopWriter, NumberLanguage
+from gradcli.export.line_rules import STRUCTURAL
+from gradcli.export.loops import LoopWriter
+from gradcli.export.number_language import NumberLanguage
 from gradcli.export.number_rules import rules
 from gradcli.export.program import Function, Program, about_lines, pattern_lines
 from gradcli.graph.array import Named
+from gradcli.loops.rules import RULES as RULES_OF_LOOPS
 
 HELPERS = in_c()
 _OWN = {"abs": "fabs", "gamma": "tgamma", "round": "rint"}
@@ -60,7 +61,7 @@ LANGUAGE = NumberLanguage(
     array="double {name}[{size}];",
     large="static double {name}[{size}];",
     table="static const double {name}[{size}] = {{|}};",
-    places="static const int {name}[{size}] = {{|}};",
+    offsets="static const int {name}[{size}] = {{|}};",
     scalar="const double {name} = {value};",
     condition="const int {name} = {value};",
     variable="double {name} = {value};",
@@ -69,7 +70,7 @@ LANGUAGE = NumberLanguage(
     number=number,
     result="*{} = {{value}};".format,
     helper=str,
-    structural={**OF_LOOPS, **OF_LINES},
+    structural=RULES_OF_LOOPS | STRUCTURAL,
     zeroed=False,
     room=10_000_000,
     stack=100_000,

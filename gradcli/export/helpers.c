@@ -73,26 +73,6 @@ void put_in_order(int n, int descending, const double *x, double *order)
     }
 }
 
-/* Where the first of the largest numbers stands. */
-int greatest(int n, const double *x)
-{
-    int best = 0;
-    for (int i = 1; i < n; i++) {
-        if (exceeds(x[i], x[best])) best = i;
-    }
-    return best;
-}
-
-/* Where the first of the smallest numbers stands. */
-int least(int n, const double *x)
-{
-    int best = 0;
-    for (int i = 1; i < n; i++) {
-        if (undercuts(x[i], x[best])) best = i;
-    }
-    return best;
-}
-
 /* Where the median stands, the lower one of two, or the first NaN. */
 int middle(int n, const double *x, double *order)
 {

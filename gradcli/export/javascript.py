@@ -6,12 +6,13 @@ import json
 
 from gradcli.export.helpers import camel, in_javascript, needed
 from gradcli.export.layout import each_alone, filled
-from gradcli.export.line_rules import STRUCTURAL as OF_LINES
-from gradcli.export.loop_rules import STRUCTURAL as OF_LOOPS
-from gradcli.export.loops import LoopWriter, NumberLanguage
+from gradcli.export.line_rules import STRUCTURAL
+from gradcli.export.loops import LoopWriter
+from gradcli.export.number_language import NumberLanguage
 from gradcli.export.number_rules import rules
 from gradcli.export.program import Function, Program, about_lines, pattern_lines
 from gradcli.graph.array import Named
+from gradcli.loops.rules import RULES as RULES_OF_LOOPS
 
 HELPERS = in_javascript()
 RULES: dict[str, str] = {
@@ -62,7 +63,7 @@ LANGUAGE = NumberLanguage(
     array="const {name} = new Float64Array({size});",
     large="const {name} = new Float64Array({size});",
     table="const {name} = [|];",
-    places="const {name} = [|];",
+    offsets="const {name} = [|];",
     scalar="const {name} = {value};",
     condition="const {name} = {value};",
     variable="let {name} = {value};",
@@ -71,7 +72,7 @@ LANGUAGE = NumberLanguage(
     number=number,
     result="const {} = {{value}};".format,
     helper=camel,
-    structural={**OF_LOOPS, **OF_LINES},
+    structural=RULES_OF_LOOPS | STRUCTURAL,
     zeroed=True,
     room=10_000_000,
     stack=10_000_000,

@@ -1,4 +1,4 @@
-"""Structural operations on lines and matrices: each is copied out, and a function of the file works on it."""
+"""Sorting, medians and linear algebra: a line of an array, or a matrix, is copied and passed to a helper function."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcli.export.loop_rules import StructuralRule
-from gradcli.export.loops import LoopWriter, Place
+from gradcli.export.loops import LoopWriter
+from gradcli.export.number_language import Elements, Value
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
+from gradcli.loops.builder import Counter
+from gradcli.loops.rules import Rule, axes_of
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Line:
     w: LoopWriter
     name: str
     size: int
-    counters: Sequence[str]
+    counters: Sequence[Counter]
 
     def array(self, size: int) -> str:
         """Declare another array, and return its name."""
@@ -32,17 +34,17 @@ class Line:
         self.w.line(self.w.language.array.format(name=name, size=size))
         return name
 
-    def each(self, place: Place, pattern: str) -> None:
-        """Write a line for each element of a place along its last axis: its counter is 0, the element 1."""
-        (counter,) = self.w.loops(place.index.shape[-1:])
-        element = self.w.counted(place, [*self.counters, counter])
+    def each(self, array: Elements, pattern: str) -> None:
+        """Write a statement for each element along the last axis: {0} in it is the counter, {1} the element."""
+        (counter,) = self.w.loops(array.index.shape[-1:])
+        element = self.w.element(array, [*self.counters, counter])
         self.w.line(pattern.format(counter, element))
-        self.w.close(place.index.shape[-1:])
+        self.w.close(array.index.shape[-1:])
 
-    def copied(self, place: Place) -> str:
+    def copied(self, array: Elements) -> str:
         """Copy another line of as many numbers, and return the name of the copy."""
-        name = self.array(place.index.shape[-1])
-        self.each(place, f"{name}[{{0}}] = {{1}};")
+        name = self.array(array.index.shape[-1])
+        self.each(array, f"{name}[{{0}}] = {{1}};")
         return name
 
     def run(self, name: str, *arguments: object) -> None:
@@ -54,14 +56,14 @@ class Line:
         return f"{self.w.language.helper(name)}({', '.join(map(str, arguments))})"
 
 
-def _seen(x: Place, axes: Sequence[int]) -> Place:
-    """Return a place with these axes as its last one."""
-    turned = np.moveaxis(x.index, axes, range(-len(axes), 0))
-    return x.seen(turned.reshape(*turned.shape[: turned.ndim - len(axes)], -1))
+def _joined(x: Elements, axes: Sequence[int]) -> Elements:
+    """Return an array in which these axes are one, the last."""
+    last = x.last(tuple(axes)).index
+    return x.seen(last.reshape(*last.shape[: last.ndim - len(axes)], -1))
 
 
 @contextmanager
-def _line(w: LoopWriter, x: Place) -> Iterator[Line]:
+def _line(w: LoopWriter, x: Elements) -> Iterator[Line]:
     """Open loops over all axes but the last one, and copy the line; the loops are closed in the end."""
     outer = x.index.shape[:-1]
     line = Line(w, next(w.fresh), x.index.shape[-1], w.loops(outer))
@@ -71,40 +73,26 @@ def _line(w: LoopWriter, x: Place) -> Iterator[Line]:
     w.close(outer)
 
 
-def _number(axes: Callable[[Node], Sequence[int]], value: Callable[[Line], str]) -> StructuralRule:
+def _number(axes: Callable[[Node], Sequence[int]], value: Callable[[Line], str]) -> Rule:
     """Return what writes a number for each line."""
 
-    def rule(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
-        place = w.taken(node) if node.shape else None
-        with _line(w, _seen(args[0], axes(node))) as line:
-            result = value(line)
-            if place is None:
-                return w.named(result, w.function.names.get(node))
-            w.line(f"{w.counted(place, line.counters)} = {result};")
-        return place
+    def rule(w: LoopWriter, node: Node, out: Elements, x: Elements) -> None:
+        with _line(w, _joined(x, axes(node))) as line:
+            result = Value(value(line))
+            w.store(out, line.counters, result if node.shape else w.let(result))
 
     return rule
 
 
-def _numbers(axes: Callable[[Node], Sequence[int]], write: Callable[..., None]) -> StructuralRule:
+def _numbers(axes: Callable[[Node], Sequence[int]], write: Callable[..., None]) -> Rule:
     """Return what writes a line for each line: `write` has the line, that of the result, and the node."""
 
-    def rule(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
-        place = w.taken(node)
-        x, *others = (_seen(a, axes(node)) for a in args)
+    def rule(w: LoopWriter, node: Node, out: Elements, *args: Elements) -> None:
+        x, *others = (_joined(a, axes(node)) for a in args)
         with _line(w, x) as line:
-            write(line, _seen(place, axes(node)), node, *others)
-        return place
+            write(line, _joined(out, axes(node)), node, *others)
 
     return rule
-
-
-def _axis(node: Node) -> Sequence[int]:
-    return (node.settings[0],)
-
-
-def _axes(node: Node) -> Sequence[int]:
-    return tuple(node.settings[0])
 
 
 def _matrix(node: Node) -> Sequence[int]:
@@ -123,12 +111,9 @@ def _middle(line: Line) -> str:
     return line.call("middle", line.size, line.name, line.array(line.size))
 
 
-def _mask(place: Callable[[Line], str]) -> Callable[..., None]:
-    def write(line: Line, out: Place, node: Node) -> None:
-        best = line.w.named(place(line)).base
-        line.each(out, f"{{1}} = {{0}} == {best} ? {line.w.language.number(1.0)} : {line.w.language.number(0.0)};")
-
-    return write
+def _middle_mask(line: Line, out: Elements, node: Node) -> None:
+    best = line.w.let(Value(_middle(line))).text
+    line.each(out, f"{{1}} = {{0}} == {best} ? {line.w.language.number(1.0)} : {line.w.language.number(0.0)};")
 
 
 def _order(line: Line, node: Node) -> str:
@@ -137,21 +122,21 @@ def _order(line: Line, node: Node) -> str:
     return order
 
 
-def _sort(line: Line, out: Place, node: Node) -> None:
-    place = line.w.language.whole.format(f"{_order(line, node)}[{{0}}]")
-    line.each(out, f"{{1}} = {line.name}[{place}];")
+def _sort(line: Line, out: Elements, node: Node) -> None:
+    at = line.w.language.whole.format(f"{_order(line, node)}[{{0}}]")
+    line.each(out, f"{{1}} = {line.name}[{at}];")
 
 
-def _argsort(line: Line, out: Place, node: Node) -> None:
+def _argsort(line: Line, out: Elements, node: Node) -> None:
     line.each(out, f"{{1}} = {_order(line, node)}[{{0}}];")
 
 
-def _take_along(line: Line, out: Place, node: Node, order: Place) -> None:
-    place = line.w.language.whole.format(f"{line.copied(order)}[{{0}}]")
-    line.each(out, f"{{1}} = {line.name}[{place}];")
+def _take_along(line: Line, out: Elements, node: Node, order: Elements) -> None:
+    at = line.w.language.whole.format(f"{line.copied(order)}[{{0}}]")
+    line.each(out, f"{{1}} = {line.name}[{at}];")
 
 
-def _put_along(line: Line, out: Place, node: Node, order: Place) -> None:
+def _put_along(line: Line, out: Elements, node: Node, order: Elements) -> None:
     result = line.array(line.size)
     line.each(order, f"{result}[{line.w.language.whole.format('{1}')}] = {line.name}[{{0}}];")
     line.each(out, f"{{1}} = {result}[{{0}}];")
@@ -160,42 +145,36 @@ def _put_along(line: Line, out: Place, node: Node, order: Place) -> None:
 # Matrices
 
 
-def _inv(line: Line, out: Place, node: Node) -> None:
+def _inv(line: Line, out: Elements, node: Node) -> None:
     result = line.array(line.size)
     line.run("invert", _rows(line), line.name, result)
     line.each(out, f"{{1}} = {result}[{{0}}];")
 
 
-def _cofactors(line: Line, out: Place, node: Node) -> None:
+def _cofactors(line: Line, out: Elements, node: Node) -> None:
     n = _rows(line)
     minor, result = line.array((n - 1) ** 2), line.array(line.size)
     line.run("cofactors", n, line.name, minor, result)
     line.each(out, f"{{1}} = {result}[{{0}}];")
 
 
-def _solve(w: LoopWriter, node: Node, args: Sequence[Place]) -> Place:
-    place = w.taken(node)
+def _solve(w: LoopWriter, node: Node, out: Elements, *args: Elements) -> None:
     stack = node.shape[:-2]
     a, b = (x.seen(np.broadcast_to(x.index, (*stack, *x.index.shape[-2:]))) for x in args)
     last = (len(stack), len(stack) + 1)
-    with _line(w, _seen(a, last)) as line:
-        result = line.copied(_seen(b, last))
+    with _line(w, _joined(a, last)) as line:
+        result = line.copied(_joined(b, last))
         line.run("solve_equations", _rows(line), line.name, size_of(node.shape[-1:]), result)
-        line.each(_seen(place, last), f"{{1}} = {result}[{{0}}];")
-    return place
+        line.each(_joined(out, last), f"{{1}} = {result}[{{0}}];")
 
 
-STRUCTURAL: dict[str, StructuralRule] = {
-    "argmax": _number(_axis, lambda line: line.call("greatest", line.size, line.name)),
-    "argmin": _number(_axis, lambda line: line.call("least", line.size, line.name)),
-    "argmax_mask": _numbers(_axis, _mask(lambda line: line.call("greatest", line.size, line.name))),
-    "argmin_mask": _numbers(_axis, _mask(lambda line: line.call("least", line.size, line.name))),
-    "argmedian_mask": _numbers(_axis, _mask(_middle)),
-    "median": _number(_axes, lambda line: f"{line.name}[{_middle(line)}]"),
-    "sort": _numbers(_axis, _sort),
-    "argsort": _numbers(_axis, _argsort),
-    "take_along": _numbers(_axis, _take_along),
-    "put_along": _numbers(_axis, _put_along),
+STRUCTURAL: dict[str, Rule] = {
+    "argmedian_mask": _numbers(axes_of, _middle_mask),
+    "median": _number(axes_of, lambda line: f"{line.name}[{_middle(line)}]"),
+    "sort": _numbers(axes_of, _sort),
+    "argsort": _numbers(axes_of, _argsort),
+    "take_along": _numbers(axes_of, _take_along),
+    "put_along": _numbers(axes_of, _put_along),
     "det": _number(_matrix, lambda line: line.call("determinant", _rows(line), line.name)),
     "inv": _numbers(_matrix, _inv),
     "cofactors": _numbers(_matrix, _cofactors),

@@ -1,12 +1,12 @@
-"""Functions in a language of numbers: each step a few assignments, or a loop where its array is larger.
+"""The loop form as text of C and JavaScript: the steps of a function are assignments, and loops over larger arrays.
 
-Movement takes no steps: a view of an array, a transpose, a slice, is another way to number its elements.
+A view takes no step: it is another index map.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,97 +14,35 @@ from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
 from gradcli.export.arrays import refused
 from gradcli.export.layout import filled
+from gradcli.export.number_language import ATOM, CONDITIONS, LEVELS, Elements, NumberLanguage, Value, operand
 from gradcli.export.program import Function
 from gradcli.graph.array import Array
 from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node, is_const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, size_of
+from gradcli.loops.builder import Counter
+from gradcli.loops.rules import copy
 
 UNROLLED = 4  # assignments that are written out rather than looped over
-_LONG = 64
-ATOM = 9
-# How tightly C and JavaScript bind what a rule writes; what is none of these is a call.
-LEVELS = {
-    **dict.fromkeys(("add", "sub"), 5), **dict.fromkeys(("mul", "div"), 6), "neg": 7, "not": 7,
-    **dict.fromkeys(("lt", "le", "gt", "ge"), 4), "eq": 3, "ne": 3, "and": 2, "or": 1, "where": 0,
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where the elements of an array are: `index` numbers them in the array `base`; a scalar's base is its text.
-
-    `level` is how tightly such a text binds.  With a formula, an operation and where its arguments are, the elements
-    are in no array: they are worked out where they are read.
-    """
-
-    base: str
-    index: Array
-    scalar: bool = False
-    level: int = ATOM
-    formula: tuple[Node, tuple[Place, ...]] | None = None
-
-    @classmethod
-    def array(cls, name: str, shape: Shape) -> Place:
-        """Return where the elements of an array of that name are."""
-        return cls(name, np.arange(size_of(shape)).reshape(shape))
-
-    @classmethod
-    def number(cls, text: str, level: int = ATOM) -> Place:
-        """Return where a number is that has a name, or is given as text."""
-        return cls(text, np.zeros((), dtype=int), True, level)
-
-    def at(self, element: int | str) -> str:
-        """Return an element, by its number in `base`."""
-        return self.base if self.scalar else f"{self.base}[{element}]"
-
-    def seen(self, index: Array) -> Place:
-        """Return the same elements, numbered in another way."""
-        return replace(self, index=index)
-
-
-@dataclass(frozen=True)
-class NumberLanguage:
-    """A target: its name, what each operation of numbers is, and how it declares arrays, tables and loops."""
-
-    name: str
-    rules: Mapping[str, str]
-    array: str  # of a name and a size
-    large: str  # such an array where the stack has no room for it
-    table: str  # of a name and a size, before and behind a `|`
-    places: str
-    scalar: str  # of a name and a value
-    condition: str  # or a whole number
-    variable: str
-    loop: str  # of a counter and a size
-    whole: str  # of a number that is an index
-    number: Callable[[float], str]
-    result: Callable[[str], str]  # one that is a number
-    helper: Callable[[str], str]  # the name of a function that the file brings along
-    structural: Mapping[str, Callable[[LoopWriter, Node, Sequence[Place]], Place]]
-    indent: str
-    zeroed: bool  # whether the arrays of results are zeros at first
-    room: int  # numbers that all arrays of a function may have together
-    stack: int  # numbers that the stack has room for
-
-    def numbers(self, values: Array) -> list[str]:
-        """Return the elements of an array as text, row after row."""
-        return [self.number(float(v)) for v in values.reshape(-1)]
+_LONG = 64  # characters of an expression, from which on a part of it gets a name
+_OPERATIONS = {"max": "maximum", "min": "minimum"}  # of the loop form, by their names in a language
 
 
 @dataclass
 class LoopWriter:
-    """Writes the steps of one function."""
+    """Writes the steps of one function: a builder of the loop form."""
 
     language: NumberLanguage
     function: Function
     lines: list[str] = field(default_factory=list)
     tables: list[str] = field(default_factory=list)  # that the lines read
     named_tables: dict[tuple[str, ...], str] = field(default_factory=dict)
-    done: dict[Node, Place] = field(default_factory=dict)
+    done: dict[Node, Elements] = field(default_factory=dict)
     depth: int = 1
     numbers: int = 0
+    scalar: Value | None = None  # the result of a structural operation that is a scalar
+    name: str | None = None  # that the user gave it
 
     def __post_init__(self) -> None:
         taken = {*self.function.names.values(), *self.function.results}
@@ -141,15 +79,11 @@ class LoopWriter:
         if node.op == "elements":
             self.elements(name, node)
             return
-        place = self.done[node]
+        array = self.done[node]
         if not node.shape:
-            self.line(self.language.result(name).format(value=self.text(place, 0)))
-            return
-        if place.base == name:
-            return
-        out = Place.array(name, node.shape)
-        for target, value in self.each(node.shape, [out, place]):
-            self.line(f"{target} = {value};")
+            self.line(self.language.result(name).format(value=self.element(array, ())))
+        elif array.base != name:
+            copy(self, Elements.array(name, node.shape), array)
 
     def elements(self, name: str, node: Node) -> None:
         """Write a result that is given by its elements: many zeros in a loop."""
@@ -161,7 +95,7 @@ class LoopWriter:
             self.line("}")
         for k, e in enumerate(node.args):
             if not is_const(e, 0) or not (self.language.zeroed or zeros > UNROLLED):
-                self.line(f"{name}[{k}] = {self.text(self.done[e], 0)};")
+                self.line(f"{name}[{k}] = {self.element(self.done[e], ())};")
 
     # Lines and loops
 
@@ -169,26 +103,23 @@ class LoopWriter:
         """Write a line, indented by the loops around it."""
         self.lines.append(self.language.indent * self.depth + text)
 
-    def each(self, shape: Shape, places: Sequence[Place]) -> Iterator[list[str]]:
-        """Yield the texts of elements, one after the other; of many, once, in a loop over the axes."""
-        grids = [p.seen(np.broadcast_to(p.index, shape)) for p in places]
-        if size_of(shape) <= UNROLLED:
-            for k in range(size_of(shape)):
-                yield [self.text(g, k) for g in grids]
+    def nest(self, shape: Shape, body: Callable[[list[Counter]], None], unroll: bool = False) -> None:
+        """Write loops over the axes of a shape, or write their body out for each element of a small one."""
+        if unroll and size_of(shape) <= UNROLLED:
+            for k in np.ndindex(shape):
+                body(list(k))
             return
-        with_counters = self.loops(shape)
-        yield [self.counted(g, with_counters) for g in grids]
+        body(self.loops(shape))
         self.close(shape)
 
-    def loops(self, shape: Shape) -> list[str]:
-        """Open a loop for each axis of more than one element; return the counters, `0` for the others."""
-        counters = []
+    def loops(self, shape: Shape) -> list[Counter]:
+        """Open a loop for each axis of more than one element; return the counters, 0 for the others."""
+        counters: list[Counter] = []
         for n in shape:
-            counter = self.counters[self.depth - 1] if n > 1 else "0"
+            counters.append(self.counters[self.depth - 1] if n > 1 else 0)
             if n > 1:
-                self.line(self.language.loop.format(i=counter, n=n) + " {")
+                self.line(self.language.loop.format(i=counters[-1], n=n) + " {")
                 self.depth += 1
-            counters.append(counter)
         return counters
 
     def close(self, shape: Shape) -> None:
@@ -198,125 +129,213 @@ class LoopWriter:
                 self.depth -= 1
                 self.line("}")
 
-    def text(self, place: Place, k: int) -> str:
-        """Return the k-th element of a place; 0 where it has none there."""
-        element = int(place.index.reshape(-1)[k])
-        if place.formula is not None:
-            node, args = place.formula
-            return self.expression(node, [a.seen(a.index.reshape(-1)[element : element + 1]) for a in args])
-        return self.language.number(0.0) if element < 0 else place.at(element)
+    def fold(
+        self, shape: Shape, starts: tuple[Value, ...], step: Callable[..., tuple[Value, ...]]
+    ) -> tuple[Value, ...]:
+        """Write a loop that assigns to a variable for each value that it carries."""
+        variables = tuple(self.variable(start, self.name if len(starts) == 1 else None) for start in starts)
+        results = step(self.loops(shape), *variables)
+        for variable, value in zip(variables, results, strict=True):
+            self.assign(variable.text, value)
+        self.close(shape)
+        return variables
 
-    def counted(self, place: Place, counters: Sequence[str]) -> str:
-        """Return the element at these counters: its number is linear in them, or stands in a table."""
-        index = place.index
-        if place.formula is not None:
-            node, args = place.formula
-            own = [a.seen(a.index.reshape(-1)[index]) for a in args]
-            return self.expression(node, [Place.number(self.counted(a, counters), a.level) for a in own])
+    def total(self, shape: Shape, factors: Callable[[list[Counter]], Sequence[Value]]) -> Value:
+        """Write a loop that adds up products; one of them alone needs no variable."""
+        if size_of(shape) == 1:
+            return self.product(factors([0] * len(shape)))
+        variable = self.variable(self.number(0.0), self.name)
+        self.line(f"{variable.text} += {self.product(factors(self.loops(shape))).text};")
+        self.close(shape)
+        return variable
+
+    def product(self, factors: Sequence[Value]) -> Value:
+        """Return a product of one or two factors."""
+        if len(factors) == 1:
+            return factors[0]
+        texts = [v.text if v.level >= LEVELS["mul"] else f"({v.text})" for v in factors]
+        return Value(" * ".join(texts), LEVELS["mul"])
+
+    def variable(self, start: Value, name: str | None = None) -> Value:
+        """Write the declaration of a variable."""
+        name = name or next(self.fresh)
+        self.line(self.language.variable.format(name=name, value=start.text))
+        return Value(name, is_name=True)
+
+    # Values
+
+    def load(self, array: Elements, counters: Sequence[Counter]) -> Value:
+        """Return an element at these counters, those of the last axes."""
+        return Value(self.element(array, counters), array.level)
+
+    def store(self, array: Elements, counters: Sequence[Counter], value: Value) -> None:
+        """Write the assignment to an element; a scalar result needs none."""
+        if array.scalar:
+            self.scalar = value
+        else:
+            self.assign(self.element(array, counters), value)
+
+    def assign(self, target: str, value: Value) -> None:
+        """Write an assignment: `+=` or `*=` where the value is made so."""
+        sign = {"add": "+=", "mul": "*="}.get(value.op)
+        if sign is not None and value.operands[0].text == target:
+            self.line(f"{target} {sign} {value.operands[1].text};")
+        elif value.text != target:
+            self.line(f"{target} = {value.text};")
+
+    def number(self, value: float) -> Value:
+        """Return a constant."""
+        text = self.language.number(value)
+        return Value(text, LEVELS["neg"] if text.startswith("-") else ATOM)
+
+    def op(self, op: str, *values: Value) -> Value:
+        """Return an elementwise operation."""
+        name = _OPERATIONS.get(op, op)
+        texts = [operand(name, v.text, v.level, i) for i, v in enumerate(values)]
+        return Value(self.language.rules[name].format(*texts), LEVELS.get(name, ATOM), op, values)
+
+    def position(self, counter: Counter) -> Value:
+        """Return a counter as a number."""
+        return Value(str(counter))
+
+    def let(self, value: Value) -> Value:
+        """Write the declaration of a constant."""
+        return Value(self.named(value.text, None, value.op in CONDITIONS).base, is_name=True)
+
+    def element(self, array: Elements, counters: Sequence[Counter]) -> str:
+        """Return the text of an element."""
+        index = array.index
+        counters = counters[len(counters) - index.ndim :]
+        fixed = [0 if n == 1 else k if isinstance(k, int) else None for k, n in zip(counters, index.shape, strict=True)]
+        part = array.seen(np.asarray(index[tuple(slice(None) if k is None else k for k in fixed)]))
+        return self.counted(part, [str(c) for c, k in zip(counters, fixed, strict=True) if k is None])
+
+    def counted(self, array: Elements, counters: Sequence[str]) -> str:
+        """Return the element at the counters of loops: its offset is affine in them, or from a table."""
+        index = array.index
+        if array.formula is not None:
+            node, args = array.formula
+            own = [a.seen(np.asarray(a.index.reshape(-1)[index])) for a in args]
+            return self.expression(node, [Value(self.counted(a, counters), a.level) for a in own])
         if (index < 0).all():
             return self.language.number(0.0)
         whole = bool((index >= 0).all())
-        if place.scalar and whole:
-            return place.base
-        first = int(index.flat[0])
-        steps = [int(index.take(1, axis).flat[0]) - first if n > 1 else 0 for axis, n in enumerate(index.shape)]
-        if whole and (first + np.tensordot(steps, np.indices(index.shape), 1) == index).all():
-            return place.at(_sum(counters, steps, first))
-        number = self.from_table(index, counters)
+        if array.scalar and whole:
+            return array.base
+        if array.strides is not None:
+            return array.at(_affine(counters, array.strides, int(index.flat[0])))
+        offset = self.from_table(index, counters)
         if whole:
-            return place.at(number)
+            return array.at(offset)
         at = next(self.fresh)
-        self.line(self.language.condition.format(name=at, value=number))
-        return f"({at} < 0 ? {self.language.number(0.0)} : {place.at(at)})"
+        self.line(self.language.condition.format(name=at, value=offset))
+        return f"({at} < 0 ? {self.language.number(0.0)} : {array.at(at)})"
 
     def from_table(self, index: Array, counters: Sequence[str]) -> str:
-        """Return the number of an element at these counters, out of a table of all numbers."""
-        table = self.table(self.language.places, [str(k) for k in index.flat])
+        """Return the offset of an element at these counters, out of a table of all offsets."""
+        table = self.table(self.language.offsets, [str(k) for k in index.flat])
         strides = [size_of(index.shape[axis + 1 :]) if n > 1 else 0 for axis, n in enumerate(index.shape)]
-        return f"{table}[{_sum(counters, strides)}]"
+        return f"{table}[{_affine(counters, strides)}]"
 
-    # Places
+    # Arrays
 
-    def taken(self, node: Node) -> Place:
+    def taken(self, node: Node) -> Elements:
         """Return an array for a node: the result's that it is, or one under the user's name or a new one."""
         if node in self.own and node not in self.function.names:
-            return Place.array(self.own[node], node.shape)
+            return Elements.array(self.own[node], node.shape)
         self.numbers += node.size
         if self.numbers > self.language.room:
             raise InputError(
-                f"`{self.function.name}` would keep more than {self.language.room:,} numbers in its arrays",
+                f"`{self.function.name}` needs arrays of more than {self.language.room:,} numbers",
                 hint=f"smaller shapes, or --to numpy, fit better than {self.language.name}",
             )
         name = self.function.names.get(node) or next(self.fresh)
         declared = self.language.array if self.numbers <= self.language.stack else self.language.large
         self.line(declared.format(name=name, size=node.size))
-        return Place.array(name, node.shape)
+        return Elements.array(name, node.shape)
 
-    def kept(self, node: Node, text: str, level: int) -> Place:
-        """Return the place of a number: its expression, or the name that it gets where it is read again or long."""
+    def kept(self, node: Node, text: str, level: int) -> Elements:
+        """Return a scalar: its expression, or the name that it gets where it is read again or long."""
         name = self.function.names.get(node)
         if name is None and self.function.readers[node] < 2 and len(text) < _LONG and node not in self.looped:
-            return Place.number(text, level)
+            return Elements.number(text, level)
         return self.named(text, name, node.dtype == "bool")
 
-    def named(self, text: str, name: str | None = None, condition: bool = False) -> Place:
-        """Write a declaration of a number, and return its place."""
+    def named(self, text: str, name: str | None = None, condition: bool = False) -> Elements:
+        """Write the declaration of a number, and return it."""
         name = name or next(self.fresh)
         declared = self.language.condition if condition else self.language.scalar
         self.line(declared.format(name=name, value=text))
-        return Place.number(name)
+        return Elements.number(name)
 
     # Nodes
 
-    def node(self, node: Node) -> Place:
-        """Return where a node's elements are, after writing what computes them."""
+    def node(self, node: Node) -> Elements:
+        """Return a node's elements, after writing what computes them."""
         if node.is_leaf:
             name = self.function.names[node]
-            return Place.array(name, node.shape) if node.shape else Place.number(name)
+            return Elements.array(name, node.shape) if node.shape else Elements.number(name)
         if node.is_constant:
             return self.constant(node)
         if node.op == "elements":
-            return Place("", np.zeros(node.shape, dtype=int))
+            return Elements(np.zeros(node.shape, dtype=int))
         args = [self.done[a] for a in node.args]
         row = OPERATIONS.get(node.op)
         if row is None or row.broadcasts:
             return self.elementwise(node, args)
         if row.move is not None and row.kind != "scatter" and len(args) == 1:
-            moved = row.move(*node.settings, args[0].index[..., None] + 1)[..., 0] - 1
-            if (moved >= 0).all() or not args[0].scalar:
-                return args[0].seen(np.asarray(moved))
+            moved = args[0].moved(node)
+            if (moved.index >= 0).all() or not args[0].scalar:
+                return moved
+        return self.structural(node, args)
+
+    def structural(self, node: Node, args: Sequence[Elements]) -> Elements:
+        """Write the loops of a structural operation."""
         rule = self.language.structural.get(node.op)
         if rule is None:
             raise refused(node.op, self.language.name)
-        return rule(self, node, args)
+        if node.shape:
+            array = self.taken(node)
+            rule(self, node, array, *args)
+            return array
+        self.name = self.function.names.get(node)
+        rule(self, node, Elements.number(""), *args)
+        name, self.name, value = self.name, None, self.scalar
+        assert value is not None
+        if value.is_name and name in (None, value.text):
+            return Elements.number(value.text)
+        return self.kept(node, value.text, value.level)
 
-    def constant(self, node: Node) -> Place:
+    def constant(self, node: Node) -> Elements:
         """Return numbers as they stand, or as a table."""
         if node.value is not None:
-            text = self.language.number(number(node.value))
-            return Place(text, np.zeros(node.shape, dtype=int), True, 7 if text.startswith("-") else ATOM)
+            value = self.number(number(node.value))
+            return Elements(np.zeros(node.shape, dtype=int), value.text, True, value.level)
         table = self.table(self.language.table, [self.language.number(number(v)) for v in node.values])
-        return Place.array(table, node.shape)
+        return Elements.array(table, node.shape)
 
-    def elementwise(self, node: Node, args: Sequence[Place]) -> Place:
+    def elementwise(self, node: Node, args: Sequence[Elements]) -> Elements:
         """Write a function of numbers, for each element."""
-        rule = self.language.rules.get(node.op, "refused")
-        if rule == "refused":
+        if node.op not in self.language.rules:
             raise refused(node.op, self.language.name)
+        level = LEVELS.get(node.op, ATOM)
         if not node.shape:
-            return self.kept(node, self.expression(node, args), LEVELS.get(node.op, ATOM))
-        spread = [a.seen(np.broadcast_to(a.index, node.shape)) for a in args]
+            return self.kept(node, self.expression(node, [self.load(a, ()) for a in args]), level)
         if self.read_once(node):
             index = np.arange(node.size).reshape(node.shape)
-            return Place("", index, False, LEVELS.get(node.op, ATOM), (node, tuple(spread)))
-        place = self.taken(node)
-        for target, *texts in self.each(node.shape, [place, *args]):
-            own = [Place.number(t, a.level) for t, a in zip(texts, args, strict=True)]
-            self.line(f"{target} = {self.expression(node, own)};")
-        return place
+            whole = tuple(a.seen(np.broadcast_to(a.index, node.shape)) for a in args)
+            return Elements(index, level=level, formula=(node, whole))
+        array = self.taken(node)
+
+        def body(k: list[Counter]) -> None:
+            target = self.element(array, k)
+            self.line(f"{target} = {self.expression(node, [self.load(a, k) for a in args])};")
+
+        self.nest(node.shape, body, unroll=True)
+        return array
 
     def read_once(self, node: Node) -> bool:
-        """Tell whether an array's elements are read once each, so that it takes no array."""
+        """Return whether an array's elements are read once each, so that it needs no memory."""
         if node in self.function.names or self.function.readers[node] > 1:
             return False
         reader = self.reader.get(node)
@@ -325,36 +344,26 @@ class LoopWriter:
         row = OPERATIONS[reader.op]
         return (row.broadcasts and reader.shape == node.shape) or reader.op in ("sum", "prod")
 
-    def expression(self, node: Node, args: Sequence[Place]) -> str:
+    def expression(self, node: Node, values: Sequence[Value]) -> str:
         """Return a function of numbers as text, in which the longest argument gets a name if it is too long."""
-        rule = self.language.rules[node.op]
-        own = [Place.number(self.text(a, 0), a.level) for a in args]
+        own = list(values)
         while True:
-            texts = [operand(node.op, a.base, a.level, i) for i, a in enumerate(own)]
-            text = rule.format(*texts)
-            compound = [i for i, a in enumerate(own) if a.level < ATOM or "(" in a.base]
+            texts = [operand(node.op, v.text, v.level, i) for i, v in enumerate(own)]
+            text = self.language.rules[node.op].format(*texts)
+            compound = [i for i, v in enumerate(own) if v.level < ATOM or "(" in v.text]
             if len(text) < _LONG or not compound:
                 return text
             longest = max(compound, key=lambda i: len(texts[i]))
-            own[longest] = self.named(own[longest].base, None, node.args[longest].dtype == "bool")
+            own[longest] = Value(self.named(own[longest].text, None, node.args[longest].dtype == "bool").base)
 
 
-def _sum(counters: Sequence[str], steps: Sequence[int], first: int = 0) -> str:
-    """Return a number and so many times each counter as text.
+def _affine(counters: Sequence[str], strides: Sequence[int], first: int = 0) -> str:
+    """Return an offset and so many times each counter as text.
 
-    >>> _sum(["i", "j"], [3, -1]), _sum(["0"], [0])
+    >>> _affine(["i", "j"], [3, -1]), _affine([], [])
     ('3 * i - j', '0')
     """
-    terms = [f"{'-' * (s < 0)}{c}" if abs(s) == 1 else f"{s} * {c}" for c, s in zip(counters, steps, strict=True) if s]
+    terms = [
+        f"{'-' * (s < 0)}{c}" if abs(s) == 1 else f"{s} * {c}" for c, s in zip(counters, strides, strict=True) if s
+    ]
     return " + ".join([*terms, *[str(first)] * (first != 0 or not terms)]).replace("+ -", "- ")
-
-
-def operand(op: str, text: str, level: int, position: int) -> str:
-    """Return an operand, in brackets where it binds less tightly than what is around it."""
-    around = LEVELS.get(op)
-    if around is None:
-        return text
-    # (a + b) + c needs no brackets, and a + (b + c) is another sum.
-    own = {"and": 3, "or": 3, "eq": ATOM, "ne": ATOM, "not": ATOM, "neg": 8}
-    needed = own.get(op, max(1, around + (position > 0)))
-    return text if level >= needed else f"({text})"

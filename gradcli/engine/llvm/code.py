@@ -18,15 +18,16 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.llvm import arrays, streams
-from gradcli.engine.llvm.expressions import EXPRESSIONS, definitions
-from gradcli.engine.llvm.places import Place
+from gradcli.engine.llvm.expressions import EXPRESSIONS, REDUCED, definitions
+from gradcli.engine.llvm.fusion import fused, is_fused, is_shifted
+from gradcli.engine.llvm.rows import Rows
 from gradcli.engine.llvm.rules import RULES
-from gradcli.engine.llvm.sinks import is_shifted, is_sink, sink
 from gradcli.engine.llvm.writer import Writer
 from gradcli.engine.schedule import Schedule, dependents, finished, is_view
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
+from gradcli.loops.rules import copy
 
 _TILE_BYTES = 2**17  # of the rows of a tile
 _LONGEST = 8  # of a row, in units of 64 points: a few rows stay in the innermost cache
@@ -85,19 +86,19 @@ def write(schedule: Schedule, lanes: int, far: bool = False) -> Code:
 
     `far` is for results that the outer cache has no room for: then they go by way of rows, all of them.
     """
-    w = Writer(lanes)
+    w = Writer(lanes, EXPRESSIONS | REDUCED)
     outside = [*schedule.inputs.values(), *schedule.outputs.values()]
     inputs = len(schedule.inputs)
     steps = {n for n in schedule.steps if not is_view(n)}
     streamed = _streamed(schedule, far)
     for j, node in enumerate(outside):
-        if node not in w.places and (j < inputs or node in steps):
-            w.places[node] = _outside(j, node, node in streamed)
+        if node not in w.arrays and (j < inputs or node in steps):
+            w.arrays[node] = _outside(j, node, node in streamed)
     _constants(w, schedule)
     _steps(w, schedule)
     for j, node in enumerate(outside[inputs:], inputs):
-        if w.places[node].where != j:
-            w.copy(_outside(j, node), node.shape, w.places[node])
+        if w.arrays[node].buffer != j:
+            copy(w, _outside(j, node), w.arrays[node])
     same = np.concatenate(w.same or [np.zeros(1)])
     again = sum(outside[j].size for j, loops in w.read_by.items() if isinstance(j, int) and len(loops) > 1)
     tile = _tile(w.rows, again) if w.lanes > 1 else 1
@@ -110,9 +111,9 @@ def _tile(rows: int, outside: int) -> int:
     return longest * 64 + 8  # rows a power of two apart would share one set of the cache's lines
 
 
-def _outside(j: int, node: Node, streamed: bool = False) -> Place:
-    """Return the place of an input or an output."""
-    return Place(j, np.arange(node.size).reshape(node.shape), node.dtype == "bool", streamed)
+def _outside(j: int, node: Node, streamed: bool = False) -> Rows:
+    """Return the array of an input or an output."""
+    return Rows(np.arange(node.size).reshape(node.shape), j, node.dtype == "bool", streamed)
 
 
 def _streamed(schedule: Schedule, far: bool) -> set[Node]:
@@ -130,12 +131,12 @@ def _constants(w: Writer, schedule: Schedule) -> None:
     """Give the values that do not vary their places."""
     for node, value in schedule.same.items():
         start = w.table(np.broadcast_to(value, (*node.shape, 1)))
-        w.places[node] = Place("u", start + np.arange(node.size).reshape(node.shape), node.dtype == "bool")
+        w.arrays[node] = Rows(start + np.arange(node.size).reshape(node.shape), "u", node.dtype == "bool")
 
 
 def _kind(node: Node) -> tuple[int, Shape]:
     """Return what the steps of one loop have in common; first come those that have one of their own."""
-    if is_sink(node):
+    if is_fused(node):
         return 1, node.args[0].shape
     return (1, node.shape) if node.op in EXPRESSIONS else (0, ())
 
@@ -163,9 +164,9 @@ def _groups(steps: Sequence[Node]) -> list[list[Node]]:
         while ready[kind] and len(group) < (_LOOP if kind[0] else 1):
             _, node = heappop(ready[kind])
             group.append(node)
-            if not is_sink(node):
+            if not is_fused(node):
                 is_done([node])
-        is_done(filter(is_sink, group))  # what they make of all elements is known after the loop
+        is_done(filter(is_fused, group))  # what they make of all elements is known after the loop
         if not ready[kind]:
             del ready[kind]
         groups.append(group)
@@ -182,39 +183,39 @@ def _steps(w: Writer, schedule: Schedule) -> None:
     for i, group in enumerate(groups):
         node = group[0]
         if is_view(node):
-            w.view(node)
-        elif node.op in EXPRESSIONS or len(group) > 1 or (node.op == "scatter" and is_sink(node)):
+            w.arrays[node] = w.arrays[node.args[0]].moved(node)
+        elif node.op in EXPRESSIONS or len(group) > 1 or (node.op == "scatter" and is_fused(node)):
             _fused(w, group, stored)
         else:
-            places = [w.take(node), *(w.places[a] for a in node.args)]
-            for place in places:
-                w.read_by.setdefault(place.where, set()).update([-1, i])
-            RULES[node.op](w, node, *places)
+            arrays = [w.allocate(node), *(w.arrays[a] for a in node.args)]
+            for array in arrays:
+                w.read_by.setdefault(array.buffer, set()).update([-1, i])
+            RULES[node.op](w, node, *arrays)
         for over in done[i]:
-            if over in w.places and w.places[over].where == "w":
-                w.give_back(over)
+            if over in w.arrays and w.arrays[over].buffer == "w":
+                w.release(over)
 
 
 def _fused(w: Writer, nodes: Sequence[Node], stored: Container[Node]) -> None:
     """Write one loop for steps of one shape; only what is read elsewhere is stored."""
     local: dict[Node, str] = {}
-    sinks = {node: sink(node) for node in nodes if is_sink(node)}
-    for node, own in sinks.items():
-        own.start(w, node)
+    results = {node: fused(node) for node in nodes if is_fused(node)}
+    for node, result in results.items():
+        result.start(w, node)
     with w.loops(_kind(nodes[0])[1]) as k:
         for node in nodes:
             for a in node.args:
                 if a not in local:
-                    local[a] = w.read(w.places[a], k)
+                    local[a] = w.read(w.arrays[a], k)
             values = [local[a] for a in node.args]
-            if node in sinks:
-                sinks[node].add(w, node, k, *values)
+            if node in results:
+                results[node].add(w, node, k, *values)
                 continue
             local[node] = EXPRESSIONS[node.op](w, *values)
             if node in stored:
-                w.store(w.take(node), k, local[node])
-    for own in sinks.values():
-        own.end(w)
+                w.store(w.allocate(node), k, local[node])
+    for result in results.values():
+        result.end(w)
 
 
 # The last points that do not fill a vector are done together with those before them, once more.  The fence is for what

@@ -147,6 +147,25 @@ EXPRESSIONS: dict[str, Rule] = {
 }
 
 
+def _exceeds(better: str) -> Rule:
+    """Return a rule for whether a value replaces the best one: NaN replaces every number, and nothing replaces NaN."""
+
+    def write(w: Writer, x: str, best: str) -> str:
+        nan = w.new(f"and {w.masks} {w.compare('uno', x, x)}, {w.compare('ord', best, best)}", "m")
+        return w.new(f"or {w.masks} {nan}, {w.compare(better, x, best)}", "m")
+
+    return write
+
+
+# What the loops of reductions are made of besides.
+REDUCED: dict[str, Rule] = {
+    "max": first("oge"),
+    "min": first("ole"),
+    "exceeds": _exceeds("ogt"),
+    "undercuts": _exceeds("olt"),
+}
+
+
 def frexp(w: Writer, x: str) -> tuple[str, str]:
     """Return mantissas from 1/2 to 1 and exponents of 2; 0, infinities and NaN are their own mantissas."""
     size, zero = w.call("llvm.fabs", x), w.number(0)

@@ -8,20 +8,19 @@ for numbers, `%m7` for conditions.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gradcli.engine.llvm.places import Place
+from gradcli.engine.llvm.rows import Rows
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
-from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, size_of
+from gradcli.loops.builder import Counter
 
-Counter = int | str  # of an axis: a number, or the name of one that a loop counts
 Values = tuple[str, ...]
 
 # The points of a tile, its first one, and memory: see `code.Code`.
@@ -44,10 +43,13 @@ class _Loop:
 
 
 class Writer:
-    """Writes the body of the loop over the tiles, for vectors of so many points."""
+    """Writes the body of the loop over the tiles, for vectors of so many points: a builder of the loop form.
 
-    def __init__(self, lanes: int) -> None:
-        self.lanes = lanes
+    `rules` has the instructions of each elementwise operation.
+    """
+
+    def __init__(self, lanes: int, rules: Mapping[str, Callable[..., str]] | None = None) -> None:
+        self.lanes, self.rules = lanes, rules or {}
         self.vector, self.integers, self.masks = (f"<{lanes} x {kind}>" for kind in ("double", "i64", "i1"))
         self.lines: list[Any] = []  # a line, or a list of lines that are known later
         self.tile: list[str] = []  # the line that says how long a tile is
@@ -57,15 +59,16 @@ class Writer:
         self.ahead = False  # whether what is outside is fetched before its turn
         self.block = ""  # the label of the lines that are written now
         self.rows = 0
-        self.places: dict[Node, Place] = {}
+        self.arrays: dict[Node, Rows] = {}
         self.same: list[Array] = []  # values that do not vary, in the order in which they stand in `u`
         self.fixed = 0  # how many these are
+        self._tables: dict[tuple[Shape, bytes], int] = {}  # where tables of offsets begin in `u`
         self._free: dict[int, list[int]] = {}
         self._names = 0
         self._counters: set[Counter] = set()  # of the loops around that over the points
         # For each array outside, by what its elements are counted with: the last of them, and what comes after it.
         self._last: dict[tuple[int, tuple[tuple[str, int], ...]], int] = {}
-        self._stored: list[tuple[Place, Counter, Node]] = []  # elements whose numbers wait in a row of their own
+        self._stored: list[tuple[Rows, Counter, Node]] = []  # elements whose numbers wait in a row of their own
 
     # Instructions
 
@@ -131,7 +134,15 @@ class Writer:
         """Return whether a value is not 0; a condition as it is."""
         return value if value.startswith("%m") else self.compare("une", value, self.number(0))
 
-    def counted(self, counter: Counter) -> str:
+    def op(self, op: str, *values: str) -> str:
+        """Return an elementwise operation."""
+        return self.rules[op](self, *values)
+
+    def let(self, value: str) -> str:
+        """Return a value: each is computed once."""
+        return value
+
+    def position(self, counter: Counter) -> str:
         """Return a counter as a vector of numbers."""
         if isinstance(counter, int):
             return self.number(counter)
@@ -149,6 +160,11 @@ class Writer:
         return self.new(f"shufflevector {self.vector} {first}, {self.vector} poison, <{self.lanes} x i32> {zeros}")
 
     # Loops
+
+    def nest(self, shape: Shape, body: Callable[[list[Counter]], None], unroll: bool = False) -> None:
+        """Write a loop for each axis and one over the points; LLVM unrolls none of them."""
+        with self.loops(shape) as k:
+            body(k)
 
     @contextmanager
     def loops(self, shape: Shape) -> Iterator[list[Counter]]:
@@ -180,19 +196,19 @@ class Writer:
 
         The processor itself follows what is read one after the other, but not from row to row.
         """
-        for (where, terms), number in self._last.items():
-            element = self._sum(number + terms[-1][1], self._multiples(terms))
-            self._prefetch(self._offset(self._start(where, element), self._at[1]))
+        for (buffer, terms), number in self._last.items():
+            offset = self._sum(number + terms[-1][1], self._multiples(terms))
+            self._prefetch(self._address(self._start(buffer, offset), self._at[1]))
         self._last.clear()
 
     def _stream(self) -> None:
         """Send what waits in rows to the arrays outside, row by row."""
-        for place, element, row in self._stored:
-            assert isinstance(place.where, int)
-            to = self._offset(self._start(place.where, element), "%from")
-            source = self._row(int(self.places[row].index))
+        for array, offset, row in self._stored:
+            assert isinstance(array.buffer, int)
+            to = self._address(self._start(array.buffer, offset), "%from")
+            source = self._row(int(self.arrays[row].index))
             self.lines.append(f"  call void @stream(ptr {to}, ptr {source}, i64 %n, i1 %large)")
-            self.give_back(row)
+            self.release(row)
         self._stored.clear()
 
     def fold(
@@ -222,6 +238,15 @@ class Writer:
             joined.append(f"  {value} = phi {self.vector} [ {start}, %{loop.before} ], [ {result}, %e{loop.label} ]")
         self._close(loop)
         return results
+
+    def total(self, shape: Shape, factors: Callable[[list[Counter]], Sequence[str]]) -> str:
+        """Return a sum of products."""
+
+        def step(counters: list[Counter], total: str) -> Values:
+            first, *second = factors(counters)
+            return (self.plus_product(total, first, *second) if second else self.do("fadd", total, first),)
+
+        return self.fold(shape, (self.number(0),), step)[0]
 
     def _open(self, limit: Counter, step: int = 1) -> _Loop:
         counter = self.name("k")
@@ -255,75 +280,84 @@ class Writer:
         self.fixed += values.size
         return start
 
-    def take(self, node: Node) -> Place:
-        """Return the place of a node, if it has one, new rows, or rows that nobody reads any more."""
-        if node in self.places:
-            return self.places[node]
+    def allocate(self, node: Node) -> Rows:
+        """Return the rows of a node: those that it has, released ones of that number, or new ones."""
+        if node in self.arrays:
+            return self.arrays[node]
         waiting = self._free.get(node.size)
         start = waiting.pop() if waiting else self.rows
         self.rows = max(self.rows, start + node.size)
         index = np.arange(start, start + node.size).reshape(node.shape)
-        self.places[node] = Place("w", index, node.dtype == "bool")
-        return self.places[node]
+        self.arrays[node] = Rows(index, "w", node.dtype == "bool")
+        return self.arrays[node]
 
-    def give_back(self, node: Node) -> None:
+    def release(self, node: Node) -> None:
         """Let the rows of a node be used again."""
-        self._free.setdefault(node.size, []).append(int(self.places[node].index.flat[0]))
+        self._free.setdefault(node.size, []).append(int(self.arrays[node].index.flat[0]))
 
-    def load(self, place: Place, counters: Sequence[Counter] = ()) -> str:
+    def load(self, array: Rows, counters: Sequence[Counter] = ()) -> str:
         """Return an element, at these counters, which are aligned from the right as NumPy aligns shapes."""
-        return self.load_at(place, self._element(place, counters))
+        offset = self._offset(array, counters)
+        if array.strides is not None or (array.index >= 0).all():
+            return self.load_at(array, offset)
+        inside = self.new(f"icmp sge i64 {offset}, 0")
+        value = self.load_at(array, self.new(f"select i1 {inside}, i64 {offset}, i64 0"))
+        return self.new(f"select i1 {inside}, {self.vector} {value}, {self.vector} {self.number(0)}")
 
-    def read(self, place: Place, counters: Sequence[Counter]) -> str:
+    def read(self, array: Rows, counters: Sequence[Counter]) -> str:
         """Return an element; what is stored as 1 or 0 as the condition that it is."""
-        value = self.load(place, counters)
-        return self.condition(value) if place.condition else value
+        value = self.load(array, counters)
+        return self.condition(value) if array.condition else value
 
-    def store(self, place: Place, counters: Sequence[Counter], value: str) -> None:
+    def store(self, array: Rows, counters: Sequence[Counter], value: str) -> None:
         """Write a value into an element; a condition is stored as 1 or 0."""
-        self.store_at(place, self._element(place, counters), value)
+        self.store_at(array, self._offset(array, counters), value)
 
-    def load_at(self, place: Place, element: Counter) -> str:
-        """Return the element with this number."""
-        pointer = self._pointer(place, element)
-        if place.where == "u":
+    def load_at(self, array: Rows, offset: Counter) -> str:
+        """Return the element at this offset."""
+        pointer = self._pointer(array, offset)
+        if array.buffer == "u":
             return self._spread(self.new(f"load double, ptr {pointer}, !invariant.load !0"))
         return self.new(f"load {self.vector}, ptr {pointer}, align 8")
 
-    def store_at(self, place: Place, element: Counter, value: str) -> None:
-        """Write a value into the element with this number.
+    def store_at(self, array: Rows, offset: Counter, value: str) -> None:
+        """Write a value into the element at this offset.
 
-        A row that nobody will read goes by way of one that stays in the cache: then it need not be there.
+        That of a streamed output waits in a row of the scratch array, which stays in the cache: see `streams`.
         """
-        if place.streamed:
+        if array.streamed:
             row = Node("row", (), ())
-            self._stored.append((place, element, row))
-            place = self.take(row)
-            element = int(place.index)
-        self.lines.append(f"  store {self.vector} {self.numeric(value)}, ptr {self._pointer(place, element)}, align 8")
+            self._stored.append((array, offset, row))
+            array = self.allocate(row)
+            offset = int(array.index)
+        self.lines.append(f"  store {self.vector} {self.numeric(value)}, ptr {self._pointer(array, offset)}, align 8")
 
-    def number_at(self, start: int, counters: Sequence[Counter], shape: Shape) -> Counter:
-        """Return a number in a table that begins at `start` in `u`."""
-        element = self._element(Place("u", np.arange(start, start + size_of(shape)).reshape(shape)), counters)
-        number = self.new(f"load double, ptr {self._offset('%u', element)}, !invariant.load !0")
-        return self.new(f"fptosi double {number} to i64")
-
-    def _element(self, place: Place, counters: Sequence[Counter]) -> Counter:
-        index = place.index
-        number, terms = int(index.flat[0]), []
-        own = counters[len(counters) - index.ndim :]
-        for counter, size, stride in zip(own, index.shape, index.strides, strict=True):
-            step = stride // index.itemsize
-            if size == 1 or not step:
-                continue
+    def _offset(self, array: Rows, counters: Sequence[Counter]) -> Counter:
+        """Return the offset of an element: affine in the counters, or from a table."""
+        index, strides = array.index, array.strides
+        counters = counters[len(counters) - index.ndim :]
+        if strides is None:
+            return self._from_table(index, counters)
+        offset, terms = int(index.flat[0]), []
+        for counter, stride in zip(counters, strides, strict=True):
             if isinstance(counter, int):
-                number += counter * step
-            else:
-                terms.append((counter, step))
-        if isinstance(place.where, int) and not place.streamed and terms and self._counters.issuperset(dict(terms)):
-            key = place.where, tuple(terms)
-            self._last[key] = max(number, self._last.get(key, number), key=lambda n: n * terms[-1][1])
-        return self._sum(number, self._multiples(terms))
+                offset += counter * stride
+            elif stride:
+                terms.append((counter, stride))
+        if isinstance(array.buffer, int) and not array.streamed and terms and self._counters.issuperset(dict(terms)):
+            key = array.buffer, tuple(terms)
+            self._last[key] = max(offset, self._last.get(key, offset), key=lambda n: n * terms[-1][1])
+        return self._sum(offset, self._multiples(terms))
+
+    def _from_table(self, index: Array, counters: Sequence[Counter]) -> Counter:
+        """Return an offset from a table of all offsets."""
+        key = index.shape, index.tobytes()
+        if key not in self._tables:
+            self._tables[key] = self.table(index)
+        numbers = np.arange(self._tables[key], self._tables[key] + index.size).reshape(index.shape)
+        at = self._offset(Rows(numbers, "u"), counters)
+        number = self.new(f"load double, ptr {self._address('%u', at)}, !invariant.load !0")
+        return self.new(f"fptosi double {number} to i64")
 
     def _multiples(self, terms: Sequence[tuple[str, int]]) -> list[str]:
         return [self.new(f"mul nsw i64 {counter}, {step}") if step != 1 else counter for counter, step in terms]
@@ -336,50 +370,34 @@ class Writer:
             total = self.new(f"add nsw i64 {total}, {term}")
         return total
 
-    def _pointer(self, place: Place, element: Counter) -> str:
+    def _pointer(self, array: Rows, offset: Counter) -> str:
         inside, outside = self._at
-        if place.where == "u":
-            return self._offset("%u", element)
-        if place.where == "w":
-            return self._offset(self._row(element), inside)
-        assert isinstance(place.where, int)
-        if not isinstance(element, int) or not place.index.ndim:
-            self.read_by.setdefault(place.where, set()).add(self.parts)
-        pointer = self._offset(self._start(place.where, element), outside)
+        if array.buffer == "u":
+            return self._address("%u", offset)
+        if array.buffer == "w":
+            return self._address(self._row(offset), inside)
+        assert isinstance(array.buffer, int)
+        if not isinstance(offset, int) or not array.index.ndim:
+            self.read_by.setdefault(array.buffer, set()).add(self.parts)
+        pointer = self._address(self._start(array.buffer, offset), outside)
         if self.ahead:
-            self._prefetch(self._offset(pointer, _AHEAD))
+            self._prefetch(self._address(pointer, _AHEAD))
         return pointer
 
-    def _row(self, element: Counter) -> str:
+    def _row(self, offset: Counter) -> str:
         """Return where a row of the scratch array begins."""
-        return self._offset("%w", element if element == 0 else self.new(f"mul nsw i64 {element}, %T"))
+        return self._address("%w", offset if offset == 0 else self.new(f"mul nsw i64 {offset}, %T"))
 
-    def _start(self, where: int, element: Counter) -> str:
-        """Return where an element of an array outside begins."""
-        pointer = self.new(f"load ptr, ptr {self._offset('%arrays', where, 'ptr')}, !invariant.load !0")
-        return pointer if element == 0 else self._offset(pointer, self.new(f"mul nsw i64 {element}, %stride"))
+    def _start(self, buffer: int, offset: Counter) -> str:
+        """Return where a row of an input or output begins."""
+        pointer = self.new(f"load ptr, ptr {self._address('%arrays', buffer, 'ptr')}, !invariant.load !0")
+        return pointer if offset == 0 else self._address(pointer, self.new(f"mul nsw i64 {offset}, %stride"))
 
     def _prefetch(self, pointer: str) -> None:
         self.lines.append(f"  call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
 
-    def _offset(self, pointer: str, count: Counter, kind: str = "double") -> str:
+    def _address(self, pointer: str, count: Counter, kind: str = "double") -> str:
         return self.new(f"getelementptr {kind}, ptr {pointer}, i64 {count}") if count != 0 else pointer
-
-    # Whole arrays
-
-    def copy(self, place: Place, shape: Shape, source: float | Place) -> None:
-        """Write a copy of an array, or a number into all elements."""
-        with self.loops(shape) as k:
-            self.store(place, k, self.load(source, k) if isinstance(source, Place) else self.number(source))
-
-    def view(self, node: Node) -> None:
-        """Let a view be read through its argument's rows, which are copied first where no strides can say that."""
-        arg, row = self.places[node.args[0]], OPERATIONS[node.op]
-        if not np.may_share_memory(row.moved(node.settings, arg.index), arg.index):
-            rows = self.take(Node("copy", (), arg.index.shape, (), node.args[0].dtype))
-            self.copy(rows, arg.index.shape, arg)
-            arg = rows
-        self.places[node] = arg.seen(row.moved(node.settings, arg.index))
 
 
 def vector_function(name: str, lanes: int) -> str:

@@ -1,0 +1,227 @@
+"""The loops of each structural operation, in any language.
+
+A rule is called with a builder, the node, the array that takes the result, and the arrays of the arguments.  Views
+need no rule: they are index maps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from gradcli.graph.einsum import aligned
+from gradcli.graph.node import Node
+from gradcli.graph.shapes import Shape, size_of
+from gradcli.loops.builder import Builder, Counter
+from gradcli.loops.index_map import IndexMap
+
+AnyBuilder = Builder[Any, Any]
+Rule = Callable[..., None]
+Load = Callable[[list[Counter]], Any]  # the element at these counters
+Reduce = Callable[[AnyBuilder, Shape, Load], Any]
+
+# The operation that joins the elements of a reduction, and the value that it starts from.
+REDUCTIONS = {"sum": ("add", 0.0), "max": ("max", -np.inf), "min": ("min", np.inf)}
+
+
+def axes_of(node: Node) -> tuple[int, ...]:
+    """Return the axes of a node whose first setting is one axis, or several."""
+    first = node.settings[0]
+    return first if isinstance(first, tuple) else (first,)
+
+
+def fill(b: AnyBuilder, out: IndexMap, value: float) -> None:
+    """Print the assignment of a number to all elements of an array."""
+    flat = out.seen(out.index.reshape(-1))
+    b.nest(flat.index.shape, lambda k: b.store(flat, k, b.number(value)), unroll=True)
+
+
+def copy(b: AnyBuilder, out: IndexMap, x: IndexMap) -> None:
+    """Print a copy of an array."""
+    b.nest(out.index.shape, lambda k: b.store(out, k, b.load(x, k)), unroll=True)
+
+
+def _moved(b: AnyBuilder, node: Node, out: IndexMap, x: IndexMap) -> None:
+    copy(b, out, x.moved(node))
+
+
+# Reductions
+
+
+def _reduction(value: Reduce) -> Rule:
+    """Return the rule of a reduction; `value` prints one element of it, from the elements of an array."""
+
+    def rule(b: AnyBuilder, node: Node, out: IndexMap, x: IndexMap) -> None:
+        x = x.last(axes_of(node))
+        inner = x.index.shape[len(node.shape) :]
+        b.nest(node.shape, lambda k: b.store(out, k, value(b, inner, lambda m: b.load(x, [*k, *m]))))
+
+    return rule
+
+
+def _sum(b: AnyBuilder, shape: Shape, load: Load) -> Any:
+    return b.total(shape, lambda m: (load(m),))
+
+
+def _joined(op: str) -> Reduce:
+    """Return what prints a reduction that starts from the first element."""
+
+    def value(b: AnyBuilder, shape: Shape, load: Load) -> Any:
+        first = load([0] * len(shape))
+        if size_of(shape) == 1:
+            return first
+        return b.fold(shape, (first,), lambda m, joined: (b.op(op, joined, load(m)),))[0]
+
+    return value
+
+
+def _prod(b: AnyBuilder, shape: Shape, load: Load) -> Any:
+    if size_of(shape) == 1:
+        return load([0] * len(shape))
+    return b.fold(shape, (b.number(1.0),), lambda m, joined: (b.op("mul", joined, load(m)),))[0]
+
+
+def _first(better: str) -> Reduce:
+    """Return what prints the index of the first extremum; as in NumPy, NaN exceeds every number."""
+
+    def value(b: AnyBuilder, shape: Shape, load: Load) -> Any:
+        def step(m: list[Counter], best: Any, at: Any) -> tuple[Any, Any]:
+            x = b.let(load(m))
+            taken = b.let(b.op(better, x, best))
+            return b.op("where", taken, x, best), b.op("where", taken, b.position(m[0]), at)
+
+        return b.fold(shape, (load([0]), b.number(0.0)), step)[1]
+
+    return value
+
+
+def _mask(better: str) -> Rule:
+    """Return the rule of a one-hot array: which element is the first extremum along an axis."""
+
+    def rule(b: AnyBuilder, node: Node, out: IndexMap, x: IndexMap) -> None:
+        axes = axes_of(node)
+        out, x = out.last(axes), x.last(axes)
+        *outer, n = x.index.shape
+
+        def body(k: list[Counter]) -> None:
+            at = _first(better)(b, (n,), lambda m: b.load(x, [*k, *m]))
+
+            def step(m: list[Counter]) -> tuple[()]:
+                b.store(out, [*k, *m], b.op("eq", at, b.position(m[0])))
+                return ()
+
+            b.fold((n,), (), step)
+
+        b.nest(tuple(outer), body)
+
+    return rule
+
+
+def _contraction(b: AnyBuilder, node: Node, out: IndexMap, x: IndexMap, y: IndexMap) -> None:
+    left, right = (a.seen(index) for a, index in zip((x, y), aligned(node, (x.index, y.index)), strict=True))
+    inner = np.broadcast_shapes(left.index.shape, right.index.shape)[len(node.shape) :]
+
+    def body(k: list[Counter]) -> None:
+        b.store(out, k, b.total(inner, lambda m: (b.load(left, [*k, *m]), b.load(right, [*k, *m]))))
+
+    b.nest(node.shape, body)
+
+
+# Scans
+
+
+def _scan(update: Callable[..., Any]) -> Rule:
+    """Return the rule of a scan, whose first result is the first element.
+
+    `update` has the builder, the result so far, the next element and, if there are two arguments, the element of the
+    first one before that.
+    """
+
+    def rule(b: AnyBuilder, node: Node, out: IndexMap, *args: IndexMap) -> None:
+        axes = axes_of(node)
+        out, x, before = (a.last(axes) for a in (out, args[-1], args[0]))
+        *outer, n = out.index.shape
+        next_out, next_x = (a.seen(a.index[..., 1:]) for a in (out, x))
+
+        def body(k: list[Counter]) -> None:
+            first = b.load(x, [*k, 0])
+            b.store(out, [*k, 0], first)
+
+            def step(m: list[Counter], so_far: Any) -> tuple[Any]:
+                more = [b.load(before, [*k, *m])] if len(args) > 1 else []
+                result = b.let(update(b, so_far, b.load(next_x, [*k, *m]), *more))
+                b.store(next_out, [*k, *m], result)
+                return (result,)
+
+            if n > 1:
+                b.fold((n - 1,), (first,), step)
+
+        b.nest(tuple(outer), body)
+
+    return rule
+
+
+# Scatters
+
+
+def _added(b: AnyBuilder, out: IndexMap, parts: Iterable[tuple[IndexMap, IndexMap]]) -> None:
+    """Print zeros, and the addition of each array to a part of them."""
+    fill(b, out, 0.0)
+    for target, x in parts:
+        _add(b, target, x)
+
+
+def _add(b: AnyBuilder, target: IndexMap, x: IndexMap) -> None:
+    b.nest(
+        target.index.shape,
+        lambda k: b.store(target, k, b.op("add", b.load(target, k), b.load(x, k))),
+        unroll=True,
+    )
+
+
+def _scatter(b: AnyBuilder, node: Node, out: IndexMap, *args: IndexMap) -> None:
+    _added(b, out, ((out.part(key), x) for key, x in zip(node.settings[1], args, strict=True)))
+
+
+def _put(b: AnyBuilder, node: Node, out: IndexMap, x: IndexMap) -> None:
+    axis, indices, _ = node.settings
+    _added(b, out, [(out.seen(out.index.take(indices.numbers, axis=axis)), x)])
+
+
+# Several arrays as one
+
+
+def _concatenate(b: AnyBuilder, node: Node, out: IndexMap, *args: IndexMap) -> None:
+    (axis,) = node.settings
+    stops = np.cumsum([x.index.shape[axis] for x in args])
+    for index, x in zip(np.split(out.index, stops[:-1], axis), args, strict=True):
+        copy(b, out.seen(index), x)
+
+
+def _stack(b: AnyBuilder, node: Node, out: IndexMap, *args: IndexMap) -> None:
+    for index, x in zip(np.moveaxis(out.index, node.settings[0], 0), args, strict=True):
+        copy(b, out.seen(index), x)
+
+
+RULES: dict[str, Rule] = {
+    "sum": _reduction(_sum),
+    "prod": _reduction(_prod),
+    "max": _reduction(_joined("max")),
+    "min": _reduction(_joined("min")),
+    "argmax": _reduction(_first("exceeds")),
+    "argmin": _reduction(_first("undercuts")),
+    "argmax_mask": _mask("exceeds"),
+    "argmin_mask": _mask("undercuts"),
+    "matmul": _contraction,
+    "einsum": _contraction,
+    "cumsum": _scan(lambda b, so_far, x: b.op("add", so_far, x)),
+    "cumprod": _scan(lambda b, so_far, x: b.op("mul", so_far, x)),
+    "recurrence": _scan(lambda b, so_far, x, a: b.op("add", x, b.op("mul", a, so_far))),
+    "scatter": _scatter,
+    "put": _put,
+    "concatenate": _concatenate,
+    "stack": _stack,
+    **dict.fromkeys(("take", "triu", "tril", "from_diagonal"), _moved),
+}
