@@ -26,7 +26,7 @@ def in_tiles(graph, same, points, count, tile):
     arrays = [*(np.ascontiguousarray(points[name], dtype=float) for name in schedule.inputs), *found.values()]
     addresses = np.array([a.ctypes.data for a in arrays])
     scratch = np.full(code.rows * tile, np.nan)
-    engine, kernel, _ = compiled(source)
+    engine, kernel = compiled(source)
     kernel(count, 0, count, count % 2 == 1, *(a.ctypes.data for a in (addresses, code.same, scratch)))
     del engine
     return found | constants

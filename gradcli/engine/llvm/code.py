@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.llvm import arrays, streams
+from gradcli.engine.llvm import streams
 from gradcli.engine.llvm.expressions import EXPRESSIONS, REDUCED, definitions
 from gradcli.engine.llvm.fusion import fused, is_fused, is_shifted
 from gradcli.engine.llvm.rows import Rows
@@ -257,7 +257,7 @@ def _source(w: Writer, tile: int) -> str:
     loops = "\n".join(f"  call void @loop{k}({', '.join(_ARGUMENTS)})" for k in range(w.parts))
     kernel = _KERNEL.format(length=length, lanes=w.lanes, loops=loops)
     functions = definitions(w.called, w.lanes)
-    return "\n".join([*_flat(w.lines), kernel, *functions, arrays.SOURCE, streams.SOURCE, _METADATA])
+    return "\n".join([*_flat(w.lines), kernel, *functions, streams.SOURCE, _METADATA])
 
 
 def _flat(lines: Iterable[Any]) -> Iterable[str]:

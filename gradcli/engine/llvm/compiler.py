@@ -41,16 +41,15 @@ def check_processor() -> None:
         llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
 
 
-def compiled(source: str) -> tuple[Any, Callable[..., None], Callable[..., int]]:
-    """Return the functions `kernel` and `addresses` of a source, after the engine that must live as long as they do."""
+def compiled(source: str) -> tuple[Any, Callable[..., None]]:
+    """Return the function `kernel` of a source, after the engine that must live as long as it does."""
     check_processor()
     effort = 2 if len(source) < _LONG else 1
     machine = _machine(effort)
     engine = llvm.create_mcjit_compiler(optimized(source, machine, effort), machine)
     engine.finalize_object()
     kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * _NUMBERS, ctypes.c_bool, *[ctypes.c_void_p] * _POINTERS)
-    reader = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 4)
-    return engine, kernel(engine.get_function_address("kernel")), reader(engine.get_function_address("addresses"))
+    return engine, kernel(engine.get_function_address("kernel"))
 
 
 def optimized(source: str, machine: llvm.TargetMachine, effort: int) -> llvm.ModuleRef:
