@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,21 @@ class Wanted(NamedTuple):
     def notes(self) -> bool:
         """Whether corners are noted: everywhere but at the points of a file."""
         return self.page or self.warn
+
+
+class Measured(NamedTuple):
+    """Numbers of a reverse pass that has run elsewhere, in a script say, without the last axis of a batch.
+
+    Gradients by name, adjoints by node, contributions by node and position of the argument.  What is missing here is
+    computed from the graph.
+    """
+
+    gradients: Mapping[str, Array] = MappingProxyType({})
+    adjoints: Mapping[Node, Array] = MappingProxyType({})
+    contributions: Mapping[tuple[Node, int], Array] = MappingProxyType({})
+
+
+UNMEASURED = Measured()
 
 
 def noted(notes: tuple[str | Text, ...]) -> dict[str, tuple[str | Text, ...]]:

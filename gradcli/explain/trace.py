@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.engine.evaluate import values_of
 from gradcli.explain.backward.weights import any_loss, loss_name
-from gradcli.explain.results import Array, Named
+from gradcli.explain.results import UNMEASURED, Array, Measured, Named
 from gradcli.explain.shared import sweep_inputs
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import adjoint_name
@@ -74,8 +74,10 @@ class Trace:
         return result
 
 
-def numeric_trace(graph: Graph, swept: Sweep, at: Named, calls: Sequence[Named]) -> Trace:
-    """Return the trace of a sweep at a point, for the cotangents of each call.
+def numeric_trace(
+    graph: Graph, swept: Sweep, at: Named, calls: Sequence[Named], measured: Measured = UNMEASURED
+) -> Trace:
+    """Return the trace of a sweep at a point, for the cotangents of each call; what was `measured` is not computed.
 
     >>> from gradcli.graph.node import leaf
     >>> from gradcli.graph.vjp import sweep
@@ -85,13 +87,20 @@ def numeric_trace(graph: Graph, swept: Sweep, at: Named, calls: Sequence[Named])
     >>> [(p.position, float(total)) for p, total in trace.calls[0].totals.items()]
     [(0, 3.0), (1, 6.0)]
     """
-    values = values_of(swept.graph, sweep_inputs(at, calls), swept.traced())
+    values = values_of(swept.graph, sweep_inputs(at, calls), _unmeasured(graph, swept, measured))
 
     def of(call: int) -> Callable[[Node], Array]:
         return lambda n: values[n][..., min(call, values[n].shape[-1] - 1)].astype(float)
 
-    reverse = tuple(_reverse(graph, swept, of(k)) for k in range(len(calls)))
+    reverse = tuple(_reverse(graph, swept, of(k), measured) for k in range(len(calls)))
     return Trace(graph, node_names(graph), swept.passes, {n: of(0)(n) for n in graph.nodes}, reverse)
+
+
+def _unmeasured(graph: Graph, swept: Sweep, measured: Measured) -> list[Node]:
+    """Return the nodes of a trace whose numbers are to be computed."""
+    result = [*graph.nodes, *swept.cotangents.values(), *(p.slope for p in swept.passes if p.slope is not None)]
+    result += [p.contribution for p in swept.passes if (p.node, p.position) not in measured.contributions]
+    return result + [adjoint for n, adjoint in swept.adjoints.items() if n not in measured.adjoints]
 
 
 def symbolic_trace(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Trace:
@@ -128,7 +137,7 @@ def plus(a: Array, b: Array) -> Array:
     return np.asarray(a + b, dtype=a.dtype)
 
 
-def _reverse(graph: Graph, swept: Sweep, value: Callable[[Node], Any]) -> Reverse:
+def _reverse(graph: Graph, swept: Sweep, value: Callable[[Node], Any], measured: Measured = UNMEASURED) -> Reverse:
     """Return one reverse pass, its adjoints added up along the passes."""
     # An output that another one uses starts from its own v.
     seeds: dict[Node, Array] = {}
@@ -136,10 +145,18 @@ def _reverse(graph: Graph, swept: Sweep, value: Callable[[Node], Any]) -> Revers
         node = graph.outputs[output]
         seeds[node] = plus(seeds[node], value(v)) if node in seeds else value(v)
     adjoints, totals = dict(seeds), {}
-    contributions = {p: value(p.contribution) for p in swept.passes}
+    known = measured.contributions
+    contributions = {
+        p: known[p.node, p.position] if (p.node, p.position) in known else value(p.contribution) for p in swept.passes
+    }
     slopes = {p: value(p.slope) for p in swept.passes if p.slope is not None}
     for p, contribution in contributions.items():
         before = adjoints.get(p.argument)
         totals[p] = adjoints[p.argument] = contribution if before is None else plus(before, contribution)
-    exact = {n: value(adjoint) for n, adjoint in swept.adjoints.items()}
+    totals |= {
+        p: measured.adjoints[n] for n, p in {p.argument: p for p in swept.passes}.items() if n in measured.adjoints
+    }
+    exact = {
+        n: measured.adjoints[n] if n in measured.adjoints else value(adjoint) for n, adjoint in swept.adjoints.items()
+    }
     return Reverse(seeds, adjoints | exact, slopes, contributions, totals)

@@ -38,12 +38,16 @@ from gradcli.pytorch.tensor import Tensor
 
 @dataclass(frozen=True)
 class Change:
-    """A gradient that a hook has changed: of which edge, by what, from what, and to what."""
+    """A gradient that a hook has changed: of which edge, by what, from what, and to what.
+
+    `step` is the step that the hook runs after; None for a hook that runs before the edge.
+    """
 
     edge: Edge
     hook: Any
     before: Tensor
     after: Tensor
+    step: Step | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +101,9 @@ class Call:
     line: Line = field(default_factory=lambda: Line(0))
     wanted: dict[Edge, Any] = field(default_factory=dict)  # the edges of `inputs`, with what arrived there
     changes: list[Change] = field(default_factory=list)
-    functions: dict[Step, Pulled] = field(default_factory=dict)  # of the script's own functions
+    explained: bool = False  # whether the two below are recorded
+    adjoints: dict[Edge, Any] = field(default_factory=dict)  # the gradient of each edge, before its hooks
+    pulled_steps: dict[Step, Pulled] = field(default_factory=dict)
     arose: Pulled | None = None  # the first whose gradients are not finite, though that of its result is
 
     def run(self) -> None:
@@ -140,6 +146,8 @@ class Call:
 
     def visited(self, edge: Edge, g: Any, is_active: bool) -> Sequence[Any]:
         """Return what an edge passes on of its gradient, which is kept where that is asked for."""
+        if self.explained and g is not None:
+            self.adjoints[edge] = g
         if g is not None and (is_active or edge in self.wanted):
             arrived, g = g, self.hooked(edge, g) if edge._pres or edge._nexts or edge.retained else g
             if edge in self.wanted:  # PyTorch's `grad` takes what also goes on before its hooks
@@ -181,8 +189,8 @@ class Call:
         if name in _WITHOUT:
             raise refusal("no derivative of its name", *_WITHOUT[name])
         passed = step.grad_inputs(g, self.create) if step.is_own else vjp(step, g, self.create)
-        if step.is_own:
-            self.functions[step] = Pulled(step, g, passed)
+        if self.explained:
+            self.pulled_steps[step] = Pulled(step, g, passed)
         if Recorder.explains and self.arose is None and _finite(g) and not all(map(_finite, passed)):
             self.arose = Pulled(step, g, passed)
         for i, p in enumerate(passed) if Mode.anomaly and Mode.check_nan else ():
@@ -203,7 +211,7 @@ class Call:
                 wrong = len(result) != len(given)
                 refuse_if(wrong, "count of a hook's values", hook.__name__, len(result), len(given))
                 changed = zip(step.edges, given, result, strict=True)
-                self.changes += [Change(e, hook, a, b) for e, a, b in changed if e and a is not b]  # type: ignore[arg-type]
+                self.changes += [Change(e, hook, a, b, step) for e, a, b in changed if e and a is not b]  # type: ignore[arg-type]
                 given = result
         return [p if p is None or self.create else Make.tensor(p._a) for p in given]
 

@@ -117,6 +117,7 @@ class _Maker(Operands, Recorded):
         for made in new.values():
             self.made_by.setdefault(made, step)
         self.made_by[node] = step
+        self.results.setdefault(node, (step, own))
         self.calls[node] = CallOf(recipe.op, recipe.settings, own)
         if name is not None and name not in self.inputs and name not in self.computed:
             self.computed[name] = node

@@ -93,7 +93,7 @@ class Told(Scene):
     steps: bool = False  # whether the tables of steps are asked for
     reached: dict[int, Line] = field(default_factory=dict)  # the backward that reached a leaf before, by its identity
     kept: dict[str, Any] = field(default_factory=dict)  # the gradients that intermediates kept before
-    shown: dict[str, Any] = field(default_factory=dict)  # the gradients of the page
+    altered: bool = False  # whether the gradients are not those of the recorded operations at the values of now
     notes: Notes = field(default_factory=Notes)
 
     def name(self, x: Any, otherwise: str = "x") -> str:

@@ -64,6 +64,7 @@ class Teller:
         frame, line = self._place()
         if self._is_told_of(call) or not self._is_wanted(line):
             return
+        call.explained = True
         told = self._told(frame, line)
         told.reached = {id(x): x._reached for x in told.names.tensors.values() if x._reached is not None}
         try:

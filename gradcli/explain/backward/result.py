@@ -13,7 +13,7 @@ from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError, Notes
 from gradcli.explain.backward.no_gradient import leaves_without
 from gradcli.explain.origin import not_finite, warn_of_values
-from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named, Wanted
+from gradcli.explain.results import UNMEASURED, Array, BackwardPoint, BackwardResult, Call, Measured, Named, Wanted
 from gradcli.explain.shared import (
     check_entries,
     cotangents,
@@ -47,10 +47,12 @@ def backward(
     calls: Sequence[Sequence[Named]],
     wanted: Wanted,
     notes: Notes,
+    measured: Measured = UNMEASURED,
 ) -> BackwardResult:
     """Return vᵀJ at each point: `calls[p]` are the cotangents of the `backward` calls at point p, which accumulate.
 
-    Without a point, `calls[0]` are the cotangents, and the gradients are formulas.
+    Without a point, `calls[0]` are the cotangents, and the gradients are formulas.  What was `measured`, in one call at
+    one point, is not computed.
     """
     swept = sweep(graph, wrt, wanted.retain)
     formulas = None
@@ -62,7 +64,7 @@ def backward(
     if formulas is not None and not points:
         result = [_in_formulas(graph, wrt, swept, calls[0], wanted, formulas)]
     else:
-        result = _Numbers(graph, wrt, swept, wanted, formulas is not None, notes).points(points, calls)
+        result = _Numbers(graph, wrt, swept, wanted, formulas is not None, notes, measured).points(points, calls)
     style = style_of(graph, calls[0])
     return BackwardResult(graph, tuple(wrt), style, swept, wanted, tuple(result), bool(points), symbolic=formulas)
 
@@ -82,10 +84,12 @@ class _Numbers(NamedTuple):
     wanted: Wanted
     jacobian: bool
     notes: Notes
+    measured: Measured
 
     def points(self, points: Sequence[Named], calls: Sequence[Sequence[Named]]) -> list[BackwardPoint]:
         """Return the results at all points; every point has the same number of calls."""
-        keep = [*self.swept.gradients.values(), *self.graph.outputs.values()]
+        unknown = (g for name, g in self.swept.gradients.items() if name not in self.measured.gradients)
+        keep = [*unknown, *self.graph.outputs.values()]
         if self.wanted.page:
             from gradcli.explain.system import shown_names
 
@@ -113,7 +117,8 @@ class _Numbers(NamedTuple):
 
     def point(self, at: Named, calls: Sequence[Named], found: Mapping[Node, Array]) -> BackwardPoint:
         """Return the result at one point; `found` holds the values, the calls along the last axis."""
-        own = {name: found[g] for name, g in self.swept.gradients.items()}
+        known = {name: grad[..., None] for name, grad in self.measured.gradients.items()}
+        own = {name: known[name] if name in known else found[g] for name, g in self.swept.gradients.items()}
         running = {name: np.cumsum(grads, axis=-1, dtype=float) for name, grads in own.items()}
         called = [
             Call(v, {name: own[name][..., k] for name in self.wrt}, {name: running[name][..., k] for name in self.wrt})
@@ -160,7 +165,7 @@ class _Numbers(NamedTuple):
             return None
         from gradcli.explain.trace import numeric_trace
 
-        return numeric_trace(self.graph, self.swept, at, calls[:MAX_STEPPED_CALLS])
+        return numeric_trace(self.graph, self.swept, at, calls[:MAX_STEPPED_CALLS], self.measured)
 
     def adjoints(self, calls: Sequence[Named]) -> Named:
         """Return the gradients of retained intermediates as formulas, where a page shows them."""

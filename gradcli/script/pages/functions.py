@@ -23,6 +23,7 @@ from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node
 from gradcli.pytorch.backward import Call
+from gradcli.script.measured import measured
 from gradcli.script.system import Recorded, Use
 
 
@@ -32,7 +33,7 @@ def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:
     graph, v, called = _open(call, recorded, roots_of)
     made = [name for use in reversed(recorded.functions.values()) for name in use.outputs.values()]
     wanted = Wanted(page=True, implicit=call.implicit, warn=False)
-    result = backward(graph, [*made, *recorded.wrt], [recorded.at], [[v]], wanted, notes)
+    result = backward(graph, [*made, *recorded.wrt], [recorded.at], [[v]], wanted, notes, measured(call, recorded))
     roots = replace(result, graph=recorded.graph, wrt=tuple(recorded.wrt))
     weights = weights_section(roots, [Shown({name: v[name] for name in recorded.graph.outputs}, {}, {})])
     sections = (_system(recorded, result, roots_of), weights, _gradients(recorded, result, v, called, roots_of))
@@ -61,7 +62,7 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
     weights = {name: adjoint_name(name, loss) for use in recorded.functions.values() for name in use.outputs.values()}
     weights |= {made: only or f"v_{name}" for made, name in roots.items()}
     for k, use in enumerate(recorded.functions.values()):
-        pulled = call.functions.get(use.step)
+        pulled = call.pulled_steps.get(use.step)
         returned = [] if pulled is None else pulled.grad_inputs
         for i, node in use.arguments.items():
             own = returned[i] if i < len(returned) else None

@@ -18,17 +18,13 @@ from gradcli.script.errors.source import Text
 from gradcli.script.errors.syntax import parts
 from gradcli.script.scene import Told, line_of
 from gradcli.script.system import reachable
+from gradcli.script.written import decimal
 from gradcli.wrapping import in_words
 
 Array = np.ndarray[Any, Any]
 
 _MANY = 2  # leaves whose .grad is told one by one
 _LONG = 8  # numbers that are not told again
-_NOISE = 1e-12  # above it a number of float64 is hardly rounding alone
-_TINY = 1e-37  # below it float32 has no numbers
-_LAST_DIGITS = 1e-5  # of the largest number: how far float32 and float64 differ where only rounding does
-_DIGITS = 1e-6  # of a number that float32 has rounded
-ROUNDING = 1e-3  # of the largest gradient: what may be lost in float32
 # What is said of what is returned, where a script asks for it by name.
 _ROWS = "returns J, a row at a time: a backward for each output, with a v that is 1 there and 0 elsewhere."
 RETURNED = {
@@ -44,9 +40,9 @@ RETURNED = {
 SHOWN = 36  # elements of an array that is written out
 
 
-def done(call: Call, told: Told, explained: bool, far: float) -> list[str]:
-    """Return what a call did; `far` is the `distance` of its gradients from what is explained."""
-    lines = [*_hooks(call, told), *_accumulated(call, told, explained, far)]
+def done(call: Call, told: Told, explained: bool) -> list[str]:
+    """Return what a call did; `explained` is whether the page shows its gradients."""
+    lines = [*_hooks(call, told), *_accumulated(call, told, explained)]
     lines += [*_not_kept(call, told), *_unused(call, told), *_unreached(call, told)]
     if call.freed:
         another = "call" if call.returns else "backward"
@@ -77,11 +73,11 @@ def _hook(change: Any, told: Told) -> str:
     return f"{owner}'s hook{own}"
 
 
-def _accumulated(call: Call, told: Told, explained: bool, far: float) -> Iterator[str]:
+def _accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
     """Yield what each `.grad` was, and what it is."""
-    if explained and _is_first_of_many(call, told) and far < ROUNDING:
+    if explained and _is_first_of_many(call, told):
         whose = "Each .grad" if len(call.contributions) > 1 else f"{told.name(call.contributions[0].tensor)}.grad"
-        yield f"{whose} was None before, and holds the above now{', as far as float32 has digits' * (far > 0)}."
+        yield f"{whose} was None before, and holds the above now."
         return
     yield from _of_leaves(call, told, explained)
     yield from _of_intermediates(call, told)
@@ -96,7 +92,7 @@ def _is_first_of_many(call: Call, told: Told) -> bool:
     every = call.contributions
     many = len(every) > _MANY or sum(c.tensor.numel() for c in every) > _LONG
     none_before = all(c.before is None and c.after is not None for c in every)
-    return many and none_before and not call.changes and all(told.name(c.tensor) in told.shown for c in every)
+    return many and none_before and not call.changes and all(told.name(c.tensor) in told.recorded.wrt for c in every)
 
 
 def _of_leaves(call: Call, told: Told, explained: bool) -> Iterator[str]:
@@ -104,24 +100,10 @@ def _of_leaves(call: Call, told: Told, explained: bool) -> Iterator[str]:
     for c in sorted(call.contributions, key=lambda c: order.get(told.name(c.tensor), 0)):
         name = told.name(c.tensor)
         if c.after is not None:
-            new, rounding = _as_shown(name, c.grad._a if c.before is not None else c.after._a, told)
-            now = new if c.before is None else c.after._a
-            held = _held(c.before, new, told.reached.get(id(c.tensor)), told)
-            yield f"{name}.grad: {held} → {array_words(now)}{rounding}"
+            held = _held(c.before, c.grad._a, told.reached.get(id(c.tensor)), told)
+            yield f"{name}.grad: {held} → {array_words(c.after._a)}"
         elif call.asked is None and (not explained or call.changes):
             yield f"∂/∂{name}: {array_words(c.grad._a)}"
-
-
-def _as_shown(name: str, own: Array, told: Told) -> tuple[Array, str]:
-    """Return the script's gradient as its page has it in float64, if only rounding differs; what to say of that."""
-    shown = told.shown.get(name)
-    if shown is None or shown.shape != own.shape[:-1]:
-        return own, ""
-    largest = np.abs(own[np.isfinite(own)]).max(initial=0)
-    if np.allclose(shown, own[..., 0], 0, _LAST_DIGITS * largest, equal_nan=True):
-        return shown[..., None], ""
-    is_rounding = np.allclose(shown, own[..., 0], 0, ROUNDING * largest, equal_nan=True)
-    return (shown[..., None], ", as far as float32 has digits") if is_rounding else (own, "")
 
 
 def _held(before: Any, own: Array, line: Line | None, told: Told) -> str:
@@ -140,38 +122,6 @@ def _of_intermediates(call: Call, told: Told) -> Iterator[str]:
             yield f"{name}.grad: {array_words(before)} + {array_words(g._a - before)} → {array_words(g._a)}"
         elif name not in listed and not call.returns:
             yield f"{name}.grad: None → {array_words(g._a)}, kept by {name}.retain_grad()"
-
-
-def own_gradients(call: Call, told: Told) -> dict[str, Array]:
-    """Return the script's own gradients by name, in float64."""
-    return {told.name(c.tensor): c.grad._a[..., 0].astype(float) for c in call.contributions}
-
-
-def distance(call: Call, told: Told) -> float:
-    """Return how far the gradients of a page, in float64, are from the script's, as a share of the largest of these.
-
-    It is 0 where nobody sees it, and infinite where they are not finite at the same places.
-    """
-    result = [(told.shown[name], g) for name, g in own_gradients(call, told).items() if name in told.shown]
-    largest = [np.abs(b[np.isfinite(b)]).max(initial=0) for _, b in result]
-    if all(np.allclose(a, b, 0, _LAST_DIGITS * m, equal_nan=True) for (a, b), m in zip(result, largest, strict=True)):
-        return 0.0 if result else np.inf
-    if not any(largest) or not all(np.array_equal(np.isfinite(a), np.isfinite(b)) for a, b in result):
-        return np.inf
-    return float(max(np.abs(a[np.isfinite(a)] - b[np.isfinite(b)]).max(initial=0) for a, b in result) / max(largest))
-
-
-def without_noise(shown: Array, own: Array) -> Array:
-    """Return a gradient in float64 with 0 for what rounding has left, and the script's numbers show to be 0.
-
-    That is what is too small to matter, and far below the script's number, which rounds to other digits; or what
-    the script's numbers could hold, and is 0 there.
-
-    >>> without_noise(np.array([2.8e-17, 2.8e-17, 2.8e-17, 0.5]), np.array([0, -7.5e-9, 2.8e-17, 0.5]))
-    array([0.0e+00, 0.0e+00, 2.8e-17, 5.0e-01])
-    """
-    small = (np.abs(shown) < _NOISE) & (np.abs(shown) > _TINY)
-    return np.where(small & ((own == 0) | (np.abs(shown) < _DIGITS * np.abs(own))), 0.0, shown)
 
 
 def _not_kept(call: Call, told: Told) -> Iterator[str]:
@@ -215,7 +165,8 @@ def array_words(a: Any) -> str:
     """Return an array as words: its numbers, or how many they are."""
     if a.size > SHOWN:
         return "×".join(map(str, a.shape[:-1])) + " numbers"
-    return array_text(a[..., 0], lambda v: f"{v:.6g}" if isinstance(v, float) else str(v))
+    own = decimal(a[..., 0]) if a.dtype.kind == "f" else a[..., 0]
+    return array_text(own, lambda v: f"{v:.6g}" if isinstance(v, float) else str(v))
 
 
 def not_finite(call: Call, told: Told) -> Iterator[str]:

@@ -8,10 +8,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError
 from gradcli.explain.backward.result import backward
-from gradcli.explain.backward.weights import loss_name
+from gradcli.explain.backward.weights import flat, loss_name
 from gradcli.explain.mentions import names_in
 from gradcli.explain.pages import Choice, backward_pages
 from gradcli.explain.results import BackwardResult, Shown, Wanted
@@ -21,40 +23,34 @@ from gradcli.graph.graph import Graph
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import edge_of
 from gradcli.script.loops import Loop, Written, folded_system, loops, named
-from gradcli.script.pages.gradients import ROUNDING, distance, done, not_finite, own_gradients, without_noise
+from gradcli.script.measured import measured
+from gradcli.script.pages.gradients import done, not_finite
 from gradcli.script.pages.slips import changed, slips
 from gradcli.script.scene import Told
 from gradcli.script.system import Recorded, reachable
+from gradcli.wrapping import in_words
 
 MOST = 150  # operations that are looked at one by one
+_ROUNDING = 1e-3  # of the largest gradient: above it, float32 has lost more than digits
 
 
 def page(call: Call, told: Told) -> Page:
     """Return the page that `gradcli backward` prints, then what `.grad` was and is, and whether the graph is freed."""
     explained = Page(())
+    steps = reachable(edge_of(y) for y, _ in call.roots)
+    since = [f"note: {text}" for text in changed(steps, call, told)]
+    told.altered = bool(call.changes or since)
     try:
         if told.recorded.wrt:
             explained = _explained(call, told, told.recorded)
     except InputError as error:
         told.trouble = error.message
-    far = distance(call, told)
-    others = bool(told.shown and call.contributions) and far >= ROUNDING  # than those of the script
-    notes = _notes(call, told, others)
-    sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
-    lines = done(call, told, bool(sections) and not (told.trouble or others), far)
-    return replace(explained, sections=(*sections, _text("script", lines)))
-
-
-def _notes(call: Call, told: Told, others: bool) -> list[str]:
-    """Return what is to be known of the numbers; `others` says that the script's are not those that are explained."""
-    steps = reachable(edge_of(y) for y, _ in call.roots)
     notes = [f"not explained: {told.trouble}"] if told.trouble else []
-    since = [f"note: {text}" for text in changed(steps, call, told)]
-    if others and not (call.changes or since):
-        own = str(call.contributions[0].tensor.dtype).removeprefix("torch.")
-        notes.append(f"note: the script's {own} rounds after each operation, and its gradients come out as below")
     notes += [*since, *(f"warning: {text}" for text in not_finite(call, told)), *told.notes.lines]
-    return [*notes, *(f"note: {text}" for text in slips(steps, call, told))]
+    notes += [f"note: {text}" for text in slips(steps, call, told)]
+    sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
+    lines = done(call, told, bool(sections) and not told.trouble)
+    return replace(explained, sections=(*sections, _text("script", lines)))
 
 
 def _text(name: str, lines: Sequence[str]) -> Section:
@@ -65,11 +61,9 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
     """Return the page of `gradcli backward`, or of what is asked for by name, with the loops folded."""
     if not any(recorded.at[name].size for name in recorded.wrt):
         raise InputError("no input has an element")
-    own = own_gradients(call, told)
     if recorded.functions:
         from gradcli.script.pages.functions import functions_page
 
-        told.shown = own
         whole = functions_page(call, recorded, told.notes)
         return replace(whole, sections=tuple(_returned(whole.sections, recorded))) if call.returns else whole
     graph, found = _with_loops(told, recorded)
@@ -84,10 +78,28 @@ def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
     wanted = Wanted(
         recorded.retained, told.steps, True, implicit=call.implicit, warn=False, script=True, returned=call.returns
     )
-    result = backward(graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, told.notes)
-    told.shown = result.points[0].grad
-    told.shown.update({name: without_noise(g, own[name]) for name, g in told.shown.items() if name in own})
+    known = measured(call, recorded)
+    result = backward(graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, told.notes, known)
+    if not told.altered and (names := list(_rounded(result))):
+        told.altered = True
+        dtype, grads = str(call.roots[0][0].dtype).removeprefix("torch."), in_words([f"{n}.grad" for n in names])
+        differ = "differs from its formula" if len(names) == 1 else "differ from their formulas"
+        told.notes.lines.append(f"note: the script's {dtype} rounds each operation, so {grads} {differ}")
     return _of_script(result, found, recorded)
+
+
+def _rounded(result: BackwardResult) -> Iterator[str]:
+    """Yield the leaves whose gradients are not vᵀJ, with J as the page has it, because of rounding."""
+    (point,) = result.points
+    if point.jacobian is None:
+        return
+    shown, end = flat(point.calls[0].v) @ point.jacobian, 0
+    for name in result.wrt:
+        own = point.grad[name].reshape(-1)
+        end += own.size
+        largest = np.abs(own[np.isfinite(own)]).max(initial=0)
+        if not np.allclose(shown[end - own.size : end], own, 0, _ROUNDING * largest, equal_nan=True):
+            yield name
 
 
 def _with_loops(told: Told, recorded: Recorded) -> tuple[Graph, list[Loop]]:
