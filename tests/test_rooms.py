@@ -79,7 +79,7 @@ def test_the_guide_lists_each_room_below_those_that_it_imports():
 # Imports inside functions of these rooms, which are for start-up time: most scripts need none of them.
 LAZY = {
     "gradcli.pytorch.session": {"names", "cuts", "dtypes", "generator", "modes", "printing", "record"},
-    "gradcli.script.teller": {
+    "gradcli.script.explainer": {
         "pages.page",
         "pages.rows",
         "pages.steps",

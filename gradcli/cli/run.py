@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from gradcli.pytorch.messages import MissingError
     from gradcli.pytorch.session import Ending, Script
     from gradcli.script.check import Calls
+    from gradcli.script.explainer import Explainer
     from gradcli.script.shown import Printed
-    from gradcli.script.teller import Teller
 
 MAX_SCRIPT_BYTES = 2**24
 ENDINGS = {".md": "markdown", ".tex": "latex", ".json": "json", ".jsonl": "json", ".html": "html"}
@@ -197,7 +197,7 @@ def _stops(telling: Telling, style: str, keeps: bool) -> Printed:
     return Stops(has_unicode())
 
 
-def _listener(script: Script, telling: Telling, shown: Printed, style: str) -> Calls | Teller | _Silent:
+def _listener(script: Script, telling: Telling, shown: Printed, style: str) -> Calls | Explainer | _Silent:
     """Return what listens to the script's calls."""
     if telling.checks:
         from gradcli.script.check import Calls
@@ -205,9 +205,9 @@ def _listener(script: Script, telling: Telling, shown: Printed, style: str) -> C
         return Calls(shown, _note, style)
     if telling.quiet:
         return _Silent()
-    from gradcli.script.teller import Teller
+    from gradcli.script.explainer import Explainer
 
-    return Teller(script, shown, _note, style, telling.every, frozenset(telling.lines), telling.steps)
+    return Explainer(script, shown, _note, style, telling.every, frozenset(telling.lines), telling.steps)
 
 
 class _Silent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from gradcli.explain.results import Named, Shown
@@ -19,14 +19,14 @@ _BEHIND = 6  # numbers of a point that stand behind the first statement
 _LEAVES = 12
 
 
-def system_section(result: Shown, at: Named | None, values: Named) -> Section:
-    """Return the statements with their values; `at` is the point, None without one."""
+def system_section(result: Shown, at: Named | None, values: Named, above: Sequence[Block] = ()) -> Section:
+    """Return the statements with their values; `at` is the point, None without one; or else it stands in `above`."""
     equations = list(_equations(result.graph))
     left_out = len(equations) - _FIRST - _LAST
     lines = [line(values) for line in (equations if left_out <= 0 else equations[:_FIRST] + equations[-_LAST:])]
     at = at and {name: at[name] for name in appearance(result.graph)}
-    first: list[Block] = []
-    if at is not None:
+    first = list(above)
+    if at is not None and not above:
         point = point_parts(at)
         if sum(v.size for v in at.values()) <= _BEHIND:
             lines[0] = Line(lines[0].sides, point)

@@ -7,7 +7,7 @@ import sys
 from gradcli.explore.app import Setting, run_app
 from gradcli.explore.state import Explorer, State
 from gradcli.pytorch.backward import Call
-from gradcli.script.scene import Told
+from gradcli.script.scene import CallScene
 from gradcli.script.shown import Printed
 
 
@@ -18,11 +18,11 @@ class Stops(Printed):
         super().__init__()
         self.unicode = unicode
 
-    def explained(self, call: Call, told: Told, title: str, text: str) -> None:
+    def explained(self, call: Call, scene: CallScene, title: str, text: str) -> None:
         """Show the page of a call, and let its system be explored; Ctrl-C ends the script there."""
-        super().explained(call, told, title, text)
-        recorded = told.recorded
-        if told.trouble or not recorded.wrt:
+        super().explained(call, scene, title, text)
+        recorded = scene.recorded
+        if scene.trouble or not recorded.wrt:
             return
         sys.stdout.flush()
         state = State({**recorded.at}, ({**recorded.v},))

@@ -48,6 +48,7 @@ class Tensor(TensorBase):
     _inference = False
     _detached: Cut | None = None  # where it was cut off from what it came from
     _reached: Line | None = None  # of a leaf, the line of the last backward that reached it
+    _frozen: Line | None = None  # the line that has set requires_grad to False
 
     if TYPE_CHECKING:  # given to the class by the modules that have its operations
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = cast(Any, None)
@@ -132,6 +133,8 @@ class Tensor(TensorBase):
         refuse_if(self._fn is not None, "requires_grad of a result" if wanted else "no requires_grad of a result")
         refuse_if(wanted and self._a.dtype.kind != "f", "requires_grad of whole numbers")
         refuse_if(self._inference and wanted, "requires_grad of an inference tensor")
+        if record.Recorder.explains and wanted != self._requires:
+            self._frozen = None if wanted else record.script_line()
         self._requires = wanted
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:

@@ -1,6 +1,6 @@
 """What a script has recorded, read back and told: the page of each backward, and the reasons of each error.
 
-`teller` listens to a script and decides what is told of it, `pages` has the pages, `errors` why a script failed, and
+`explainer` listens to a script and decides what is told of it, `pages` has the pages, `errors` why a script failed, and
 `shown` where all this goes.  `recorded` makes a `system` of what was recorded, step by step: `instances` and
 `assembled` make its nodes, `operands` what goes into them, `naming` and `written` call them as the script does.
 `scene` tells of lines in words.  `check` and `replay` call the script's own Functions again.

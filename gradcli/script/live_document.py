@@ -17,7 +17,7 @@ from gradcli.pytorch.backward import Call
 from gradcli.pytorch.session import Script
 from gradcli.report.live.page import document, live_section, say, text, word
 from gradcli.script.naming import script_frames
-from gradcli.script.scene import Told
+from gradcli.script.scene import CallScene
 from gradcli.script.shown import Printed
 
 _NODES = 1_500  # of a graph with a live page
@@ -66,10 +66,10 @@ class LiveDocument(Printed):
         if len(entries[-1].printed) <= _PRINTED:
             entries[-1].printed += text
 
-    def explained(self, call: Call, told: Told, title: str, text_: str) -> None:
+    def explained(self, call: Call, scene: CallScene, title: str, text_: str) -> None:
         """Add what explains a call, folded, with its live page."""
-        page = f'<pre class="printed">{lines(text_)}</pre>{self._live(call, told)}'
-        self._add(told.line, f"<details><summary><code>{text(title)}</code></summary><div>{page}</div></details>")
+        page = f'<pre class="printed">{lines(text_)}</pre>{self._live(call, scene)}'
+        self._add(scene.line, f"<details><summary><code>{text(title)}</code></summary><div>{page}</div></details>")
 
     def page(self, title: str, text: str) -> None:
         """Add a page that has no system."""
@@ -100,17 +100,17 @@ class LiveDocument(Printed):
     def _add(self, line: int, html: str) -> None:
         self.entries.setdefault(line, []).append(_Entry(html=html))
 
-    def _live(self, call: Call, told: Told) -> str:
+    def _live(self, call: Call, scene: CallScene) -> str:
         """Return the live page of a call, or why there is none."""
-        recorded = told.recorded
-        if told.trouble or not recorded.wrt or call.asked is not None:
+        recorded = scene.recorded
+        if scene.trouble or not recorded.wrt or call.asked is not None:
             return ""
         if recorded.functions:
             return f'<p class="quiet">{word("noLiveFunctions")}</p>'
         numbers = sum(n.size for n in recorded.graph.nodes)
         if len(recorded.graph.nodes) > _NODES or numbers > _NUMBERS or self.letters > _LETTERS:
             return f'<p class="quiet">{text(say("noLiveLarge", f"{len(recorded.graph.nodes):,}"))}</p>'
-        if told.altered:
+        if scene.altered:
             return f'<p class="quiet">{word("noLiveHooks")}</p>'
         page = live(recorded.graph, View(recorded.wrt, recorded.at, recorded.v), self.kernels)
         self.pages += 1

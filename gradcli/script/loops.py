@@ -89,35 +89,40 @@ def _carried(parts: Sequence[Sequence[Node]]) -> tuple[tuple[Node, Node], ...]:
     return tuple((start, last[k]) for k, start in result.items())
 
 
-def named(graph: Graph, found: Sequence[Loop], wanted: Callable[[Node], str]) -> Graph:
+def named(graph: Graph, folded: Sequence[Loop], wanted: Callable[[Node], str]) -> Graph:
     """Return the graph with names for what leaves a loop, and none within; `wanted` says what a node may be called."""
     taken = {*graph.inputs, *graph.names}
     new: dict[str, Node] = {}
-    for node in (end for loop in found for _, end in loop.carried if end not in graph.labels):
+    for node in (end for loop in folded for _, end in loop.carried if end not in graph.labels):
         stem = wanted(node) or "t"
         name = stem if stem not in taken else next(fresh_names(taken, stem))
         taken.add(name)
         new[name] = node
-    inside = {n for loop in found for n in loop.nodes} - {end for loop in found for _, end in loop.carried}
+    inside = {n for loop in folded for n in loop.nodes} - {end for loop in folded for _, end in loop.carried}
     place = {n: k for k, n in enumerate(graph.nodes)}
     shown = {name: n for name, n in {**graph.names, **new}.items() if n not in inside}
     names = dict(sorted(shown.items(), key=lambda pair: place[pair[1]]))
     return replace(graph, names=names)
 
 
-def folded_system(graph: Graph, found: Sequence[Loop], at: Named, values: Named) -> Section:
-    """Return the statements with their values, those of loops once; what leaves a loop has a name."""
+def folded_system(
+    graph: Graph, folded: Sequence[Loop], at: Named, values: Named, above: Sequence[Block] = ()
+) -> Section:
+    """Return the statements with their values, those of loops once; what leaves a loop has a name.
+
+    The point stands in `above`, or else in the first line.
+    """
     names = graph.labels
-    ends = {end: loop for loop in found for _, end in loop.carried}
-    blocks: list[Block] = []
-    if at:
+    ends = {end: loop for loop in folded for _, end in loop.carried}
+    blocks = list(above)
+    if at and not above:
         blocks.append(Text(point_parts({name: at[name] for name in appearance(graph) if name in at})))
     lines: list[Line] = []
-    told: set[int] = set()
+    shown: set[int] = set()
     for node in (n for n in graph.nodes if n.args and n in names):
         loop = ends.get(node)
-        if loop is not None and id(loop) not in told:
-            told.add(id(loop))
+        if loop is not None and id(loop) not in shown:
+            shown.add(id(loop))
             blocks += [*_equations(lines), _told(loop, names, values)]
             lines = []
         value = (Value(values[names[node]]),) if names[node] in values else ()

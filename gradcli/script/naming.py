@@ -70,23 +70,23 @@ def names_of(frame: Any) -> Names:
     return result
 
 
-def _collect(scope: Mapping[str, Any], found: Names) -> None:
+def _collect(scope: Mapping[str, Any], names: Names) -> None:
     for name, value in list(scope.items()):
         if name.startswith("__"):
             continue
-        for inner, x in _parts(name, value, found):
-            _name(x, inner, found)
+        for inner, x in _parts(name, value, names):
+            _name(x, inner, names)
 
 
-def _parts(name: str, value: Any, found: Names, depth: int = 0) -> Iterator[tuple[str, Tensor]]:
+def _parts(name: str, value: Any, names: Names, depth: int = 0) -> Iterator[tuple[str, Tensor]]:
     """Yield the tensors with names in a value: itself, or those of a list, a dictionary or an object."""
     if isinstance(value, Tensor):
         yield name, value
         return
     if hasattr(type(value), "named_parameters"):
-        _of_module(name, value, found)
+        _of_module(name, value, names)
     for inner, part in _inside(name, value, depth) if depth <= _DEEP else ():
-        yield from _parts(inner, part, found, depth + 1)
+        yield from _parts(inner, part, names, depth + 1)
 
 
 def _inside(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
@@ -108,20 +108,20 @@ def _inside(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
             yield inner, part
 
 
-def _of_module(name: str, module: Any, found: Names) -> None:
+def _of_module(name: str, module: Any, names: Names) -> None:
     try:
         parameters, modules = list(module.named_parameters()), list(module.named_modules())
     except Exception:  # a module in the middle of its making has none yet
         return
     before = "" if name == "self" else f"{name}."
     for inner, parameter in parameters:
-        _name(parameter, before + inner, found)
+        _name(parameter, before + inner, names)
     for inner, part in modules:
-        found.add(part, before + inner if inner else name)
+        names.add(part, before + inner if inner else name)
 
 
-def _name(x: Tensor, name: str, found: Names) -> None:
-    found.add(x, name)
-    found.tensors.setdefault(name, x)
+def _name(x: Tensor, name: str, names: Names) -> None:
+    names.add(x, name)
+    names.tensors.setdefault(name, x)
     if x._fn is not None:
-        found.add(x._fn, name)
+        names.add(x._fn, name)

@@ -53,6 +53,7 @@ class Operands:
     """The inputs of a system, with their values and names, and the nodes of operands."""
 
     at: dict[str, Array]
+    tensors: dict[str, Tensor]
 
     def __init__(self, names: Names, sources: Mapping[str, str]) -> None:
         self.names = names
@@ -70,10 +71,12 @@ class Operands:
         taken = {*self.names.in_order(), *self.expressions.assigned()}
         return next((name for name in wanted if name not in taken), wanted[-1])
 
-    def input(self, name: str, array: Array) -> Node:
-        """Add an input."""
+    def input(self, name: str, array: Array, x: Tensor | None = None) -> Node:
+        """Add an input, with the tensor that it is."""
         name = self.fresh(name)
         node = leaf(array.shape[:-1])
+        if x is not None:
+            self.tensors[name] = x
         self.inputs[name] = node
         self.at[name] = decimal(array[..., 0])
         return node
@@ -108,7 +111,7 @@ class Operands:
         name = name or (None if stands else local() or None)
         node = literal(x) if x._a.size and (stands or (name is None and x._a.size <= _SMALL)) else None
         if node is None or not (stands or sum(len(str(v)) for v in node.values) <= _BRIEF):
-            return self.input(name or local(True) or self.unused("data", "constant"), x._a)
+            return self.input(name or local(True) or self.unused("data", "constant"), x._a, x)
         if name is not None:
             self.computed[self.fresh(name)] = node
         return node
@@ -119,7 +122,7 @@ class Operands:
         if not name or (cut := x._detached) is None:
             return self.fixed(own, line) if name and not own.requires_grad else None
         is_beside = name in self.computed and cut.hows[0].kind is Kind.DETACHED
-        return self.input(f"{name}{cut.hows[0].code}" if is_beside else name, x._a)
+        return self.input(f"{name}{cut.hows[0].code}" if is_beside else name, x._a, x)
 
     def alias(self, x: Tensor) -> tuple[str, Tensor]:
         """Return a tensor that has a name and shows the same memory, with that name; "" where there is none."""

@@ -49,10 +49,10 @@ class _Maker(Operands, Recorded):
             self.computed[name] = self.nodes[edge]
         return self.steps[edge]
 
-    def enter(self, edge: Edge, wanted: str, array: Array) -> str:
+    def enter(self, edge: Edge, wanted: str, array: Array, x: Tensor | None = None) -> str:
         """Let what an edge stands for be an input, and return its name."""
         self.steps[edge] = name = self.fresh(wanted)
-        self.nodes[edge] = self.input(name, array)
+        self.nodes[edge] = self.input(name, array, x)
         return name
 
     def leaf(self, edge: Leaf, local: Local = unnamed) -> Node:
@@ -60,7 +60,7 @@ class _Maker(Operands, Recorded):
         if edge not in self.nodes:
             x = edge.variable
             known = self.names.of(x) or x._called or self.alias(x)[0] or local()
-            self.enter(edge, known or self.unused("x", "leaf"), x._a)
+            self.enter(edge, known or self.unused("x", "leaf"), x._a, x)
         return self.nodes[edge]
 
     def cut(self, step: Edge, x: Tensor) -> None:

@@ -85,7 +85,7 @@ class Scene:
 
 
 @dataclass
-class Told(Scene):
+class CallScene(Scene):
     """The line of a call that is explained, and the system that was recorded before it ran, or why that is empty."""
 
     recorded: Recorded = field(default_factory=Recorded)

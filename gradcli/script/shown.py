@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gradcli.script.scene import Told
+from gradcli.script.scene import CallScene
 from gradcli.wrapping import page_width, visible, wrapped
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ class Printed:
         head = f"── {title} "
         self.text(f"{head}{'─' * max(2, width - len(head))}\n{text.rstrip()}\n{'─' * width}")
 
-    def explained(self, call: Call, told: Told, title: str, text: str) -> None:
+    def explained(self, call: Call, scene: CallScene, title: str, text: str) -> None:
         """Show the page of a call."""
         self.page(title, text)
 
     def words(self, lines: Sequence[str]) -> None:
         """Show a few lines; those behind the first are indented."""
-        told = [visible(lines[0]), *(f"  {visible(text)}" for text in lines[1:])]
-        self.text("\n".join(part for text in told for part in wrapped(text, columns(), "    ")))
+        scene = [visible(lines[0]), *(f"  {visible(text)}" for text in lines[1:])]
+        self.text("\n".join(part for text in scene for part in wrapped(text, columns(), "    ")))
 
     def text(self, text: str) -> None:
         """Show a text."""

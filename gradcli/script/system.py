@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.pytorch.autograd.function import FunctionStep
-from gradcli.pytorch.record import Edge, Step
+from gradcli.pytorch.record import Edge, Leaf, Step
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.expressions import Expression
 
@@ -40,6 +40,7 @@ class Recorded:
     wrt: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)  # intermediates that are asked for, beside what they came from
     at: dict[str, Array] = field(default_factory=dict)
+    tensors: dict[str, Tensor] = field(default_factory=dict)  # those of the inputs that the script still has
     v: dict[str, Array] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)  # what the call flowed from, one by one
     steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
@@ -47,6 +48,11 @@ class Recorded:
     made_by: dict[Node, Step] = field(default_factory=dict)
     results: dict[Node, tuple[Step, Sequence[Node]]] = field(default_factory=dict)  # of steps, with their operands
     assigned: dict[Step, Expression] = field(default_factory=dict)  # of steps whose results are assigned to names
+
+    @property
+    def leaves(self) -> set[str]:
+        """The names of the inputs that gradients flow into, asked for or not."""
+        return {name for edge, name in self.steps.items() if isinstance(edge, Leaf)}
 
     @property
     def retained(self) -> tuple[str, ...]:

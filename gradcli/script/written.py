@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -46,13 +47,24 @@ def decimal(array: Array) -> Array:
     return array.astype(float)
 
 
+class _WithoutTorch(ast.NodeTransformer):
+    """Writes exp for torch.exp."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Return the name alone of what belongs to `torch`."""
+        if isinstance(node.value, ast.Name) and node.value.id == "torch":
+            return ast.Name(node.attr, node.ctx)
+        self.generic_visit(node)
+        return node
+
+
 def node_of(expression: ast.expr, meaning: Meaning) -> Node | None:
     """Return the node of an expression that is a formula of the script's names; None where it is none."""
     inside = [n for c in ast.walk(expression) if isinstance(c, ast.Compare) for n in ast.walk(c)]
     names = {n.id: n in inside for n in ast.walk(expression) if isinstance(n, ast.Name) and n.id != "torch"}
     scope = {name: node for name, compared in names.items() if (node := meaning(name, compared)) is not None}
     try:
-        return build(read_expression(Source(ast.unparse(expression).replace("torch.", ""))), scope)
+        return build(read_expression(Source(ast.unparse(_WithoutTorch().visit(deepcopy(expression))))), scope)
     except InputError:
         return None
 

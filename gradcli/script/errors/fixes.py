@@ -160,8 +160,8 @@ def recorded(text: Text) -> list[Change]:
     for function in text.around(ast.FunctionDef):
         if off := [d for d in function.decorator_list if last_name(d) in _OFF]:
             return [text.instead_of(off[0])]
-    told = [c for s in parts(text.tree, ast.Expr) for c in calls(s, "set_grad_enabled")]
-    above = [c for c in told if c.args and c.lineno < text.line]
+    switches = [c for s in parts(text.tree, ast.Expr) for c in calls(s, "set_grad_enabled")]
+    above = [c for c in switches if c.args and c.lineno < text.line]
     return text.edited(edits.instead(max(above, key=start).args[0], "True")) if above else []
 
 

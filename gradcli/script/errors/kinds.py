@@ -28,8 +28,8 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
     of_data = any(n.attr == "data" for n in parts(text.statement, ast.Attribute))
     if how != "step" and not updates.is_unrecorded(text) and not of_data:
         return Answer(reason, "compute a new tensor instead, so that the old values stay", updates.out_of_place(text))
-    if told := repeated(at, step, reason, ", with the weights of before"):
-        return told
+    if answer := repeated(at, step, reason, ", with the weights of before"):
+        return answer
     what = "the optimizer's step" if how == "step" else "the change"
     fix = f"move {what} after the backward; or compute the loss again after it, with the new values"
     return Answer(reason, fix, updates.moved(text, at.line))

@@ -74,7 +74,8 @@ def _calls_behind(text: Text, name: str) -> list[ast.Call]:
 
 def _is_of_self(text: Text, call: ast.Call) -> bool:
     statement = text.on(call.lineno).statement
-    return isinstance(statement, ast.Assign) and text.of(statement.targets[0]).startswith("self.")
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    return isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self"
 
 
 def thawed(text: Text) -> list[Change]:

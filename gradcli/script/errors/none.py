@@ -80,9 +80,9 @@ def _not_reached(at: Failure, name: str, swept: Line, leaves: Sequence[Tensor], 
     reason = f"{name}.grad is None: "
     cut = next((c for c in history.cuts() if any(map(c.leads_to, leaves))), None)
     if cut is not None:
-        told = detached_answer(at, history.root or "what it went back from", cut, history, name)
-        reason += f"the backward at {at.where(swept)} did not reach it. {told.reason[0].upper()}{told.reason[1:]}"
-        return Answer(reason, told.fix, told.changes)
+        answer = detached_answer(at, history.root or "what it went back from", cut, history, name)
+        reason += f"the backward at {at.where(swept)} did not reach it. {answer.reason[0].upper()}{answer.reason[1:]}"
+        return Answer(reason, answer.fix, answer.changes)
     reason += f"what {at.code(swept)} went back from was computed without {known}."
     asked = fixes.if_there(at.text, f"{name}.grad")
     return Answer(reason, f"use {name} in the loss, or leave it out here", asked)
@@ -109,7 +109,7 @@ def _emptied(text: Text) -> int:
     for statement in text.statements():
         match statement:
             case ast.Assign([target, *_]):
-                empties = text.of(target).endswith(".grad")
+                empties = isinstance(target, ast.Attribute) and target.attr == "grad"
             case _:
                 empties = isinstance(statement, ast.Expr) and bool(calls(statement, "zero_grad"))
         result = statement.lineno if empties and statement.lineno < text.line else result
@@ -133,10 +133,12 @@ def _of_intermediate(at: Failure, name: str, x: Tensor) -> Answer:
     kept = text.added(made[0], f"{name}.retain_grad()") if made is not None else []
     if Recorder.swept is not None and step is not None and not step.reached:
         behind = [e.variable for e in dependencies([step]) if isinstance(e, Leaf)]
-        told = _not_reached(at, name, Recorder.swept, [x, *behind], name)
-        if {c.first for c in told.changes} & {c.first for c in kept} or step.retained is not None:
-            return told
-        return replace(told, fix=f"{told.fix}; and keep it, with {name}.retain_grad()", changes=[*kept, *told.changes])
+        answer = _not_reached(at, name, Recorder.swept, [x, *behind], name)
+        if {c.first for c in answer.changes} & {c.first for c in kept} or step.retained is not None:
+            return answer
+        return replace(
+            answer, fix=f"{answer.fix}; and keep it, with {name}.retain_grad()", changes=[*kept, *answer.changes]
+        )
     reason = f"{name}.grad is None: {name} is computed, and backward keeps the gradients of leaves only."
     if changes := leaves.made_a_leaf(text, name):
         return Answer(reason, f"let {name} require a gradient after the last operation that makes it", changes)

@@ -100,7 +100,8 @@ def _updated(text: Text, statement: ast.stmt) -> str:
     match statement:
         case ast.Assign([target, *_], ast.BinOp(left, how, right)):
             name = text.of(target)
-            if text.of(left) == name and f"{name}.grad" in text.of(right):
+            grads = [n for n in parts(right, ast.Attribute) if n.attr == "grad" and text.of(n.value) == name]
+            if text.of(left) == name and grads:
                 return f"{name} {_OPERATORS[type(how)]}= {text.of(right)}"
     return ""
 

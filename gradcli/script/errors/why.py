@@ -45,8 +45,8 @@ def _found(error: BaseException | None, script: Script) -> tuple[Failure, Answer
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         at = Failure.of(error, script)
-        if at is not None and (told := _answered(error, at)) is not None:
-            return at, told
+        if at is not None and (answered := _answered(error, at)) is not None:
+            return at, answered
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return None
 
@@ -112,10 +112,10 @@ def _function(path: str) -> Any:
     return getattr(import_module(f"gradcli.script.errors.{file}"), name)
 
 
-def _written(at: Failure, told: Answer) -> list[str]:
+def _written(at: Failure, answered: Answer) -> list[str]:
     """Return the two as paragraphs, their lines broken, and the lines to change as they are to be."""
-    lines = _filled(f"why: {told.reason}") + _filled(f"fix: {told.fix}{':' if told.changes else '.'}")
-    for change in told.changes:
+    lines = _filled(f"why: {answered.reason}") + _filled(f"fix: {answered.fix}{':' if answered.changes else '.'}")
+    for change in answered.changes:
         head = f"     {at.lines(change.places())}: "
         first, *more = change.shown()
         lines += [head + first, *(" " * len(head) + line for line in more)]

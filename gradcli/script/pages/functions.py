@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.errors import Notes
 from gradcli.explain.backward.gradients import introduced
 from gradcli.explain.backward.result import backward
 from gradcli.explain.backward.weights import cotangent, loss_name, weights_section
@@ -24,11 +23,14 @@ from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node
 from gradcli.pytorch.backward import Call
 from gradcli.script.measured import measured
+from gradcli.script.pages.quantities import quantities
+from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded, Use
 
 
-def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:
+def functions_page(call: Call, scene: CallScene) -> Page:
     """Return the system, with calls of own functions in it, v, and the gradients in terms of their `backward`."""
+    recorded, notes = scene.recorded, scene.notes
     roots_of = _roots(recorded)
     graph, v, called = _open(call, recorded, roots_of)
     made = [name for use in reversed(recorded.functions.values()) for name in use.outputs.values()]
@@ -36,7 +38,7 @@ def functions_page(call: Call, recorded: Recorded, notes: Notes) -> Page:
     result = backward(graph, [*made, *recorded.wrt], [recorded.at], [[v]], wanted, notes, measured(call, recorded))
     roots = replace(result, graph=recorded.graph, wrt=tuple(recorded.wrt))
     weights = weights_section(roots, [Shown({name: v[name] for name in recorded.graph.outputs}, {}, {})])
-    sections = (_system(recorded, result, roots_of), weights, _gradients(recorded, result, v, called, roots_of))
+    sections = (_system(scene, result, roots_of), weights, _gradients(recorded, result, v, called, roots_of))
     return page_of(result, sections)
 
 
@@ -83,8 +85,8 @@ def _backward(use: Use, i: int, weights: Mapping[str, str]) -> str:
     return result if len(use.written) == 1 else f"{result}[{i}]"
 
 
-def _system(recorded: Recorded, result: BackwardResult, roots: Mapping[str, str]) -> Section:
-    (point,) = result.points
+def _system(scene: CallScene, result: BackwardResult, roots: Mapping[str, str]) -> Section:
+    (point,), recorded = result.points, scene.recorded
     graph, values = recorded.graph, {**point.intermediates, **point.value}
     made = {name for use in recorded.functions.values() for name in use.outputs.values()}
     given = {name: recorded.at[name] for name in appearance(result.graph) if name not in made}
@@ -95,7 +97,7 @@ def _system(recorded: Recorded, result: BackwardResult, roots: Mapping[str, str]
     ]
     lines += [(step.seq, _called(graph, use, recorded.at, roots)) for step, use in recorded.functions.items()]
     shown = Equations(tuple(line for _, line in sorted(lines, key=lambda pair: pair[0])))
-    return Section("system", (Text(point_parts(given)), shown))
+    return Section("system", (*(quantities(scene, given) or [Text(point_parts(given))]), shown))
 
 
 def _statement(graph: Graph, name: str, node: Node, values: Named) -> Line:
@@ -132,5 +134,5 @@ def _gradients(
     own = ", ".join(dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values()))
     said = f"{own}: the script's own; what its backward returns is taken as it is (--check checks it)."
     adjoints = [line.sides[0].name for line in lines if isinstance(line.sides[0], Name)]
-    told = [introduced(adjoints, loss)] if adjoints else []
-    return Section("grad", (*told, Equations(tuple(lines)), Text((said,))))
+    scene = [introduced(adjoints, loss)] if adjoints else []
+    return Section("grad", (*scene, Equations(tuple(lines)), Text((said,))))

@@ -16,7 +16,7 @@ from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors.history import History
 from gradcli.script.errors.source import Text
 from gradcli.script.errors.syntax import parts
-from gradcli.script.scene import Told, line_of
+from gradcli.script.scene import CallScene, line_of
 from gradcli.script.system import reachable
 from gradcli.script.written import decimal
 from gradcli.wrapping import in_words
@@ -40,25 +40,25 @@ RETURNED = {
 SHOWN = 36  # elements of an array that is written out
 
 
-def done(call: Call, told: Told, explained: bool) -> list[str]:
+def done(call: Call, scene: CallScene, explained: bool) -> list[str]:
     """Return what a call did; `explained` is whether the page shows its gradients."""
-    lines = [*_hooks(call, told), *_accumulated(call, told, explained)]
-    lines += [*_not_kept(call, told), *_unused(call, told), *_unreached(call, told)]
+    lines = [*_hooks(call, scene), *_accumulated(call, scene, explained)]
+    lines += [*_not_kept(call, scene), *_unused(call, scene), *_unreached(call, scene)]
     if call.freed:
         another = "call" if call.returns else "backward"
         lines.append(f"The graph is freed now; retain_graph=True would keep it for another {another}.")
     return lines
 
 
-def _hooks(call: Call, told: Told) -> Iterator[str]:
+def _hooks(call: Call, scene: CallScene) -> Iterator[str]:
     """Yield what hooks changed, in their order."""
     for k, change in enumerate(call.changes):
         if not k:
             yield "Hooks changed gradients on their way; the formulas above are without them."
-        yield f"{_hook(change, told)}: {array_words(change.before._a)} → {array_words(change.after._a)}"
+        yield f"{_hook(change, scene)}: {array_words(change.before._a)} → {array_words(change.after._a)}"
 
 
-def _hook(change: Any, told: Told) -> str:
+def _hook(change: Any, scene: CallScene) -> str:
     """Return what a hook is called: x's hook (line 5), or that of a module."""
     module, hook = getattr(change.hook, "of", (None, change.hook))
     function = hook if hasattr(hook, "__code__") else type(hook).__call__
@@ -66,97 +66,97 @@ def _hook(change: Any, told: Told) -> str:
     name = getattr(hook, "__name__", "<lambda>")
     own = "" if name.startswith("<") else f" {name}"
     if code is not None and not code.co_filename.startswith("<frozen"):
-        own += f" ({told.where(line_of(code.co_filename, code.co_firstlineno))})"
+        own += f" ({scene.where(line_of(code.co_filename, code.co_firstlineno))})"
     if module is not None:
         return f"{type(module).__name__}'s backward hook{own}"
-    owner = told.recorded.steps.get(change.edge) or told.names.of(change.edge) or change.edge.name()
+    owner = scene.recorded.steps.get(change.edge) or scene.names.of(change.edge) or change.edge.name()
     return f"{owner}'s hook{own}"
 
 
-def _accumulated(call: Call, told: Told, explained: bool) -> Iterator[str]:
+def _accumulated(call: Call, scene: CallScene, explained: bool) -> Iterator[str]:
     """Yield what each `.grad` was, and what it is."""
-    if explained and _is_first_of_many(call, told):
-        whose = "Each .grad" if len(call.contributions) > 1 else f"{told.name(call.contributions[0].tensor)}.grad"
+    if explained and _is_first_of_many(call, scene):
+        whose = "Each .grad" if len(call.contributions) > 1 else f"{scene.name(call.contributions[0].tensor)}.grad"
         yield f"{whose} was None before, and holds the above now."
         return
-    yield from _of_leaves(call, told, explained)
-    yield from _of_intermediates(call, told)
+    yield from _of_leaves(call, scene, explained)
+    yield from _of_intermediates(call, scene)
     if call.asked is not None:
         yield f"{RETURNED[call.asked.name]} Every .grad is as it was."
     elif call.returns and call.contributions:
         yield f"grad returns {'this' if len(call.contributions) == 1 else 'these'}, and leaves every .grad as it was."
 
 
-def _is_first_of_many(call: Call, told: Told) -> bool:
+def _is_first_of_many(call: Call, scene: CallScene) -> bool:
     """Tell whether the page shows many numbers that each `.grad` holds now, and held none before."""
     every = call.contributions
     many = len(every) > _MANY or sum(c.tensor.numel() for c in every) > _LONG
     none_before = all(c.before is None and c.after is not None for c in every)
-    return many and none_before and not call.changes and all(told.name(c.tensor) in told.recorded.wrt for c in every)
+    return many and none_before and not call.changes and all(scene.name(c.tensor) in scene.recorded.wrt for c in every)
 
 
-def _of_leaves(call: Call, told: Told, explained: bool) -> Iterator[str]:
-    order = {name: k for k, name in enumerate(told.recorded.wrt)}
-    for c in sorted(call.contributions, key=lambda c: order.get(told.name(c.tensor), 0)):
-        name = told.name(c.tensor)
+def _of_leaves(call: Call, scene: CallScene, explained: bool) -> Iterator[str]:
+    order = {name: k for k, name in enumerate(scene.recorded.wrt)}
+    for c in sorted(call.contributions, key=lambda c: order.get(scene.name(c.tensor), 0)):
+        name = scene.name(c.tensor)
         if c.after is not None:
-            held = _held(c.before, c.grad._a, told.reached.get(id(c.tensor)), told)
+            held = _held(c.before, c.grad._a, scene.reached.get(id(c.tensor)), scene)
             yield f"{name}.grad: {held} → {array_words(c.after._a)}"
         elif call.asked is None and (not explained or call.changes):
             yield f"∂/∂{name}: {array_words(c.grad._a)}"
 
 
-def _held(before: Any, own: Array, line: Line | None, told: Told) -> str:
+def _held(before: Any, own: Array, line: Line | None, scene: CallScene) -> str:
     """Return what a `.grad` was, and what is added to it: [2] (left by line 5) + [4]."""
     if before is None:
         return "None"
-    left = f" (left by {told.where(line)})" if line and before.any() else ""
+    left = f" (left by {scene.where(line)})" if line and before.any() else ""
     return array_words(before) + left + (f" + {array_words(own)}" if before.size <= SHOWN else "")
 
 
-def _of_intermediates(call: Call, told: Told) -> Iterator[str]:
-    listed = {told.name(c.tensor) for c in call.contributions}  # as `inputs=` may ask for what is computed, too
-    for name, g in told.recorded.kept_gradients().items():
-        if name in told.kept and name not in listed:
-            before = told.kept[name]
+def _of_intermediates(call: Call, scene: CallScene) -> Iterator[str]:
+    listed = {scene.name(c.tensor) for c in call.contributions}  # as `inputs=` may ask for what is computed, too
+    for name, g in scene.recorded.kept_gradients().items():
+        if name in scene.kept and name not in listed:
+            before = scene.kept[name]
             yield f"{name}.grad: {array_words(before)} + {array_words(g._a - before)} → {array_words(g._a)}"
         elif name not in listed and not call.returns:
             yield f"{name}.grad: None → {array_words(g._a)}, kept by {name}.retain_grad()"
 
 
-def _not_kept(call: Call, told: Told) -> Iterator[str]:
+def _not_kept(call: Call, scene: CallScene) -> Iterator[str]:
     """Yield which intermediates keep no gradient that the script asks for elsewhere."""
-    tree = Text(told.script.name, told.script.source).tree
+    tree = Text(scene.script.name, scene.script.source).tree
     asked = {ast.unparse(n.value) for n in parts(tree, ast.Attribute) if n.attr == "grad"}
-    for edge, name in told.recorded.steps.items() if not call.returns else ():
+    for edge, name in scene.recorded.steps.items() if not call.returns else ():
         if name in asked and isinstance(edge, Step) and edge.retained is None:
             yield f"{name}.grad stays None: {name} is computed, not a leaf; {name}.retain_grad() before this keeps it."
 
 
-def _unused(call: Call, told: Told) -> Iterator[str]:
+def _unused(call: Call, scene: CallScene) -> Iterator[str]:
     """Yield which inputs of `grad` have no gradient, as nothing was computed from them."""
     missed = [x for x in call.inputs or () if call.returns and call.wanted[edge_of(x)] is None]
-    if names := [told.names.of(x) or x._called or "the input" for x in missed]:
+    if names := [scene.names.of(x) or x._called or "the input" for x in missed]:
         who, its = (names[0], "its gradient is") if len(names) == 1 else (in_words(names), "their gradients are")
         yield f"No path leads back to {who}: {its} None, or zeros where these are asked for."
 
 
-def _unreached(call: Call, told: Told) -> Iterator[str]:
+def _unreached(call: Call, scene: CallScene) -> Iterator[str]:
     """Yield what keeps a gradient and was not reached, because numbers went on alone on the way to it."""
-    left = _left(call, told)
+    left = _left(call, scene)
     if not left or not CUTS:
         return
-    for cut in History(Text(told.script.name, told.script.source, told.line)).cuts():
+    for cut in History(Text(scene.script.name, scene.script.source, scene.line)).cuts():
         if names := [n for n, x in left.items() if cut.leads_to(x)]:
             left = {n: x for n, x in left.items() if n not in names}
             own, it = (f"{names[0]}.grad", "it") if len(names) == 1 else (f".grad of {in_words(names)}", "them")
-            yield f"{own} stays None: {told.code(cut.line)} cuts the loss off from {it}: {cut.how}."
+            yield f"{own} stays None: {scene.code(cut.line)} cuts the loss off from {it}: {cut.how}."
 
 
-def _left(call: Call, told: Told) -> dict[str, Tensor]:
+def _left(call: Call, scene: CallScene) -> dict[str, Tensor]:
     """Return what keeps a gradient in the script, by name, and was not reached by a call for all, nor by one before."""
     reached = {id(c.tensor) for c in call.contributions}
-    without = {n: x for n, x in told.names.tensors.items() if x._grad is None and x.requires_grad}
+    without = {n: x for n, x in scene.names.tensors.items() if x._grad is None and x.requires_grad}
     leaves = {n: x for n, x in without.items() if x._fn is None or (x._fn.retained and not x._fn.reached)}
     return {n: x for n, x in leaves.items() if id(x) not in reached} if call.inputs is None else {}
 
@@ -169,17 +169,17 @@ def array_words(a: Any) -> str:
     return array_text(own, lambda v: f"{v:.6g}" if isinstance(v, float) else str(v))
 
 
-def not_finite(call: Call, told: Told) -> Iterator[str]:
+def not_finite(call: Call, scene: CallScene) -> Iterator[str]:
     """Yield which gradients are not finite, and where that arose: the operation, with its line."""
     for c in call.contributions:
         bad = c.grad._a[~np.isfinite(c.grad._a)]
         if bad.size:
             what = "nan" if np.isnan(bad).any() else "inf" if (bad > 0).all() else "-inf"
-            yield f"the gradient of {told.name(c.tensor)} is {what}: {_arose(call, told)}"
+            yield f"the gradient of {scene.name(c.tensor)} is {what}: {_arose(call, scene)}"
             return
 
 
-def _arose(call: Call, told: Told) -> str:
+def _arose(call: Call, scene: CallScene) -> str:
     if not all(finite(v._a) for _, v in call.roots):
         return "v itself is not finite"
     if call.arose is None:
@@ -189,7 +189,7 @@ def _arose(call: Call, told: Told) -> str:
     op = result.recipe.op if hasattr(result, "recipe") else result.name().removesuffix("Backward")
     what = "local derivative" if result is step else "value"
     hidden = ": 0·inf is nan" * (result is step and _is_zero_times_inf(call.arose))
-    return f"it arises in {op} ({told.code(result.line).rstrip(',')}), whose {what} is not finite there{hidden}"
+    return f"it arises in {op} ({scene.code(result.line).rstrip(',')}), whose {what} is not finite there{hidden}"
 
 
 def _is_zero_times_inf(pulled: Pulled) -> bool:

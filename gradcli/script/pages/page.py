@@ -19,14 +19,16 @@ from gradcli.explain.pages import Choice, backward_pages
 from gradcli.explain.results import BackwardResult, Shown, Wanted
 from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
 from gradcli.explain.shared import style_of
-from gradcli.graph.graph import Graph
+from gradcli.explain.system import system_section
+from gradcli.graph.graph import Graph, appearance
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import edge_of
 from gradcli.script.loops import Loop, Written, folded_system, loops, named
 from gradcli.script.measured import measured
 from gradcli.script.pages.gradients import done, not_finite
+from gradcli.script.pages.quantities import constants, quantities
 from gradcli.script.pages.slips import changed, slips
-from gradcli.script.scene import Told
+from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded, reachable
 from gradcli.wrapping import in_words
 
@@ -34,22 +36,22 @@ MOST = 150  # operations that are looked at one by one
 _ROUNDING = 1e-3  # of the largest gradient: above it, float32 has lost more than digits
 
 
-def page(call: Call, told: Told) -> Page:
+def page(call: Call, scene: CallScene) -> Page:
     """Return the page that `gradcli backward` prints, then what `.grad` was and is, and whether the graph is freed."""
     explained = Page(())
     steps = reachable(edge_of(y) for y, _ in call.roots)
-    since = [f"note: {text}" for text in changed(steps, call, told)]
-    told.altered = bool(call.changes or since)
+    since = [f"note: {text}" for text in changed(steps, call, scene)]
+    scene.altered = bool(call.changes or since)
     try:
-        if told.recorded.wrt:
-            explained = _explained(call, told, told.recorded)
+        if scene.recorded.wrt:
+            explained = _explained(call, scene, scene.recorded)
     except InputError as error:
-        told.trouble = error.message
-    notes = [f"not explained: {told.trouble}"] if told.trouble else []
-    notes += [*since, *(f"warning: {text}" for text in not_finite(call, told)), *told.notes.lines]
-    notes += [f"note: {text}" for text in slips(steps, call, told)]
+        scene.trouble = error.message
+    notes = [f"not explained: {scene.trouble}"] if scene.trouble else []
+    notes += [*constants(scene), *since, *(f"warning: {text}" for text in not_finite(call, scene)), *scene.notes.lines]
+    notes += [f"note: {text}" for text in slips(steps, call, scene)]
     sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
-    lines = done(call, told, bool(sections) and not told.trouble)
+    lines = done(call, scene, bool(sections) and not scene.trouble)
     return replace(explained, sections=(*sections, _text("script", lines)))
 
 
@@ -57,35 +59,35 @@ def _text(name: str, lines: Sequence[str]) -> Section:
     return Section(name, tuple(Text((line,)) for line in lines))
 
 
-def _explained(call: Call, told: Told, recorded: Recorded) -> Page:
+def _explained(call: Call, scene: CallScene, recorded: Recorded) -> Page:
     """Return the page of `gradcli backward`, or of what is asked for by name, with the loops folded."""
     if not any(recorded.at[name].size for name in recorded.wrt):
         raise InputError("no input has an element")
     if recorded.functions:
         from gradcli.script.pages.functions import functions_page
 
-        whole = functions_page(call, recorded, told.notes)
+        whole = functions_page(call, scene)
         return replace(whole, sections=tuple(_returned(whole.sections, recorded))) if call.returns else whole
-    graph, found = _with_loops(told, recorded)
+    graph, found = _with_loops(scene, recorded)
     if found and len(graph.nodes) > MOST:
-        return Page((_long(recorded, graph, found),))
+        return Page((_long(scene, graph, found),))
     if call.asked is not None and call.asked.name != "vjp":
         from gradcli.script.pages.asked import asked_page
 
-        u = {told.name(x): tangent._a[..., 0] for x, tangent in zip(call.inputs or (), call.asked.u, strict=False)}
+        u = {scene.name(x): tangent._a[..., 0] for x, tangent in zip(call.inputs or (), call.asked.u, strict=False)}
         shown = Shown(graph, tuple(recorded.wrt), style_of(graph))
         return asked_page(call.asked.name, shown, recorded.at, u, found)
     wanted = Wanted(
-        recorded.retained, told.steps, True, implicit=call.implicit, warn=False, script=True, returned=call.returns
+        recorded.retained, scene.steps, True, implicit=call.implicit, warn=False, script=True, returned=call.returns
     )
     known = measured(call, recorded)
-    result = backward(graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, told.notes, known)
-    if not told.altered and (names := list(_rounded(result))):
-        told.altered = True
+    result = backward(graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, scene.notes, known)
+    if not scene.altered and (names := list(_rounded(result))):
+        scene.altered = True
         dtype, grads = str(call.roots[0][0].dtype).removeprefix("torch."), in_words([f"{n}.grad" for n in names])
         differ = "differs from its formula" if len(names) == 1 else "differ from their formulas"
-        told.notes.lines.append(f"note: the script's {dtype} rounds each operation, so {grads} {differ}")
-    return _of_script(result, found, recorded)
+        scene.notes.lines.append(f"note: the script's {dtype} rounds each operation, so {grads} {differ}")
+    return _of_script(result, found, scene)
 
 
 def _rounded(result: BackwardResult) -> Iterator[str]:
@@ -102,24 +104,30 @@ def _rounded(result: BackwardResult) -> Iterator[str]:
             yield name
 
 
-def _with_loops(told: Told, recorded: Recorded) -> tuple[Graph, list[Loop]]:
+def _with_loops(scene: CallScene, recorded: Recorded) -> tuple[Graph, list[Loop]]:
     """Return the graph with names for what its loops carry, and the loops."""
     keep = {recorded.graph.names[name] for name in recorded.retained}
-    result = loops(recorded.graph, lambda parts: _loop(told, recorded, parts), keep)
+    result = loops(recorded.graph, lambda parts: _loop(scene, recorded, parts), keep)
     left = len([n for n in recorded.graph.nodes if n.args]) - sum(len(p) for loop in result for p in loop.parts[1:])
     if left > MOST:
         raise InputError(f"{left:,} operations were recorded, too many to show each")
     return named(recorded.graph, result, lambda n: recorded.target(n) or ""), result
 
 
-def _of_script(result: BackwardResult, found: Sequence[Loop], recorded: Recorded) -> Page:
-    """Return the page of a result, with its loops folded."""
-    (whole,) = backward_pages(result, Choice())
-    sections = list(_folded(whole.sections, result, found)) if found else list(whole.sections)
-    return replace(whole, sections=tuple(_returned(sections, recorded) if result.wanted.returned else sections))
+def _of_script(result: BackwardResult, found: Sequence[Loop], scene: CallScene) -> Page:
+    """Return the page of a result: each quantity in a row where they are many, and loops folded."""
+    (whole,), (point,) = backward_pages(result, Choice()), result.points
+    values = {**point.intermediates, **point.value}
+    above = quantities(scene, {name: point.at[name] for name in appearance(result.graph)})
+    sections = list(whole.sections)
+    if above and sections[0].name == "system":
+        sections[0] = system_section(result, point.at, values, above)
+    if found:
+        sections = list(_folded(sections, result, found, above))
+    return replace(whole, sections=tuple(_returned(sections, scene.recorded) if result.wanted.returned else sections))
 
 
-def _loop(told: Told, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Written | None:
+def _loop(scene: CallScene, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Written | None:
     """Return what the script has for parts that are alike, if they are rounds of a loop: not layers of a module."""
     lines = [[recorded.made_by[n].line for n in part if n in recorded.made_by] for part in parts]
     if not all(lines):
@@ -130,8 +138,8 @@ def _loop(told: Told, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Wri
         return None
     # What runs each time: the first time may be another statement.
     usual = {(line.file, int(line)): line for line in second}
-    code = tuple(_body(told.source(line)) for _, line in sorted(usual.items()))
-    return Written(told.lines(line for part in lines for line in part), code)
+    code = tuple(_body(scene.source(line)) for _, line in sorted(usual.items()))
+    return Written(scene.lines(line for part in lines for line in part), code)
 
 
 def _body(code: str) -> str:
@@ -143,20 +151,23 @@ def _body(code: str) -> str:
     return code
 
 
-def _long(recorded: Recorded, graph: Graph, found: Sequence[Loop]) -> Section:
+def _long(scene: CallScene, graph: Graph, found: Sequence[Loop]) -> Section:
     """Return the system of many operations, folded."""
+    recorded = scene.recorded
     values = at_point(graph, recorded.at, list(graph.names.values()))
     at = {name: a for name, a in recorded.at.items() if name in recorded.wrt}
-    return folded_system(graph, found, at, {name: values[n] for name, n in graph.names.items()})
+    return folded_system(graph, found, at, {name: values[n] for name, n in graph.names.items()}, quantities(scene, at))
 
 
-def _folded(sections: Sequence[Section], result: BackwardResult, found: Sequence[Loop]) -> Iterator[Section]:
+def _folded(
+    sections: Sequence[Section], result: BackwardResult, found: Sequence[Loop], above: Sequence[Block]
+) -> Iterator[Section]:
     """Yield the sections without what mentions the inside of a loop."""
     (point,) = result.points
     names = set(result.symbolic.defined) if result.symbolic else set()
     for section in sections:
         if section.name == "system":
-            yield folded_system(result.graph, found, point.at, {**point.intermediates, **point.value})
+            yield folded_system(result.graph, found, point.at, {**point.intermediates, **point.value}, above)
         elif section.name == "grad":
             yield replace(section, blocks=tuple(_plain(section.blocks, names)))
         else:

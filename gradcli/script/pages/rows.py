@@ -7,27 +7,27 @@ from typing import Any
 from gradcli.pytorch.backward import Call
 from gradcli.report.data_lines import plain
 from gradcli.script.naming import fresh
-from gradcli.script.scene import Told
+from gradcli.script.scene import CallScene
 
 
-def row(call: Call, told: Told) -> dict[str, Any]:
+def row(call: Call, scene: CallScene) -> dict[str, Any]:
     """Return a call as a JSON object."""
-    roots = told.recorded.roots or [told.name(y) for y, _ in call.roots]
+    roots = scene.recorded.roots or [scene.name(y) for y, _ in call.roots]
     v = {name: v._a[..., 0] for name, (_, v) in zip(roots, call.roots, strict=True)}
     leaves: dict[str, Any] = {}
     for c in call.contributions:
-        leaves[fresh(told.name(c.tensor), leaves)] = {
+        leaves[fresh(scene.name(c.tensor), leaves)] = {
             "before": None if c.before is None else c.before[..., 0],
             "own": c.grad._a[..., 0],
             "after": None if c.after is None else c.after._a[..., 0],
         }
     result = {
-        "line": int(told.line),
-        "code": told.source(told.line),
+        "line": int(scene.line),
+        "code": scene.source(scene.line),
         "outputs": {name: y._a[..., 0] for name, (y, _) in zip(roots, call.roots, strict=True)},
-        "v": v | told.recorded.v,
+        "v": v | scene.recorded.v,
         "leaves": leaves,
-        "retained": {n: g._a[..., 0] for n, g in told.recorded.kept_gradients().items()},
+        "retained": {n: g._a[..., 0] for n, g in scene.recorded.kept_gradients().items()},
         "freed": call.freed,
     }
     return plain(result)  # type: ignore[no-any-return]

@@ -11,7 +11,7 @@ from gradcli.graph.node import is_const
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import Edge, Leaf, Step, edge_of
 from gradcli.script.pages.gradients import array_words
-from gradcli.script.scene import Told
+from gradcli.script.scene import CallScene
 from gradcli.script.system import Array, Recorded
 from gradcli.wrapping import in_words
 
@@ -25,17 +25,17 @@ _SHAPED = frozenset(("reshape", "index", "transpose", "broadcast"))  # after whi
 _MOST = 2_000  # steps that are computed once more
 
 
-def slips(steps: Sequence[Step], call: Call, told: Told) -> Iterator[str]:
+def slips(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str]:
     """Yield what was hardly meant in the steps that lead to what a call flowed from."""
     steps = [s for s in steps if not s.is_own]
-    result = (_paired(s, told) or _twice(s, told) for s in steps)
+    result = (_paired(s, scene) or _twice(s, scene) for s in steps)
     yield from [text for text in result if text][:1]
-    zero = sorted(told.name(c.tensor) for c in call.contributions if c.grad._a.size and not c.grad._a.any())
-    if zero and (stopped := _stopped(steps, told)):
+    zero = sorted(scene.name(c.tensor) for c in call.contributions if c.grad._a.size and not c.grad._a.any())
+    if zero and (stopped := _stopped(steps, scene)):
         yield f"{in_words(zero)} {'gets' if len(zero) == 1 else 'get'} a gradient of 0: {stopped}"
 
 
-def changed(steps: Sequence[Step], call: Call, told: Told) -> Iterator[str]:
+def changed(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str]:
     """Yield that a result is not what its operands give now: they were changed since they were used."""
     if len(steps) > _MOST or any(s.is_own or s.operands is None for s in steps):
         return
@@ -49,7 +49,7 @@ def changed(steps: Sequence[Step], call: Call, told: Told) -> Iterator[str]:
     for y, _ in call.roots:
         now = result.get(edge_of(y), y._a)
         if not np.allclose(now, y._a, rtol=1e-5, atol=1e-6, equal_nan=True):
-            name = next(iter(told.recorded.roots), "the result")
+            name = next(iter(scene.recorded.roots), "the result")
             yield (
                 f"{name} is {array_words(y._a)}, and its operations give {array_words(now)} with the numbers of now: "
                 "some were changed since they were used, as through .data or under no_grad(). Where the backward needs "
@@ -71,7 +71,7 @@ def _op(edge: Edge | None) -> str:
     return edge.recipe.op if isinstance(edge, Step) and not edge.is_own else ""
 
 
-def _paired(step: Step, told: Told) -> str | None:
+def _paired(step: Step, scene: CallScene) -> str | None:
     """Return in words that each number of an operand was paired with each row of another: (n,) with (n, 1)."""
     shapes = [n.shape for n in step.recipe.inputs]
     if step.recipe.op != "sub" or len(shapes) < 2:
@@ -80,33 +80,33 @@ def _paired(step: Step, told: Told) -> str | None:
     size = shapes[row]
     if len(size) != 1 or size[0] < 2 or shapes[column] != (*size, 1) or _op(step.edges[column]) in _SHAPED:
         return None
-    n, one, other = size[0], _named(step, row, told), _named(step, column, told)
+    n, one, other = size[0], _named(step, row, scene), _named(step, column, scene)
     fix = f"; {one}.view(-1, 1) has a row for each" if one else ""
     return (
-        f"{told.code(step.line)} pairs each of {n} numbers{f' of {one}' if one else ''} with each of {n} rows"
+        f"{scene.code(step.line)} pairs each of {n} numbers{f' of {one}' if one else ''} with each of {n} rows"
         f"{f' of {other}' if other else ''}: {n} and {n}×1 make {n}×{n}{fix}"
     )
 
 
-def _named(step: Step, i: int, told: Told) -> str:
+def _named(step: Step, i: int, scene: CallScene) -> str:
     """Return what an operand of a step is called; "" where it has no name."""
     edge, x = step.edges[i], step.operands[i] if step.operands else None
-    return told.recorded.steps.get(edge, "") if edge is not None else told.names.of(x)
+    return scene.recorded.steps.get(edge, "") if edge is not None else scene.names.of(x)
 
 
-def _twice(step: Step, told: Told) -> str | None:
+def _twice(step: Step, scene: CallScene) -> str | None:
     """Return in words that something is done which the loss that follows does itself."""
     for edge in step.edges:
         if said := _TWICE.get((step.recipe.op, _op(edge))):
-            return f"the loss of {told.code(step.line)} {said}"
+            return f"the loss of {scene.code(step.line)} {said}"
     return None
 
 
-def _stopped(steps: Sequence[Step], told: Told) -> str | None:
+def _stopped(steps: Sequence[Step], scene: CallScene) -> str | None:
     """Return in words which step passes on nothing but 0."""
-    dead = _dead(told.recorded)
+    dead = _dead(scene.recorded)
     for step in reversed(steps):
-        passed, where = step.pull.grad_inputs, told.where(step.line)
+        passed, where = step.pull.grad_inputs, scene.where(step.line)
         if passed and all(is_const(n, 0) for n in passed) and not step.recipe.op.endswith("_backward"):
             return f"{step.recipe.op} ({where}) has the derivative 0 everywhere"
         if step in dead:

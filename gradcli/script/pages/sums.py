@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.pytorch.backward import Call
 from gradcli.script.pages.gradients import array_words
-from gradcli.script.scene import Told
+from gradcli.script.scene import CallScene
 from gradcli.wrapping import in_words
 
 _NAMED = 3  # leaves that are told one by one
@@ -30,12 +30,12 @@ class Sums:
     added: set[int] = field(default_factory=set)  # the lines whose calls have added to what the first one left
     moved: set[int] = field(default_factory=set)  # those of them between whose calls a leaf was changed
 
-    def first(self, told: Told, call: Call) -> None:
+    def first(self, scene: CallScene, call: Call) -> None:
         """Take down what `.grad` is after the first call at a line."""
         if not call.returns:
             changed = [(c.tensor, c.after) for c in call.contributions if c.after is not None]
-            result = {id(x): (told.name(x), after._a.copy(), x._memory.version) for x, after in changed}
-            self.lines[told.line] = result
+            result = {id(x): (scene.name(x), after._a.copy(), x._memory.version) for x, after in changed}
+            self.lines[scene.line] = result
             self.left |= {x: value for x, (_, value, _) in result.items()}
 
     def again(self, line: int, call: Call) -> None:

@@ -18,7 +18,7 @@ from gradcli.script.naming import names_of, script_frames
 from gradcli.script.pages.gradients import not_finite
 from gradcli.script.pages.sums import Sums
 from gradcli.script.recorded import recorded
-from gradcli.script.scene import Told
+from gradcli.script.scene import CallScene
 from gradcli.script.shown import Printed, columns
 from gradcli.script.system import Recorded
 from gradcli.wrapping import in_words, wrapped
@@ -31,7 +31,7 @@ _ROOM = 3000  # calls inside of calls
 
 
 @dataclass
-class Teller:
+class Explainer:
     """Listens to the calls of a script, and tells of them."""
 
     script: Script
@@ -44,7 +44,7 @@ class Teller:
     seen: Counter[int] = field(default_factory=Counter)
     sums: Sums = field(default_factory=Sums)
     warned: set[int] = field(default_factory=set)
-    waiting: dict[int, Told] = field(default_factory=dict)  # by the identity of the call that is running
+    waiting: dict[int, CallScene] = field(default_factory=dict)  # by the identity of the call that is running
     asked: Any = None  # what the last call was for, whose page tells of all calls for it
 
     @contextmanager
@@ -62,20 +62,20 @@ class Teller:
         """Take down what was recorded, before the call frees it."""
         self.waiting.pop(id(call), None)  # of one that failed, and is gone
         frame, line = self._place()
-        if self._is_told_of(call) or not self._is_wanted(line):
+        if self._is_covered(call) or not self._is_wanted(line):
             return
         call.explained = True
-        told = self._told(frame, line)
-        told.reached = {id(x): x._reached for x in told.names.tensors.values() if x._reached is not None}
+        scene = self._scene(frame, line)
+        scene.reached = {id(x): x._reached for x in scene.names.tensors.values() if x._reached is not None}
         try:
             with _room():
-                told.recorded = recorded(call, told.names, {self.script.name: self.script.source})
-                told.kept = {name: g._a.copy() for name, g in told.recorded.kept_gradients().items()}
+                scene.recorded = recorded(call, scene.names, {self.script.name: self.script.source})
+                scene.kept = {name: g._a.copy() for name, g in scene.recorded.kept_gradients().items()}
         except InputError as error:
-            told.trouble = error.message
+            scene.trouble = error.message
         except Exception as error:  # the script goes on, whatever we cannot explain
-            told.trouble = _fault(error)
-        self.waiting[id(call)] = told
+            scene.trouble = _fault(error)
+        self.waiting[id(call)] = scene
 
     def _place(self) -> tuple[Any, int]:
         """Return the frame that is running, and the line of the script itself, where that stands in another file."""
@@ -83,10 +83,10 @@ class Teller:
         own = next((f.f_lineno for f in frames if f.f_code.co_filename == self.script.name), 0)
         return next(iter(frames), None), own
 
-    def _told(self, frame: Any, line: int) -> Told:
-        return Told(self.script, line, names_of(frame), steps=self.steps)
+    def _scene(self, frame: Any, line: int) -> CallScene:
+        return CallScene(self.script, line, names_of(frame), steps=self.steps)
 
-    def _is_told_of(self, call: Call) -> bool:
+    def _is_covered(self, call: Call) -> bool:
         """Tell whether a call is one of several for what a script asked for by name, and not the first of them."""
         before, self.asked = self.asked, call.asked
         return self.style != "json" and call.asked is not None and (call.asked is before or not call.asked.name)
@@ -100,36 +100,36 @@ class Teller:
 
     def is_done(self, call: Call) -> None:
         """Tell of a call that is done."""
-        told = self.waiting.pop(id(call), None)
-        if told is None:
+        scene = self.waiting.pop(id(call), None)
+        if scene is None:
             if self.sums.lines or self.sums.left:
                 self.sums.again(self._place()[1], call)
             self._warn(call)
             return
-        self.sums.first(told, call)
+        self.sums.first(scene, call)
         if call.asked is not None and not _is_finite(call):
-            self.warned.add(told.line)  # its page tells of the calls that follow
+            self.warned.add(scene.line)  # its page tells of the calls that follow
         if self.style == "json":
             from gradcli.script.pages.rows import row
 
-            self.shown.text(json.dumps(row(call, told)))
+            self.shown.text(json.dumps(row(call, scene)))
             self._warn(call)
             return
         try:
-            with _room(), lasting(f"explaining line {told.line}"):
-                text = self._page(call, told)
+            with _room(), lasting(f"explaining line {scene.line}"):
+                text = self._page(call, scene)
         except Exception as error:
-            told.recorded, told.trouble = Recorded(), _fault(error)
-            text = f"not explained: {told.trouble}"
+            scene.recorded, scene.trouble = Recorded(), _fault(error)
+            text = f"not explained: {scene.trouble}"
             with suppress(Exception):
-                text = self._page(call, told)
-        self.shown.explained(call, told, f"line {told.line}: {told.source(told.line)}", text)
+                text = self._page(call, scene)
+        self.shown.explained(call, scene, f"line {scene.line}: {scene.source(scene.line)}", text)
 
-    def _page(self, call: Call, told: Told) -> str:
+    def _page(self, call: Call, scene: CallScene) -> str:
         from gradcli.report.render import Look, render_pages
         from gradcli.script.pages.page import page
 
-        return render_pages([page(call, told)], Look("table" if self.style == "html" else self.style)).rstrip("\n")
+        return render_pages([page(call, scene)], Look("table" if self.style == "html" else self.style)).rstrip("\n")
 
     def _warn(self, call: Call) -> None:
         """Warn of a gradient that is not finite, once a line, where no page is shown that does."""
@@ -139,7 +139,7 @@ class Teller:
         if line not in self.warned:
             self.warned.add(line)
             times = f", reached {self.seen[line]:,} times" * (self.seen[line] > 1)
-            for text in not_finite(call, self._told(frame, line)):
+            for text in not_finite(call, self._scene(frame, line)):
                 warning = f"warning: line {line}{times}: {text}"
                 self.note("\n".join(wrapped(warning, columns(), "  ")))
 
@@ -151,11 +151,11 @@ class Teller:
         if self._is_wanted(line):
             from gradcli.script.pages.steps import changed, left_out, optimizers_of, step_lines
 
-            told = self._told(frame, line)
-            first, *more = step_lines(optimizer, done, name := lambda p: told.names.of(p) or "p")
+            scene = self._scene(frame, line)
+            first, *more = step_lines(optimizer, done, name := lambda p: scene.names.of(p) or "p")
             more = changed(done, name, self.sums.left) + more
-            more += left_out(told.names.tensors, optimizers_of(frame))
-            self.shown.words([f"line {line}, {told.source(line)}: {first}", *more])
+            more += left_out(scene.names.tensors, optimizers_of(frame))
+            self.shown.words([f"line {line}, {scene.source(line)}: {first}", *more])
 
     def failed(self, error: BaseException, text: str) -> None:
         """Tell why the script failed, and what fixes it; `text` is what was printed of the error."""
@@ -163,12 +163,12 @@ class Teller:
         from gradcli.tracebacks import line_of
 
         try:
-            told = why(error, self.script)
+            scene = why(error, self.script)
         except Exception as own:
-            told = _fault(own)
-        if told:
-            self.note(told)
-        self.shown.failed(text + told, line_of(error))
+            scene = _fault(own)
+        if scene:
+            self.note(scene)
+        self.shown.failed(text + scene, line_of(error))
 
     def again(self) -> None:
         """Tell which lines were reached again."""

@@ -1,0 +1,78 @@
+"""The quantities that a call starts from: parameters, leaves, inputs and constants, and why a constant is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gradcli.explain.results import Named
+from gradcli.explain.sections import Block, Grid, Math, Name, Text, Value
+from gradcli.pytorch.cuts import How, Kind
+from gradcli.pytorch.nn.module import Parameter
+from gradcli.script.scene import CallScene
+from gradcli.wrapping import in_words
+
+_FEW = 6  # numbers that stand in a sentence
+_MOST = 24  # quantities that are listed
+
+
+def quantities(scene: CallScene, at: Named) -> list[Block]:
+    """Return one quantity a row, with its role and its shape; nothing where the numbers are few."""
+    if len(at) < 2 or sum(a.size for a in at.values()) <= _FEW:
+        return []
+    roles: dict[str, list[str]] = {"inputs": [], "constants": [], "parameters": [], "leaves": []}
+    for name in at:
+        roles[_role(scene, name)].append(name)
+    rows: list[tuple[Math, ...]] = []
+    for role, names in roles.items():
+        for k, name in enumerate(names):
+            label = role if len(names) > 1 else {"leaves": "leaf"}.get(role, role.removesuffix("s"))
+            shape = "×".join(map(str, at[name].shape)) or "scalar"
+            rows.append((label if not k else "", Name(name), shape, Value(at[name])))
+    cut = rows[:_MOST]
+    more = [Text((f"… {len(rows) - len(cut):,} more of {len(rows):,} quantities",))] if len(rows) > len(cut) else []
+    return [Grid(("", "name", "shape", "value"), tuple(cut)), *more]
+
+
+def constants(scene: CallScene) -> Iterator[str]:
+    """Yield which inputs are constants that the script has made so, with the line and the reason."""
+    reasons: dict[str, list[str]] = {}
+    for name in scene.recorded.graph.inputs:
+        if reason := constant(scene, name):
+            reasons.setdefault(reason, []).append(name)
+    for reason, names in reasons.items():
+        yield f"{in_words(names)} {'is a constant' if len(names) == 1 else 'are constants'}: {reason}"
+
+
+def constant(scene: CallScene, name: str) -> str:
+    """Return why an input is a constant, with the line; "" for data, and for what gets a gradient."""
+    x: Any = scene.recorded.tensors.get(name)
+    if x is None or name in scene.recorded.wrt:
+        return ""
+    if x._detached is not None:
+        return f"{_cut(x._detached.hows[0])} in {scene.where(x._detached.line)}"
+    if x._frozen is not None:
+        return f"frozen in {scene.where(x._frozen)}, requires_grad is False"
+    return "frozen, requires_grad is False" if isinstance(x, Parameter) and not x.requires_grad else ""
+
+
+def _cut(how: How) -> str:
+    """Return what was done to a tensor that is cut off from the graph.
+
+    >>> _cut(How(Kind.DETACHED, ".detach()")), _cut(How(Kind.UNRECORDED, "no_grad()"))
+    ('detached', 'computed under no_grad()')
+    """
+    match how.kind:
+        case Kind.DETACHED:
+            return "detached" if how.code == ".detach()" else f"read through {how.code}"
+        case Kind.UNRECORDED:
+            return f"computed under {how.code}"
+        case Kind.COPIED:
+            return f"copied by {how.code}"
+    return f"{how}"
+
+
+def _role(scene: CallScene, name: str) -> str:
+    if name in scene.recorded.wrt or name in scene.recorded.leaves:
+        return "parameters" if isinstance(scene.recorded.tensors.get(name), Parameter) else "leaves"
+    return "constants" if constant(scene, name) else "inputs"
