@@ -48,6 +48,7 @@ class Tensor(TensorBase):
     _inference = False
     _detached: Cut | None = None  # where it was cut off from what it came from
     _reached: Line | None = None  # of a leaf, the line of the last backward that reached it
+    _cleared: Line | None = None  # the line that has last set the gradient to None, or to 0
     _frozen: Line | None = None  # the line that has set requires_grad to False
 
     if TYPE_CHECKING:  # given to the class by the modules that have its operations
@@ -161,11 +162,18 @@ class Tensor(TensorBase):
             raise refusal("dtype of a .grad", value.dtype.word.lower(), self.dtype.word.lower())
         if value is not None and value._a.shape != self._a.shape:
             raise refusal("size of a .grad", list(value.shape), list(self.shape))
+        if value is None:
+            self.cleared()
         self._grad = value
 
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
+
+    def cleared(self) -> None:
+        """Record the line that clears the gradient, if there is one."""
+        if self._grad is not None and record.Recorder.explains:
+            self._cleared = record.script_line()
 
     def retain_grad(self) -> None:
         refuse_if(Mode.transforms, "retain_grad in a transform")

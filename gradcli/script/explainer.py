@@ -139,9 +139,8 @@ class Explainer:
         if line not in self.warned:
             self.warned.add(line)
             times = f", reached {self.seen[line]:,} times" * (self.seen[line] > 1)
-            for text in not_finite(call, self._scene(frame, line)):
-                warning = f"warning: line {line}{times}: {text}"
-                self.note("\n".join(wrapped(warning, columns(), "  ")))
+            for text in not_finite(call, self._scene(frame, line), f"line {line}{times}: "):
+                self.note("\n".join(wrapped(text, columns(), "  ")))
 
     def stepped(self, optimizer: Any, done: Sequence[Any]) -> None:
         """Tell what an optimizer did with the gradients."""

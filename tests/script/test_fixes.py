@@ -234,8 +234,9 @@ def test_lines_are_those_of_the_file_where_they_stand(tmp_path, cli):
     outcome = cli("run", str(path))
     assert outcome.status == 1
     flat = " ".join(outcome.err.split())
-    assert "ExpBackward0 of line 4, `y = x.exp()`, needs numbers" in flat
-    assert "line 3 of layers_of_mine.py, `h += 1`, changed them in place" in flat
+    assert "line 3 of layers_of_mine.py, `h += 1`, changes y in place" in flat
+    assert "ExpBackward0 of line 4, `y = x.exp()`, needs the old values for its backward" in flat
+    assert "exp's derivative is its own result" in flat
     assert "line 3 of layers_of_mine.py: h = h + 1" in flat
 
 

@@ -346,6 +346,7 @@ Module.__module__ = "torch.nn.modules.module"
 def forget(parameters: Iterable[Tensor], set_to_none: bool) -> None:
     """Forget the gradients of parameters, or set them to 0."""
     for p in parameters:
+        p.cleared()
         if set_to_none:
             p._grad = None
         elif p._grad is not None:

@@ -61,12 +61,12 @@ class Optimizer:
         done = []
         with np.errstate(all="ignore"):
             for p, group in [(p, g) for g in self.param_groups for p in g["params"] if p._grad is not None]:
-                before = p._a.copy() if Recorder.explains else None
+                before = (p._a.copy(), self._first_kept(p)) if Recorder.explains else None
                 self._change(p, _downhill(p, group), group)
                 p._memory.version += 1
-                if Recorder.explains:
+                if before is not None:
                     p._memory.changed = (script_line(), "step")
-                    done.append((p, before, group))
+                    done.append((p, *before, group))
         if Recorder.stepped is not None:
             Recorder.stepped(self, done)
         return loss
@@ -74,6 +74,11 @@ class Optimizer:
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         """Change a parameter, given what the loss grows along."""
         raise NotImplementedError
+
+    def _first_kept(self, p: Tensor) -> dict[str, float]:
+        """Return the first element of each array that is kept for a parameter."""
+        arrays = {name: x._a for name, x in self.state.get(p, {}).items() if isinstance(x, Tensor)}
+        return {name: float(a.reshape(-1)[0]) for name, a in arrays.items() if a.size}
 
     def _kept(self, p: Tensor, name: str, first: float = 0) -> Any:
         """Return an array that is kept for a parameter, of zeros at first."""

@@ -56,7 +56,7 @@ class LBFGS(Optimizer):
             p._memory.version += 1
             if Recorder.explains and p._grad is not None:
                 p._memory.changed = (script_line(), "step")
-                done.append((p, a, self.param_groups[0]))
+                done.append((p, a, {}, self.param_groups[0]))
         if Recorder.stepped is not None:
             Recorder.stepped(self, done)
         return first

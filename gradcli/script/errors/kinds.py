@@ -14,15 +14,39 @@ from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.none import none
 from gradcli.script.errors.syntax import calls, parts
 
+# Why a step needs a value for its backward, by the operation and whether that is its result.
+_NEEDS = {
+    ("exp", True): "exp's derivative is its own result",
+    ("exp2", True): "exp2's derivative is a multiple of its result",
+    ("sigmoid", True): "sigmoid's derivative is s*(1 - s), where s is its result",
+    ("tanh", True): "tanh's derivative is 1 - t**2, where t is its result",
+    ("sqrt", True): "sqrt's derivative is 1/(2*r), where r is its result",
+    ("rsqrt", True): "rsqrt's derivative is -r**3/2, where r is its result",
+    ("relu", True): "relu's derivative is 1 where its result is above 0",
+    ("softmax", True): "softmax's derivative is computed from its result",
+    ("log_softmax", True): "log_softmax's derivative is computed from its result",
+    ("mul", False): "the derivative of a product by one factor is the other factor",
+    ("matmul", False): "the derivative of a matrix product by one factor is computed from the other",
+    ("addmm", False): "the derivative of a linear layer is computed from its input and its weight",
+    ("div", False): "the derivative of a quotient is computed from both operands",
+    ("pow", False): "the derivative of x**n is n*x**(n - 1)",
+    ("square", False): "the derivative of x**2 is 2*x",
+    ("sin", False): "sin's derivative is cos(x)",
+    ("cos", False): "cos's derivative is -sin(x)",
+    ("log", False): "log's derivative is 1/x",
+}
+
 
 def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
-    """Return what is said of numbers that were changed."""
-    reason = f"{step.name()} of {at.code(step.line)} needs numbers for its backward, and "
+    """Return the answer where a value that a step needs for its backward was changed in place."""
+    name, needs = _changed_value(at, step, memory)
     if not memory.changed:
-        return Answer(f"{reason}they were changed since.", "compute a new tensor instead: y = y + 1, not y += 1")
+        reason = f"{name} was changed in place after {step.name()} of {at.code(step.line)} had read it: {needs}."
+        return Answer(reason, "compute a new tensor instead: y = y + 1, not y += 1")
     line, how = memory.changed
-    reason += (
-        f"{at.code(line)} changed them in place after that (version {memory.version}, where {version} was expected)."
+    reason = (
+        f"{at.code(line)} changes {name} in place (version {memory.version}, {version} is expected), and "
+        f"{step.name()} of {at.code(step.line)} needs the old values for its backward: {needs}."
     )
     text = at.text_at(line)
     of_data = any(n.attr == "data" for n in parts(text.statement, ast.Attribute))
@@ -33,6 +57,19 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
     what = "the optimizer's step" if how == "step" else "the change"
     fix = f"move {what} after the backward; or compute the loss again after it, with the new values"
     return Answer(reason, fix, updates.moved(text, at.line))
+
+
+def _changed_value(at: Failure, step: Any, memory: Any) -> tuple[str, str]:
+    """Return the name of the value in a memory that a step has kept, and why the step needs it."""
+    kept = [own for known, _, _, own, _ in step.checks if known is memory]
+    is_result = any(own is None for own in kept)
+    named = next((n for n, x in at.names.tensors.items() if x._memory is memory), "")
+    name = named or next((at.name(x, "") for x in kept if x is not None), "") or at.names.of(step)
+    if step.is_own:
+        return name or "a saved tensor", "its backward reads ctx.saved_tensors"
+    op = step.recipe.op
+    why = _NEEDS.get((op, is_result)) or f"{op}'s derivative is computed from its {'result' if is_result else 'input'}"
+    return name or ("its result" if is_result else "its input"), why
 
 
 def view_changed(at: Failure, view: Any, since: bool) -> Answer:

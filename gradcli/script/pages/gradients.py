@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.notation.numbers import array_text
-from gradcli.pytorch.backward import Call, Pulled
+from gradcli.pytorch.backward import Call, Contribution, Pulled
 from gradcli.pytorch.cuts import CUTS
-from gradcli.pytorch.record import Line, Step, edge_of, finite
+from gradcli.pytorch.record import Step, edge_of, finite
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors.history import History
 from gradcli.script.errors.source import Text
@@ -97,21 +97,31 @@ def _is_first_of_many(call: Call, scene: CallScene) -> bool:
 
 def _of_leaves(call: Call, scene: CallScene, explained: bool) -> Iterator[str]:
     order = {name: k for k, name in enumerate(scene.recorded.wrt)}
+    added: list[str] = []
     for c in sorted(call.contributions, key=lambda c: order.get(scene.name(c.tensor), 0)):
         name = scene.name(c.tensor)
         if c.after is not None:
-            held = _held(c.before, c.grad._a, scene.reached.get(id(c.tensor)), scene)
+            if c.before is not None and c.before.any():
+                added.append(name)
+            held = _held(c, scene)
             yield f"{name}.grad: {held} → {array_words(c.after._a)}"
         elif call.asked is None and (not explained or call.changes):
             yield f"∂/∂{name}: {array_words(c.grad._a)}"
+    if added:
+        yield f"`{added[0]}.grad = None` (or `optimizer.zero_grad()`) before the call starts afresh."
 
 
-def _held(before: Any, own: Array, line: Line | None, scene: CallScene) -> str:
-    """Return what a `.grad` was, and what is added to it: [2] (left by line 5) + [4]."""
-    if before is None:
-        return "None"
-    left = f" (left by {scene.where(line)})" if line and before.any() else ""
-    return array_words(before) + left + (f" + {array_words(own)}" if before.size <= SHOWN else "")
+def _held(c: Contribution, scene: CallScene) -> str:
+    """Return what a `.grad` was, by which line, and what is added to it: [2] (left by line 5) + [4]."""
+    cleared, reached = c.tensor._cleared, scene.reached.get(id(c.tensor))
+    if c.before is None:
+        return f"None (cleared in {scene.where(cleared)})" if cleared is not None else "None"
+    own = f" + {array_words(c.grad._a)}" if c.before.size <= SHOWN else ""
+    if c.before.any():
+        return array_words(c.before) + (f" (left by {scene.where(reached)})" if reached else "") + own
+    if cleared is None and c.after is not None and c.after._memory.changed is not None:
+        cleared = c.after._memory.changed[0]
+    return array_words(c.before) + (f" (set to 0 in {scene.where(cleared)})" if cleared is not None else "") + own
 
 
 def _of_intermediates(call: Call, scene: CallScene) -> Iterator[str]:
@@ -169,27 +179,71 @@ def array_words(a: Any) -> str:
     return array_text(own, lambda v: f"{v:.6g}" if isinstance(v, float) else str(v))
 
 
-def not_finite(call: Call, scene: CallScene) -> Iterator[str]:
-    """Yield which gradients are not finite, and where that arose: the operation, with its line."""
+# What to type instead of an operation that is not finite at a point of its domain; {} is its input.
+_SAFER = {
+    "sqrt": "`sqrt({} + eps)` with a small eps such as 1e-12",
+    "rsqrt": "`rsqrt({} + eps)` with a small eps such as 1e-12",
+    "norm": "`sqrt(sum({}**2) + eps)` with a small eps such as 1e-12",
+    "log": "`log({}.clamp(min=eps))` with a small eps such as 1e-12, or `log1p` for log(1 + …)",
+    "log2": "`log2({}.clamp(min=eps))` with a small eps such as 1e-12",
+    "log10": "`log10({}.clamp(min=eps))` with a small eps such as 1e-12",
+    "div": "keep the divisor away from 0: add a small eps, or use `clamp(min=eps)`",
+    "pow": "`{}.clamp(min=eps)` before the power, with a small eps such as 1e-12",
+    "arcsin": "`{}.clamp(-1 + eps, 1 - eps)` before it, with a small eps such as 1e-6",
+    "arccos": "`{}.clamp(-1 + eps, 1 - eps)` before it, with a small eps such as 1e-6",
+    "exp": "`{}.clamp(max=80)` before it; `logsumexp` or `log_softmax` for sums of exponentials",
+}
+_GENERAL = "keep its input away from that point, with `clamp` or a small eps"
+
+
+def not_finite(call: Call, scene: CallScene, where: str = "") -> Iterator[str]:
+    """Yield a warning of gradients that are not finite, with the operation and the line where that arose, and a fix.
+
+    `where` says which call it is, where no page does.
+    """
     for c in call.contributions:
         bad = c.grad._a[~np.isfinite(c.grad._a)]
         if bad.size:
             what = "nan" if np.isnan(bad).any() else "inf" if (bad > 0).all() else "-inf"
-            yield f"the gradient of {scene.name(c.tensor)} is {what}: {_arose(call, scene)}"
+            yield f"warning: {where}the gradient of {scene.name(c.tensor)} is {what}: {_arose(call, scene)}"
+            if (step := _origin(call)) is not None:
+                yield f"fix: {_safer(call, step, scene)}"
             return
 
 
 def _arose(call: Call, scene: CallScene) -> str:
     if not all(finite(v._a) for _, v in call.roots):
         return "v itself is not finite"
-    if call.arose is None:
-        return "it arises where contributions are added" if not call.changes else "a hook made it"
+    result = _origin(call)
+    if call.arose is None or result is None:
+        return "it arises where contributions are added" if not call.changes else "a hook returned it"
+    what = "local derivative" if result is call.arose.step else "value"
+    hidden = ": 0·inf is nan" * (result is call.arose.step and _is_zero_times_inf(call.arose))
+    where = scene.code(result.line).rstrip(",")
+    return f"it arises in {_op(result)} ({where}), whose {what} is not finite there{hidden}"
+
+
+def _origin(call: Call) -> Step | None:
+    """Return the step that made the first number that is not finite, in the backward or on the way forward."""
+    if call.arose is None or not all(finite(v._a) for _, v in call.roots):
+        return None
     step = call.arose.step
-    result = next((s for s in reachable([step]) if s.arose), step)  # on the way forward, maybe
-    op = result.recipe.op if hasattr(result, "recipe") else result.name().removesuffix("Backward")
-    what = "local derivative" if result is step else "value"
-    hidden = ": 0·inf is nan" * (result is step and _is_zero_times_inf(call.arose))
-    return f"it arises in {op} ({scene.code(result.line).rstrip(',')}), whose {what} is not finite there{hidden}"
+    return next((s for s in reachable([step]) if s.arose), step)
+
+
+def _op(step: Step) -> str:
+    return step.recipe.op if hasattr(step, "recipe") else step.name().removesuffix("Backward")
+
+
+def _safer(call: Call, step: Step, scene: CallScene) -> str:
+    """Return what to type instead of a step, in one line."""
+    edge, x = step.edges[0] if step.edges else None, next(iter(step.operands or ()), None)
+    name = scene.recorded.steps.get(edge, "") if edge is not None else scene.names.of(x)
+    name, op = name or (scene.names.of(edge) if edge is not None else "") or "x", _op(step)
+    behind = [s for s in reachable(edge_of(y) for y, _ in call.roots) if _op(s) == "where"]
+    if any(step in reachable([e]) for s in behind for e in s.edges if isinstance(e, Step)):
+        return f"`where` on the input of `{op}`, as in `{op}(where({name} > 0, {name}, 1))`: one behind it is too late"
+    return _SAFER.get(op, _GENERAL).format(name)
 
 
 def _is_zero_times_inf(pulled: Pulled) -> bool:

@@ -48,7 +48,7 @@ def page(call: Call, scene: CallScene) -> Page:
     except InputError as error:
         scene.trouble = error.message
     notes = [f"not explained: {scene.trouble}"] if scene.trouble else []
-    notes += [*constants(scene), *since, *(f"warning: {text}" for text in not_finite(call, scene)), *scene.notes.lines]
+    notes += [*constants(scene), *since, *not_finite(call, scene), *scene.notes.lines]
     notes += [f"note: {text}" for text in slips(steps, call, scene)]
     sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
     lines = done(call, scene, bool(sections) and not scene.trouble)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gradcli.explain.results import Named
+from gradcli.explain.results import Array, Named
 from gradcli.explain.sections import Block, Grid, Math, Name, Text, Value
 from gradcli.pytorch.cuts import How, Kind
 from gradcli.pytorch.nn.module import Parameter
 from gradcli.script.scene import CallScene
 from gradcli.wrapping import in_words
 
+WHOLE = 12  # elements of an array that is shown whole
 _FEW = 6  # numbers that stand in a sentence
+_FIRST = 3  # entries of a large array
 _MOST = 24  # quantities that are listed
 
 
@@ -28,10 +30,27 @@ def quantities(scene: CallScene, at: Named) -> list[Block]:
         for k, name in enumerate(names):
             label = role if len(names) > 1 else {"leaves": "leaf"}.get(role, role.removesuffix("s"))
             shape = "×".join(map(str, at[name].shape)) or "scalar"
-            rows.append((label if not k else "", Name(name), shape, Value(at[name])))
+            rows.append((label if not k else "", Name(name), shape, _value(at[name])))
     cut = rows[:_MOST]
     more = [Text((f"… {len(rows) - len(cut):,} more of {len(rows):,} quantities",))] if len(rows) > len(cut) else []
     return [Grid(("", "name", "shape", "value"), tuple(cut)), *more]
+
+
+def _value(a: Array) -> Math:
+    """Return an array, or the first entries of a large one: its shape stands beside it."""
+    return Value(a) if a.size <= WHOLE else _first_entries(a)
+
+
+def _first_entries(a: Array) -> str:
+    """Return the first entries of an array: [[1, 2, 3, …], …].
+
+    >>> _first_entries(np.arange(20.).reshape(5, 4))
+    '[[0, 1, 2, …], …]'
+    """
+    if not a.ndim:
+        return f"{a:.6g}"
+    inner = [_first_entries(part) for part in a[: _FIRST if a.ndim == 1 else 1]]
+    return f"[{', '.join(inner)}{', …' * (len(a) > len(inner))}]"
 
 
 def constants(scene: CallScene) -> Iterator[str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.notation.numbers import array_text
 from gradcli.script.naming import script_frames
+from gradcli.script.pages.entries import adam, first_entry, momentum
 from gradcli.wrapping import in_words
 
 _FEW = 4  # elements of a parameter whose numbers are shown
@@ -19,32 +20,50 @@ _NAMES = 8  # that are listed
 # The letters of rules, and what is written for those that are names of parameters.
 _LETTERS = {"p": "parameter", "b": "velocity", "s": "mean_square", "m": "mean", "v": "mean_square"}
 
-Done = tuple[Any, Any, dict[str, Any]]  # a parameter, its numbers before, and its group
+# A parameter, its numbers before, the first element of what was kept for it before, and its group.
+Done = tuple[Any, Any, dict[str, float], dict[str, Any]]
 
 
 def step_lines(optimizer: Any, done: Sequence[Done], name: Callable[[Any], str]) -> list[str]:
     """Return what a step did: w ← w - lr·w.grad = 0.5 - 0.1·2 = 0.3; with several parameters, a line for each."""
     if not done:
         return ["nothing changes: none of its parameters has a .grad"]
-    names = [name(p) for p, _, _ in done]
+    names = [name(p) for p, *_ in done]
     letters = {letter: word if letter in names else letter for letter, word in _LETTERS.items()}
     w = names[0] if len(done) == 1 else letters["p"]
-    rules = [_rule(optimizer, p, w, group, letters) for p, _, group in done]
+    rules = [_rule(optimizer, p, w, group, letters) for p, *_, group in done]
     each = [_numbers(own, step) for own, (_, _, step) in zip(done, rules, strict=True)]
-    rates = ", ".join(dict.fromkeys(_short(group["lr"]) for _, _, group in done))
+    rates = ", ".join(dict.fromkeys(_short(group["lr"]) for *_, group in done))
     right, words, _ = rules[0]
     if len(done) == 1:
-        return [f"{w} ← {right}" + (f" = {each[0]}" if each[0] else f", lr = {rates}"), *words]
+        entry = _entry(optimizer, names[0], done[0], letters)
+        entry = entry[:-1] if each[0] and done[0][0]._a.size == 1 else entry
+        return [f"{w} ← {right}" + (f" = {each[0]}" if each[0] else f", lr = {rates}"), *words, *entry]
     shown = names if len(names) <= _NAMES else [*names[: _NAMES - 1], "…", names[-1]]
     result = [f"{w} ← {right} for {w} = {', '.join(shown)}; lr = {rates}", *words]
     if len(done) <= _MOST and all(each) and max(map(len, each)) <= _LONG:
         result += [f"{n} = {text}" for n, text in zip(names, each, strict=True)]
-    return result
+    return result + _entry(optimizer, names[0], done[0], letters)
+
+
+def _entry(optimizer: Any, name: str, done: Done, letters: Mapping[str, str]) -> list[str]:
+    """Return the step of one entry in numbers, for an optimizer that keeps a state: a momentum, or Adam's means."""
+    p, before, state, group = done
+    entry, kind = first_entry(name, p, before, group, state), _kind(optimizer)
+    if kind == "SGD" and group["momentum"]:
+        return [*momentum(entry, group, letters["b"])]
+    return [*adam(entry, group, (letters["m"], letters["v"]))] if kind in ("Adam", "AdamW") else []
+
+
+def _kind(optimizer: Any) -> str:
+    """Return the optimizer of PyTorch's that an optimizer is."""
+    classes = type(optimizer).__mro__
+    return next((c.__name__ for c in classes if c.__module__ == f"torch.optim.{c.__name__.lower()}"), "")
 
 
 def changed(done: Sequence[Done], name: Callable[[Any], str], left: Mapping[int, Any]) -> list[str]:
     """Return which gradients are not what `backward` has `left`, as those that were clipped."""
-    result = [p for p, _, _ in done if id(p) in left and not np.array_equal(left[id(p)], p._grad._a)]
+    result = [p for p, *_ in done if id(p) in left and not np.array_equal(left[id(p)], p._grad._a)]
     if not result:
         return []
     old = np.concatenate([left[id(p)].reshape(-1).astype(float) for p in result])
@@ -95,7 +114,7 @@ def _signed(a: Any) -> str:
 
 def _numbers(done: Done, step: str) -> str:
     """Return the arithmetic of a step in numbers, where the parameter is small: 0.5 - 0.1·2 = 0.3."""
-    p, before, group = done
+    p, before, _, group = done
     if p._a.size > _FEW:
         return ""
     old, new = _text(before[..., 0]), _text(p._a[..., 0])
@@ -113,8 +132,7 @@ def _rule(
 
     That is its right side, what its letters mean, and what lr is multiplied by in numbers, where that is short.
     """
-    classes = type(optimizer).__mro__
-    kind = next((c.__name__ for c in classes if c.__module__ == f"torch.optim.{c.__name__.lower()}"), "")
+    kind = _kind(optimizer)
     decay = group.get("weight_decay")
     grad = f"({w}.grad + {_short(decay)}·{w})" if decay and kind != "AdamW" else f"{w}.grad"
     kept = optimizer.state.get(p, {})
@@ -153,7 +171,11 @@ def _adam(
     """Return the rule of Adam, in which the means are called by two letters."""
     m, v = letters
     most = f"; {v} is the largest so far" if group["amsgrad"] else ""
-    words = [f"{m} and {v}: the means of {grad} and of its square so far, where recent ones weigh more{most}"]
+    betas = ", ".join(map(_short, group["betas"]))
+    words = [
+        f"{m} and {v}: the means of {grad} and of its square so far, where recent ones weigh more (betas = {betas}), "
+        f"divided by 1 - beta**t in step t: the bias correction{most}"
+    ]
     number = ""
     if p._a.size <= _FEW and not most and not (group["decoupled_weight_decay"] and group["weight_decay"]):
         (beta1, beta2), t = group["betas"], kept["step"].item()
