@@ -82,7 +82,7 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
     from gradcli.report.pictures.render import render_picture
 
     notes = Notes()
-    style = _style(asked.style, output)
+    style = style_of_picture(asked.style, output)
     situation = read_situation(read_asked(asked, cotangents), asked, notes)
     if len(situation.points) > 1:
         raise InputError(f"a picture is of one point, and these are {len(situation.points)}", hint="give one --at")
@@ -152,7 +152,7 @@ def _check_size(graph: Graph) -> None:
         )
 
 
-def _style(style: str | None, output: str | None) -> str:
+def style_of_picture(style: str | None, output: str | None) -> str:
     """Return the format: as it is asked for, or as the file's name ends."""
     from gradcli.data.mistakes import label
     from gradcli.errors import InputError

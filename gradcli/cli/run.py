@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gradcli.pytorch.messages import MissingError
     from gradcli.pytorch.session import Ending, Script
     from gradcli.script.check import Calls
+    from gradcli.script.drawing import Drawing
     from gradcli.script.explainer import Explainer
     from gradcli.script.shown import Printed
 
@@ -74,6 +75,8 @@ class Telling(NamedTuple):
     checks: bool
     steps: bool
     explores: bool
+    round: int | None
+    graph: str | None
 
     @property
     def pages(self) -> bool:
@@ -91,6 +94,15 @@ _TELLING = (
         "--check", "checks", is_flag=True, help="Check the backward of each autograd.Function, and no more."
     ),
     click.option("--steps", is_flag=True, help="Show the forward table and the reverse table."),
+    click.option(
+        "--round", metavar="K", type=click.IntRange(1), help="Explain the K-th time that a line is reached, not the 1st."
+    ),
+    click.option(
+        "--graph",
+        metavar="FILE",
+        type=click.Path(),
+        help="Draw the first explained call to FILE; .svg, .dot, .mmd, .tex, .html and .txt choose the format.",
+    ),
     click.option("--explore", "explores", is_flag=True, help="Stop at each page, and explore its system; q goes on."),
 )  # fmt: skip
 
@@ -160,6 +172,7 @@ def run(
     if ending.error is not None:
         listener.failed(ending.error, _traceback(ending))
     wrong = listener.again()
+    _draw(listener, telling)
     _write(shown, output)
     return ending.status or (NO if wrong else DONE)
 
@@ -207,7 +220,37 @@ def _listener(script: Script, telling: Telling, shown: Printed, style: str) -> C
         return _Silent()
     from gradcli.script.explainer import Explainer
 
-    return Explainer(script, shown, _note, style, telling.every, frozenset(telling.lines), telling.steps)
+    lines, first = frozenset(telling.lines), telling.round or 0
+    return Explainer(script, shown, _note, style, telling.every, lines, telling.steps, first, _drawing(telling))
+
+
+def _drawing(telling: Telling) -> Drawing | None:
+    """Return the picture that is asked for.
+
+    Errors: `InputError` where the file's name has no ending of a picture, or it cannot be written.
+    """
+    if telling.graph is None:
+        return None
+    from gradcli.cli.graph import style_of_picture
+    from gradcli.data.replacement import check_target
+    from gradcli.script.drawing import Drawing
+
+    style = style_of_picture(None, telling.graph)
+    check_target(telling.graph)
+    return Drawing(style)
+
+
+def _draw(listener: Calls | Explainer | _Silent, telling: Telling) -> None:
+    """Write the picture, or note why there is none."""
+    drawing: Drawing | None = getattr(listener, "drawing", None)
+    if drawing is None or telling.graph is None:
+        return
+    from gradcli.data.replacement import write_whole
+
+    if drawing.text:
+        write_whole(telling.graph, drawing.text.encode())
+    else:
+        _note(f"note: {telling.graph} is not written: {drawing.trouble}")
 
 
 class _Silent:

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 from gradcli.activity import lasting
 from gradcli.errors import InputError
 from gradcli.pytorch.record import Recorder, finite
+from gradcli.script.drawing import Drawing
 from gradcli.script.naming import names_of, script_frames
 from gradcli.script.pages.gradients import not_finite
 from gradcli.script.pages.sums import Sums
+from gradcli.script.progress import Progress
 from gradcli.script.recorded import recorded
 from gradcli.script.scene import CallScene
 from gradcli.script.shown import Printed, columns
@@ -41,6 +43,9 @@ class Explainer:
     every: bool = False  # a line is explained each time
     lines: frozenset[int] = frozenset()  # that are explained; none: all
     steps: bool = False
+    round: int = 0  # the time that a line is reached that is explained; 0: the first one
+    drawing: Drawing | None = None  # of the first call that is explained
+    progress: Progress = field(default_factory=Progress)
     seen: Counter[int] = field(default_factory=Counter)
     sums: Sums = field(default_factory=Sums)
     warned: set[int] = field(default_factory=set)
@@ -96,11 +101,15 @@ class Explainer:
         self.seen[line] += 1
         if self.lines and line not in self.lines:
             return False
+        if self.round:
+            return self.seen[line] == self.round
         return self.seen[line] == 1 or self.every or self.style == "json"
 
     def is_done(self, call: Call) -> None:
         """Tell of a call that is done."""
         scene = self.waiting.pop(id(call), None)
+        if call.asked is None:
+            self.progress.add(scene.line if scene is not None else self._place()[1], call, scene)
         if scene is None:
             if self.sums.lines or self.sums.left:
                 self.sums.again(self._place()[1], call)
@@ -110,11 +119,10 @@ class Explainer:
         if call.asked is not None and not _is_finite(call):
             self.warned.add(scene.line)  # its page tells of the calls that follow
         if self.style == "json":
-            from gradcli.script.pages.rows import row
-
-            self.shown.text(json.dumps(row(call, scene)))
-            self._warn(call)
+            self._show_row(call, scene)
             return
+        if self.drawing is not None:
+            self.drawing.add(scene)
         try:
             with _room(), lasting(f"explaining line {scene.line}"):
                 text = self._page(call, scene)
@@ -124,6 +132,20 @@ class Explainer:
             with suppress(Exception):
                 text = self._page(call, scene)
         self.shown.explained(call, scene, f"line {scene.line}: {scene.source(scene.line)}", text)
+
+    def _show_row(self, call: Call, scene: CallScene) -> None:
+        """Show a call as JSON; the first one at a line, or each with `every`, with its formulas."""
+        from gradcli.script.pages.page import page
+        from gradcli.script.pages.rows import explanation, row
+
+        data = row(call, scene)
+        if self.drawing is not None:
+            self.drawing.add(scene)
+        if self.seen[scene.line] == max(1, self.round) or self.every:
+            with _room(), suppress(Exception):
+                data |= explanation(page(call, scene))
+        self.shown.text(json.dumps(data))
+        self._warn(call)
 
     def _page(self, call: Call, scene: CallScene) -> str:
         from gradcli.report.render import Look, render_pages
@@ -162,15 +184,21 @@ class Explainer:
         from gradcli.tracebacks import line_of
 
         try:
-            scene = why(error, self.script)
+            reason = why(error, self.script)
         except Exception as own:
-            scene = _fault(own)
-        if scene:
-            self.note(scene)
-        self.shown.failed(text + scene, line_of(error))
+            reason = _fault(own)
+        if reason:
+            self.note(reason)
+        self.shown.failed(text + reason, line_of(error))
 
     def again(self) -> None:
-        """Tell which lines were reached again."""
+        """Show how the loss went at lines that were reached again, and note which lines these are."""
+        for line in sorted(self.seen) if self.style != "json" else ():
+            if words := self.progress.words(line, columns()):
+                self.shown.words(words)
+        if self.round and max(self.seen.values(), default=0) < self.round:
+            times = "; ".join(f"line {line}: {count:,}" for line, count in sorted(self.seen.items()))
+            self.note(f"note: no line is reached {self.round:,} times" + (times and f" ({times})"))
         if self.every or self.style != "table":
             return
         for line in sorted(self.lines - self.seen.keys()):

@@ -4,10 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from gradcli.explain.sections import Equations, Math, Page, Text, Value
 from gradcli.pytorch.backward import Call
 from gradcli.report.data_lines import plain
+from gradcli.report.text_math import TextWriter
 from gradcli.script.naming import fresh
 from gradcli.script.scene import CallScene
+
+
+def explanation(page: Page) -> dict[str, Any]:
+    """Return the formulas of a page by the names on their left, without the numbers, and its notes."""
+    writer = TextWriter(page.style, None)
+    formulas: dict[str, list[str]] = {}
+    notes: list[str] = []
+    for section in page.sections:
+        for block in section.blocks:
+            for line in block.lines if isinstance(block, Equations) else ():
+                left, *rest = line.sides
+                sides = [writer.write(side) for side in rest if not _is_number(side)]
+                if sides:
+                    formulas.setdefault(writer.write(left), sides)
+            if isinstance(block, Text) and section.name == "notes":
+                notes.append("".join(map(writer.write, block.parts)))
+    return {"formulas": formulas, "notes": notes}
+
+
+def _is_number(side: Math) -> bool:
+    return isinstance(side, Value) and np.asarray(side.array).dtype != object
 
 
 def row(call: Call, scene: CallScene) -> dict[str, Any]:

@@ -1,0 +1,52 @@
+"""The picture of what an explained `backward` went through, in the formats of `gradcli graph`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradcli.explain.picture.picture import View, picture
+from gradcli.report.pictures.render import render_picture
+from gradcli.report.render import DIGITS
+from gradcli.script.scene import CallScene
+
+_NODES = 10_000  # of a graph that is drawn
+
+
+@dataclass
+class Drawing:
+    """The picture of the first call that is explained; `style` is a format of `gradcli graph`."""
+
+    style: str
+    text: str = ""
+    trouble: str = "no backward is explained"
+
+    def add(self, scene: CallScene) -> None:
+        """Draw a call, unless one is drawn."""
+        if self.text:
+            return
+        self.trouble = self._trouble(scene)
+        if not self.trouble:
+            recorded = scene.recorded
+            view = View(recorded.wrt, recorded.at, recorded.v)
+            self.text = self._live(scene, view) if self.style == "html" else self._picture(scene, view)
+
+    def _trouble(self, scene: CallScene) -> str:
+        """Return why a call is not drawn."""
+        if scene.trouble or not scene.recorded.wrt:
+            return scene.trouble or "the call reaches no leaf"
+        if scene.recorded.functions:
+            return "it goes through an autograd.Function, whose backward has no graph"
+        count = len(scene.recorded.graph.nodes)
+        return f"{count:,} operations are too many to draw" if count > _NODES else ""
+
+    def _picture(self, scene: CallScene, view: View) -> str:
+        return render_picture(picture(scene.recorded.graph, view), self.style, DIGITS)
+
+    def _live(self, scene: CallScene, view: View) -> str:
+        from gradcli.explain.live.kernels import Kernels
+        from gradcli.explain.live.program import live
+        from gradcli.report.live.page import live_document
+
+        kernels = Kernels()
+        page = live(scene.recorded.graph, view, kernels, "", formulas=True)
+        return live_document(page, kernels.program())
