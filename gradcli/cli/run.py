@@ -95,7 +95,7 @@ _TELLING = (
     ),
     click.option("--steps", is_flag=True, help="Show the forward table and the reverse table."),
     click.option(
-        "--round", metavar="K", type=click.IntRange(1), help="Explain the K-th time that a line is reached, not the 1st."
+        "--round", metavar="K", type=click.IntRange(1), help="Explain a line the K-th time it is reached."
     ),
     click.option(
         "--graph",

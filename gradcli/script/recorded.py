@@ -98,7 +98,14 @@ class _Maker(Operands, Recorded):
         if isinstance(edge, Step):
             return self.nodes[edge]
         local = partial(self.local, step, i)
-        return self.leaf(edge, local) if isinstance(edge, Leaf) else self.fixed(x, step.line, local)
+        if not isinstance(edge, Leaf):
+            return self.fixed(x, step.line, local)  # type: ignore[no-any-return]
+        is_new = edge not in self.nodes
+        result = self.leaf(edge, local)
+        name, before = self.steps[edge], self.expressions.operand_name(step, i)
+        if is_new and before and before != name and before in self.names.tensors and not self.names.of(edge.variable):
+            self.earlier[name] = before
+        return result
 
     def operation(self, step: Step, own: list[Node]) -> None:
         """Make the node of an operation, and let it have its name, unless the same was computed already."""

@@ -16,6 +16,7 @@ from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors.history import History
 from gradcli.script.errors.source import Text
 from gradcli.script.errors.syntax import parts
+from gradcli.script.pages.quantities import by_module
 from gradcli.script.scene import CallScene, line_of
 from gradcli.script.system import reachable
 from gradcli.script.written import decimal
@@ -23,6 +24,7 @@ from gradcli.wrapping import in_words
 
 Array = np.ndarray[Any, Any]
 
+_LISTED = 16  # leaves whose gradients are listed one by one where no formula is shown
 _MANY = 2  # leaves whose .grad is told one by one
 _LONG = 8  # numbers that are not told again
 # What is said of what is returned, where a script asks for it by name.
@@ -68,7 +70,8 @@ def _hook(change: Any, scene: CallScene) -> str:
     if code is not None and not code.co_filename.startswith("<frozen"):
         own += f" ({scene.where(line_of(code.co_filename, code.co_firstlineno))})"
     if module is not None:
-        return f"{type(module).__name__}'s backward hook{own}"
+        called = scene.names.of(module) or type(module).__name__
+        return f"{called}'s backward hook{own}, the gradient of its input"
     owner = scene.recorded.steps.get(change.edge) or scene.names.of(change.edge) or change.edge.name()
     return f"{owner}'s hook{own}"
 
@@ -79,7 +82,10 @@ def _accumulated(call: Call, scene: CallScene, explained: bool) -> Iterator[str]
         whose = "Each .grad" if len(call.contributions) > 1 else f"{scene.name(call.contributions[0].tensor)}.grad"
         yield f"{whose} was None before, and holds the above now."
         return
-    yield from _of_leaves(call, scene, explained)
+    if not explained and len(call.contributions) > _LISTED:
+        yield from _by_module(call, scene)
+    else:
+        yield from _of_leaves(call, scene, explained)
     yield from _of_intermediates(call, scene)
     if call.asked is not None:
         yield f"{RETURNED[call.asked.name]} Every .grad is as it was."
@@ -95,6 +101,16 @@ def _is_first_of_many(call: Call, scene: CallScene) -> bool:
     return many and none_before and not call.changes and all(scene.name(c.tensor) in scene.recorded.wrt for c in every)
 
 
+def _by_module(call: Call, scene: CallScene) -> Iterator[str]:
+    """Yield the norm of all gradients of each module."""
+    own = {scene.name(c.tensor): c for c in call.contributions}
+    for module, names in by_module(list(own)).items():
+        squares = (np.vdot(a, a) for a in (own[name].grad._a.astype(float) for name in names))
+        norm = f"norm {np.sqrt(sum(squares)):.6g}"
+        what = f"{names[0]}.grad" if len(names) == 1 else f".grad of {module}.…, {len(names)} arrays"
+        yield f"{what}: {norm}{' is added' if any(own[n].before is not None for n in names) else ''}"
+
+
 def _of_leaves(call: Call, scene: CallScene, explained: bool) -> Iterator[str]:
     order = {name: k for k, name in enumerate(scene.recorded.wrt)}
     added: list[str] = []
@@ -107,8 +123,8 @@ def _of_leaves(call: Call, scene: CallScene, explained: bool) -> Iterator[str]:
             yield f"{name}.grad: {held} → {array_words(c.after._a)}"
         elif call.asked is None and (not explained or call.changes):
             yield f"∂/∂{name}: {array_words(c.grad._a)}"
-    if added:
-        yield f"`{added[0]}.grad = None` (or `optimizer.zero_grad()`) before the call starts afresh."
+    if named := [name for name in added if name in scene.names.tensors]:
+        yield f"`{named[0]}.grad = None` (or `optimizer.zero_grad()`) before the call starts afresh."
 
 
 def _held(c: Contribution, scene: CallScene) -> str:

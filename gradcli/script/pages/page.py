@@ -26,7 +26,8 @@ from gradcli.pytorch.record import edge_of
 from gradcli.script.loops import Loop, Written, folded_system, loops, named
 from gradcli.script.measured import measured
 from gradcli.script.pages.gradients import done, not_finite
-from gradcli.script.pages.quantities import constants, quantities
+from gradcli.script.pages.long import folded_by_line
+from gradcli.script.pages.quantities import constants, earlier_names, quantities
 from gradcli.script.pages.slips import changed, slips
 from gradcli.script.scene import CallScene
 from gradcli.script.system import Recorded, reachable
@@ -48,10 +49,10 @@ def page(call: Call, scene: CallScene) -> Page:
     except InputError as error:
         scene.trouble = error.message
     notes = [f"not explained: {scene.trouble}"] if scene.trouble else []
-    notes += [*constants(scene), *since, *not_finite(call, scene), *scene.notes.lines]
+    notes += [*constants(scene), *earlier_names(scene), *since, *not_finite(call, scene), *scene.notes.lines]
     notes += [f"note: {text}" for text in slips(steps, call, scene)]
     sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
-    lines = done(call, scene, bool(sections) and not scene.trouble)
+    lines = done(call, scene, bool(sections) and not scene.trouble and scene.has_gradients)
     return replace(explained, sections=(*sections, _text("script", lines)))
 
 
@@ -68,9 +69,11 @@ def _explained(call: Call, scene: CallScene, recorded: Recorded) -> Page:
 
         whole = functions_page(call, scene)
         return replace(whole, sections=tuple(_returned(whole.sections, recorded))) if call.returns else whole
-    graph, found = _with_loops(scene, recorded)
-    if found and len(graph.nodes) > MOST:
-        return Page((_long(scene, graph, found),))
+    graph, found, left = _with_loops(scene, recorded)
+    if left > MOST or (found and len(graph.nodes) > MOST):
+        scene.has_gradients = False
+        steps = reachable(edge_of(y) for y, _ in call.roots)
+        return Page((folded_by_line(call, scene, steps) if left > MOST else _long(scene, graph, found),))
     if call.asked is not None and call.asked.name != "vjp":
         from gradcli.script.pages.asked import asked_page
 
@@ -104,14 +107,12 @@ def _rounded(result: BackwardResult) -> Iterator[str]:
             yield name
 
 
-def _with_loops(scene: CallScene, recorded: Recorded) -> tuple[Graph, list[Loop]]:
-    """Return the graph with names for what its loops carry, and the loops."""
+def _with_loops(scene: CallScene, recorded: Recorded) -> tuple[Graph, list[Loop], int]:
+    """Return the graph with names for what its loops carry, the loops, and how many operations are left to show."""
     keep = {recorded.graph.names[name] for name in recorded.retained}
     result = loops(recorded.graph, lambda parts: _loop(scene, recorded, parts), keep)
     left = len([n for n in recorded.graph.nodes if n.args]) - sum(len(p) for loop in result for p in loop.parts[1:])
-    if left > MOST:
-        raise InputError(f"{left:,} operations were recorded, too many to show each")
-    return named(recorded.graph, result, lambda n: recorded.target(n) or ""), result
+    return named(recorded.graph, result, lambda n: recorded.target(n) or ""), result, left
 
 
 def _of_script(result: BackwardResult, found: Sequence[Loop], scene: CallScene) -> Page:
