@@ -215,7 +215,7 @@ def _listener(script: Script, telling: Telling, shown: Printed, style: str) -> C
     if telling.checks:
         from gradcli.script.check import Calls
 
-        return Calls(shown, _note, style)
+        return Calls(script, shown, _note, style)
     if telling.quiet:
         return _Silent()
     from gradcli.script.explainer import Explainer

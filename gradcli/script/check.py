@@ -20,13 +20,18 @@ from gradcli.explain.check.page import check_page
 from gradcli.explain.check.proof import entry_name
 from gradcli.explain.check.verdicts import WHY, CheckResult, Settings, Verdict, check
 from gradcli.explain.results import PLAIN
+from gradcli.explain.sections import Section, Text
 from gradcli.graph.construct import broadcast, total
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import const, leaf
 from gradcli.pytorch.record import Recorder
+from gradcli.pytorch.session import Script
 from gradcli.pytorch.tensor import new
 from gradcli.report.data_lines import json_lines
 from gradcli.report.render import Look, render_pages
+from gradcli.script.corrected import corrected
+from gradcli.script.errors.source import Change
+from gradcli.script.errors.source import Text as Source
 from gradcli.script.replay import Applied, Replay, as_double, drawn, replayed
 from gradcli.script.shown import Printed
 from gradcli.script.written import decimal
@@ -42,6 +47,7 @@ Point = dict[str, Any]
 class Calls:
     """The calls of own functions in a script, the first of each."""
 
+    script: Script
     shown: Printed
     note: Callable[[str], None]
     style: str
@@ -72,7 +78,8 @@ class Calls:
         """
         with redirect_stdout(io.StringIO()), warnings.catch_warnings(), as_double():
             warnings.simplefilter("ignore")
-            found = [v for calls in self.kept.values() if calls for v in _verdicts(calls)]
+            fixes: list[Change] = []
+            found = [v for calls in self.kept.values() if calls for v in _verdicts(calls, self.script, fixes)]
         empty = Graph.of({}, {})
         result = CheckResult(empty, (), PLAIN, tuple(found))
         if not found:
@@ -80,14 +87,21 @@ class Calls:
         elif self.style == "json":
             self.shown.text("\n".join(json_lines(result)))
         else:
-            self.shown.text(render_pages([check_page(result)], Look(self.style)).rstrip("\n"))
+            page = check_page(result)
+            lines = [Text((_fix(change),)) for change in dict.fromkeys(fixes)]
+            sections = (*page.sections, *([Section("fix", tuple(lines))] if lines else []))
+            self.shown.text(render_pages([replace(page, sections=sections)], Look(self.style)).rstrip("\n"))
         return not result.right
 
 
-def _verdicts(calls: Sequence[Applied]) -> Iterator[Verdict]:
+def _fix(change: Change) -> str:
+    return f"fix: line {change.first}: `{' '.join(change.shown())}`"
+
+
+def _verdicts(calls: Sequence[Applied], script: Script, fixes: list[Change]) -> Iterator[Verdict]:
     """Yield the verdict on the gradient of each argument, at all calls: a wrong one counts, then a right one."""
     result: dict[str, list[Verdict]] = {}
-    for verdict in _at_each(calls):
+    for verdict in _at_each(calls, script, fixes):
         result.setdefault(verdict.claim, []).append(verdict)
     for each in result.values():
         first = min(each, key=lambda v: ("wrong", "right", "undecided").index(v.verdict))
@@ -96,8 +110,8 @@ def _verdicts(calls: Sequence[Applied]) -> Iterator[Verdict]:
         yield replace(first, points=points, left_out=left_out, wrong=wrong)
 
 
-def _at_each(calls: Sequence[Applied]) -> Iterator[Verdict]:
-    """Yield the verdicts at calls: those that compute the same are points of one system."""
+def _at_each(calls: Sequence[Applied], script: Script, fixes: list[Change]) -> Iterator[Verdict]:
+    """Yield the verdicts at calls: those that compute the same are points of one system; `fixes` gets changes."""
     systems: list[tuple[list[Case], list[Point]]] = []
     for k, call in enumerate(calls):
         try:
@@ -117,7 +131,11 @@ def _at_each(calls: Sequence[Applied]) -> Iterator[Verdict]:
         points.append(replay.recorded.at)
     for cases, points in systems:
         for case in cases:
-            yield from check(case.graph, [case], Settings(points, tolerance=_TOLERANCE)).verdicts
+            for verdict in check(case.graph, [case], Settings(points, tolerance=_TOLERANCE)).verdicts:
+                yield verdict
+                if verdict.verdict == "wrong":
+                    index = next(i for i, name in enumerate(calls[0].names) if f"{name}.grad" == verdict.claim)
+                    fixes += corrected(Source(script.name, script.source), calls[0].cls, index, case)
 
 
 def _said(call: Applied, outputs: int, place: int) -> str:

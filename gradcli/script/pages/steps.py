@@ -37,7 +37,7 @@ def step_lines(optimizer: Any, done: Sequence[Done], name: Callable[[Any], str])
     right, words, _ = rules[0]
     if len(done) == 1:
         entry = _entry(optimizer, names[0], done[0], letters)
-        entry = entry[:-1] if each[0] and done[0][0]._a.size == 1 else entry
+        entry = entry[:-1] if each[0] else entry
         return [f"{w} ← {right}" + (f" = {each[0]}" if each[0] else f", lr = {rates}"), *words, *entry]
     shown = names if len(names) <= _NAMES else [*names[: _NAMES - 1], "…", names[-1]]
     result = [f"{w} ← {right} for {w} = {', '.join(shown)}; lr = {rates}", *words]
