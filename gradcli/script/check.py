@@ -83,7 +83,7 @@ class Calls:
         empty = Graph.of({}, {})
         result = CheckResult(empty, (), PLAIN, tuple(found))
         if not found:
-            self.note("note: the script calls no autograd.Function, so that there is nothing to check")
+            self.note("note: the script calls no autograd.Function, so there is nothing to check")
         elif self.style == "json":
             self.shown.text("\n".join(json_lines(result)))
         else:

@@ -203,7 +203,7 @@ class Explainer:
             return
         for line in sorted(self.lines - self.seen.keys()):
             known = f"line{'s' * (len(self.seen) > 1)} {in_words([*map(str, sorted(self.seen))])}" if self.seen else ""
-            self.note(f"note: nothing at line {line} is explained" + (known and f"; at {known} something is"))
+            self.note(f"note: line {line} has no call to explain" + (known and f"; there are calls at {known}"))
         for line, count in sorted(self.seen.items()):
             if count > 1 and (not self.lines or line in self.lines):
                 sums = self.sums.words(line)

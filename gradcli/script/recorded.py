@@ -111,7 +111,7 @@ class _Maker(Operands, Recorded):
         """Make the node of an operation, and let it have its name, unless the same was computed already."""
         recipe = step.recipe
         if any(n.shape != i.shape for n, i in zip(own, recipe.inputs, strict=True)):
-            raise InputError("the shape of a leaf was changed in place since it was used")
+            raise InputError("the shape of a leaf was changed in place after it was used")
         name = self.names.of(step) or self.again(step)
         new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
         node = self.assembly.whole(step, own) or instance(recipe.output, new)
@@ -266,7 +266,7 @@ def recorded(call: Call, names: Names, sources: Mapping[str, str] = MappingProxy
     cut = {e: x for e, x in wanted.items() if isinstance(e, Step) and not _leads_to(wanted, e)}
     steps = reachable((edge_of(y) for y, _ in call.roots), cut)
     if len(steps) > MAX_STEPS:
-        raise InputError(f"{len(steps):,} operations were recorded, too many to show each")
+        raise InputError(f"{len(steps):,} operations are too many to show")
     maker = _Maker(names, sources)
     for edge, x in cut.items():
         maker.cut(edge, x)

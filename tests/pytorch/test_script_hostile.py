@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_written_is_told_before_the_script_runs(cli, write
 
 def test_a_line_without_a_backward_is_told(cli, write):
     assert cli.done("run", "--line", "9", write(X + BACK)).err == (
-        "note: nothing at line 9 is explained; at line 3 something is\n"
+        "note: line 9 has no call to explain; there are calls at line 3\n"
     )
 
 

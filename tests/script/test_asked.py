@@ -52,7 +52,7 @@ H: the second derivatives of y; it is symmetric, and the lower half says it all
 def test_a_jacobian_has_one_page_that_shows_all_of_it(pages, call):
     page, rest = pages(F + call)
     assert J in page
-    assert "a column at a time" in page if "jacfwd" in call else "a row at a time" in page
+    assert "computed column by column" in page if "jacfwd" in call else "computed row by row" in page
     assert not rest
 
 
@@ -84,7 +84,7 @@ def test_a_product_with_the_hessian_is_one_page(pages, name):
 def test_a_product_with_a_cotangent_is_the_page_of_backward(pages, call):
     page, rest = pages(F + call)
     assert "∂L/∂x = [1·12, 1·9 + 10·5] = [12, 59]\n" in page
-    assert "This, vᵀJ, is returned." in page
+    assert "vjp returns vᵀJ." in page
     assert not rest
 
 

@@ -74,15 +74,15 @@ SUMS = "import torch\nx = torch.tensor([1., 2., 3.], requires_grad=True)\nw = to
     ("loop", "said"),
     [
         ("x.grad = None; (x*x).sum().backward()", ""),
-        ("(4*x*x/3).sum().backward()", ": x.grad adds up to [8, 16, 24]"),
-        ("(w*x).sum().backward()", ": w.grad and x.grad add up"),
-        ("(w*x).sum().backward(); x.grad = None", ": w.grad adds up to 18"),
+        ("(4*x*x/3).sum().backward()", ": x.grad accumulates to [8, 16, 24]"),
+        ("(w*x).sum().backward()", ": w.grad and x.grad accumulate"),
+        ("(w*x).sum().backward(); x.grad = None", ": w.grad accumulates to 18"),
         ("(x*x).sum().backward(); x.grad.zero_()", ""),
         ("(x*x).sum().backward(); x.grad *= 0.5", ""),
         ("torch.autograd.grad((x*x).sum(), x)", ""),
         (
             "(w*w).backward(); w.requires_grad_(False).sub_(w.grad); w.requires_grad_()",
-            ": w.grad adds up to -4, also from one update to the next: zero\n  what adds up in each round",
+            ": w.grad accumulates to -4; it accumulates across updates:\n  call `optimizer.zero_grad()` once per step",
         ),
     ],
 )
@@ -207,9 +207,9 @@ ERRORS = {
     "shape": (X + "y = x * 2\nv = torch.ones(3)\ny.backward(v)\n", ["is that of y, (2,)", "v has (3,)"]),
     "unused": (
         X + "z = torch.ones(2, requires_grad=True)\ny = x.sum()\ntorch.autograd.grad(y, z)\n",
-        ["no path leads from y back to z", "allow_unused=True"],
+        ["y does not depend on z", "allow_unused=True"],
     ),
-    "leaf": (X + "x += 1\n", ["line 3, `x += 1`, would change a leaf", "torch.no_grad()"]),
+    "leaf": (X + "x += 1\n", ["line 3, `x += 1`, changes a leaf", "torch.no_grad()"]),
     "numpy": (X + "x.numpy()\n", ["NumPy records no graph", ".detach().numpy()"]),
     "None": (X + "x.grad.zero_()\n", ["x.grad is None: no backward has run yet"]),
     "None of an intermediate": (X + "h = x*2\nh.grad.sum()\n", ["h.grad is None: h is computed", "h.retain_grad()"]),

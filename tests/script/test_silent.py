@@ -34,7 +34,7 @@ SILENT = {
     ),
     "an intermediate": (
         "import torch\nx = torch.tensor(2., requires_grad=True)\nh = x * 3\n(h ** 2).backward()\nprint(h.grad)\n",
-        "h.grad stays None: h is computed, not a leaf; h.retain_grad() before this keeps it.",
+        "h.grad stays None: h is computed, not a leaf. h.retain_grad() before this keeps it.",
     ),
     "a retained gradient behind detach": (
         "import torch\nx = torch.tensor(3., requires_grad=True)\nu = x * x\nu.retain_grad()\nz = u.detach() * x\n"
@@ -45,12 +45,12 @@ SILENT = {
     "a parameter that the optimizer does not have": (
         "import torch\nw = torch.tensor(2., requires_grad=True)\nb = torch.tensor(3., requires_grad=True)\n"
         "opt = torch.optim.SGD([w], lr=0.1)\n(w * b).backward()\nopt.step()\n",
-        "b has a .grad, and is not among the parameters of an optimizer: no step changes it",
+        "b has a .grad, but is not among the parameters of an optimizer: no step changes it",
     ),
     "parameters that were replaced": (
         "import torch\nnet = torch.nn.Linear(1, 1, bias=False)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
         "net.weight = torch.nn.Parameter(torch.ones(1, 1))\nnet(torch.ones(1, 1)).sum().backward()\nopt.step()\n",
-        "line 6, opt.step(): nothing changes: none of its parameters has a .grad net.weight has a .grad",
+        "line 6, opt.step(): no parameter changes: none of them has a .grad net.weight has a .grad",
     ),
     "two backwards that add up": (
         "import torch\nx = torch.tensor(2., requires_grad=True)\n(x ** 2).backward()\n(x ** 3).backward()\n",
@@ -59,39 +59,40 @@ SILENT = {
     "a softmax before one": (
         "import torch\nw = torch.ones(2, 3, requires_grad=True)\np = torch.softmax(w, dim=1)\n"
         "loss = torch.nn.CrossEntropyLoss()(p, torch.tensor([0, 1]))\nloss.backward()\n",
-        "note: the loss of line 4, `loss = torch.nn.CrossEntropyLoss()(p, torch.tensor([0, 1]))`, has the softmax in "
-        "it, and was given a softmax: it takes scores",
+        "note: the loss of line 4, `loss = torch.nn.CrossEntropyLoss()(p, torch.tensor([0, 1]))`, applies "
+        "softmax itself: pass the raw scores (logits), not their softmax",
     ),
     "a sigmoid before one": (
         "import torch\nw = torch.ones(2, requires_grad=True)\n"
         "torch.nn.functional.binary_cross_entropy_with_logits(w.sigmoid(), torch.ones(2)).backward()\n",
-        "has the sigmoid in it, and was given a sigmoid: it takes scores",
+        "applies sigmoid itself: pass the raw scores (logits), not their sigmoid",
     ),
     "a softmax for logarithms": (
         "import torch\nw = torch.ones(2, 3, requires_grad=True)\n"
         "torch.nn.functional.nll_loss(w.softmax(1), torch.tensor([0, 1])).backward()\n",
-        "takes logarithms, and was given a softmax: log_softmax gives them",
+        "takes log-probabilities: use log_softmax in place of softmax",
     ),
     "numbers and rows": (
         "import torch\nnet = torch.nn.Linear(1, 1)\nx, y = torch.ones(4, 1), torch.arange(4.)\n"
         "loss = ((net(x) - y) ** 2).mean()\nloss.backward()\n",
-        "note: line 4, `loss = ((net(x) - y) ** 2).mean()`, pairs each of 4 numbers of y with each of 4 rows of net: "
-        "4 and 4×1 make 4×4; y.view(-1, 1) has a row for each",
+        "note: line 4, `loss = ((net(x) - y) ** 2).mean()`, broadcasts y (4) and net (4×1) to 4×4: each number is "
+        "paired with each row; y.view(-1, 1) pairs them row by row",
     ),
     "a flat function": (
         "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = (3 * x).round()\ny.sum().backward()\n",
-        "note: x gets a gradient of 0: round (line 3) has the derivative 0 everywhere",
+        "note: the gradient of x is 0: round (line 3) has the derivative 0 everywhere",
     ),
     "units that are dead": (
         "import torch\nw = torch.tensor([-1., -2.], requires_grad=True)\nb = w.detach().clone().requires_grad_()\n"
         "h = torch.relu(w + b)\nh.sum().backward()\n",
-        "note: b and w get a gradient of 0: relu (line 4) passes on 0, as no number that it was given is above 0",
+        "note: the gradients of b and w are 0: relu (line 4) has the derivative 0 at all of its inputs: none of "
+        "them is above 0",
     ),
     "numbers that change unseen": (
         "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = (x ** 2).sum()\nx.data.mul_(10)\n"
         "y.backward()\n",
-        "note: y is 5, and its operations give 500 with the numbers of now: some were changed since they were used, as "
-        "through .data or under no_grad(). Where the backward needs them, it takes the new ones",
+        "note: recomputed from the current values, y is 500, not 5: a tensor was modified in place after it was used, "
+        "through .data or under no_grad(). The backward reads the new values",
     ),
 }
 

@@ -23,8 +23,8 @@ _USES = {"step", "zero_grad", "backward", "clip_grad_norm_", "clip_grad_value_",
 _ADDS = ("append", "extend", "insert", "update", "setdefault", "add_", "sub_", "mul_", "div_", "copy_")
 
 # The fixes, in words.
-_EACH_ROUND = "compute it in each round, from the weights as they are then"
-_ANEW = "compute the shared part again, from the weights as they are then"
+_EACH_ROUND = "compute it in each round, from the current weights"
+_ANEW = "compute the shared part again, from the current weights"
 _KEPT = (
     "keep the graph in the first call, if the weights stay as they are until the second one; if they change, compute "
     "the loss again after the change"
@@ -35,13 +35,13 @@ def second(at: Failure, step: Any) -> Answer:
     """Return what is said of a graph that is freed: the step is the first that a backward has freed before."""
     reason = (
         f"the backward at {at.code(step.freed)} freed the values that the graph had kept, and {step.name()} of "
-        f"{at.code(step.line)} needs them again."
+        f"{at.code(step.line)} needs them."
     )
     if _is_of_another_round(at, step) and (answer := repeated(at, step, reason)):
         return answer
     recorded = History(at.text).gradient_recorded()
     if any(change.first == int(step.freed or 0) for change in recorded):
-        said = f"{reason} The gradient is recorded, and the graph kept, only with create_graph=True."
+        said = f"{reason} Only create_graph=True records the gradient and keeps the graph."
         return Answer(said, "record the gradient, as a gradient of it is taken", recorded)
     return _two_losses(at, step, reason) or _kept(at, step, reason)
 
@@ -59,7 +59,7 @@ def _kept(at: Failure, step: Step, reason: str) -> Answer:
 
 def repeated(at: Failure, step: Step, reason: str, weights: str = "") -> Answer | None:
     """Return what is said of rounds that go back through what was computed before them, or in an earlier round."""
-    once = f"{reason} It is computed once, and each round goes back through it."
+    once = f"{reason} It is computed once, and each round calls backward through it."
     for place in (at, *at.callers):
         if changes := _in_each_round(place, step):
             return Answer(once, _EACH_ROUND, changes)

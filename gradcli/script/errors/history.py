@@ -159,13 +159,13 @@ def detached_answer(at: Failure, name: str, cut: Cut, history: History, to: str 
     reason += f": {in_words(list(map(str, hows)))}."
     jumps = [how for how in cut.hows if how.kind in (Kind.DISCRETE, Kind.INDICES) and not how.is_cast]
     if jumps and Kind.DETACHED not in kinds:
-        fix = f"a loss of {_jumping(text, jumps[0])}: what jumps from number to number has no slope to follow"
+        fix = f"use a loss of {_jumping(text, jumps[0])}: a step function has the derivative 0"
         return Answer(reason, fix, _smooth(at, text, cut, history))
     changes = history.kept()
     if len(hows) == 1 and kinds <= {Kind.DETACHED, Kind.COPIED}:
         fix = f"compute {name} without {hows[0].code}" + "; NumPy records no graph" * history.lacks
         return Answer(reason, fix, changes)
-    return Answer(reason, f"compute {name} of tensors, with PyTorch's operations alone", changes)
+    return Answer(reason, f"compute {name} with PyTorch's operations alone", changes)
 
 
 def _as_written(text: Text, how: How) -> How:
@@ -181,7 +181,7 @@ def number(at: Failure) -> Answer | None:
     for cut in history.cuts():
         reason = f"{at.code(cut.line)} cuts numbers off from the graph: {cut.how}."
         return Answer(
-            reason, "call backward of the tensor, and use numbers only to print them or to add them up", history.kept()
+            reason, "call backward on the tensor; use plain numbers for printing and logging only", history.kept()
         )
     return None
 
@@ -197,7 +197,7 @@ def _unrecorded(text: Text, name: str, reason: str) -> Answer:
             once,
         )
     if changes := updates.kept_leaves(text):
-        return Answer(f"{reason}: a new tensor has the name since.", "change the tensor in place", changes)
+        return Answer(f"{reason}: the name now belongs to a new tensor.", "change the tensor in place", changes)
     fix = f"compute {name} without no_grad(); such a block is for what needs no gradient"
     return Answer(reason + ": no_grad() records nothing.", fix, fixes.recorded(text))
 

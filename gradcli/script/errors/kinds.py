@@ -81,10 +81,10 @@ def view_changed(at: Failure, view: Any, since: bool) -> Answer:
         return _changed_before(at, view)
     where = at.code(at.line)
     if view._origin.name == HOOKED and not view._origin.is_inner:
-        reason = f"{where} would change the output of a module that has a backward hook in place."
+        reason = f"{where} changes in place the output of a module that has a backward hook."
         fix = "compute a new tensor; or put the hook on the tensor, y.register_hook"
     else:
-        reason = f"{where} would change a view in place, and the graph of the tensor that it shows cannot follow."
+        reason = f"{where} changes a view in place, and the graph of its base tensor cannot follow that."
         fix = "compute a new tensor"
     return Answer(reason, fix, updates.out_of_place(at.text))
 
@@ -117,13 +117,13 @@ def no_root(at: Failure, y: Any) -> Answer:
     """Return what is said of an output without a gradient."""
     name, history = at.name(y, "the output"), History(at.text)
     if y._detached is None and history.is_of_constant_gradient(at):
-        reason = f"{name} comes from a gradient that is the same wherever it is taken, as that of what is linear: "
-        zeros = "zeros for it, torch.zeros_like(x); requires_grad tells whether there is more"
-        return Answer(f"{reason}it has no history, and its own gradient is 0.", zeros)
+        reason = f"{name} is computed from the gradient of a linear function, which is constant: "
+        zeros = "use torch.zeros_like(x) where its requires_grad is False"
+        return Answer(f"{reason}it has no graph, and its own gradient is 0.", zeros)
     if cuts := [c for c in (y._detached, *history.cuts()) if c is not None]:
         return detached_answer(at, name, cuts[0], history)
     if changes := history.gradient_recorded():
-        said = f"{name} is computed from a gradient, and what computes that is recorded with create_graph=True alone."
+        said = f"{name} is computed from a gradient, and that is recorded only with create_graph=True."
         return Answer(said, "record it where the gradient is taken", changes)
     reason = f"nothing that {name} was computed from requires a gradient"
     if changes := leaves.thawed(at.text):
@@ -139,16 +139,16 @@ def no_root(at: Failure, y: Any) -> Answer:
 
 def in_a_map(at: Failure, y: Any) -> Answer:
     """Return what is said of a gradient that is asked for in a function that vmap calls."""
-    reason = f"in vmap, {at.name(y, 'the output')} stands for all elements at once, and autograd sees no graph of it."
+    reason = (
+        f"inside vmap, {at.name(y, 'the output')} represents all elements at once, and autograd has no graph of it."
+    )
     return Answer(reason, "use torch.func.grad of a function of one element, which vmap can map: vmap(grad(f))")
 
 
 def scalar(at: Failure, y: Any) -> Answer:
     """Return what is said of several numbers without v."""
     name, size = at.name(y, "y"), "×".join(map(str, y.shape))
-    reason = (
-        f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each of them; only a scalar's is taken as 1."
-    )
+    reason = f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each; v defaults to 1 for a scalar only."
     fix = f"call backward() of their sum or mean, or {name}.backward(v) with v = ∂L/∂{name}"
     return Answer(reason, fix, fixes.summed(at.text, name))
 
@@ -158,8 +158,8 @@ def shape(at: Failure, y: Any, v: Any) -> Answer:
     name, weight = at.name(y, "y"), at.name(v, "v")
     wanted, given = tuple(y.shape), tuple(v.shape)
     reason = (
-        f"v holds ∂L/∂{name}, a weight for each element of {name}: its shape is that of {name}, {wanted}, and here "
-        f"{weight} has {given}."
+        f"v = ∂L/∂{name} has one weight for each element of {name}, so it must have the shape {wanted}; here "
+        f"{weight} has the shape {given}."
     )
     if made := at.text.assigned(weight):
         reason += f" It comes from line {made[0].lineno}, `{at.text.of(made[0])}`."
@@ -174,8 +174,8 @@ def unused(at: Failure, x: Any, roots: Any) -> Answer:
         whole, changes = result
         reason = f"{outputs} is computed from {whole}, and {name} is another tensor: a part that was taken of it."
         return Answer(reason, f"take the gradient with respect to {whole}, and then that part of it", changes)
-    reason = f"no path leads from {outputs} back to {name}: it was computed without {name}, or from a copy of it."
-    fix = "let grad return None for it (materialize_grads=True: zeros); or use it in the computation"
+    reason = f"{outputs} does not depend on {name}: it was computed without {name}, or from a copy of it."
+    fix = "pass allow_unused=True to get None for it (materialize_grads=True: zeros); or use it in the computation"
     return Answer(reason, fix, fixes.with_argument(at.text, "allow_unused=True", "grad"))
 
 
@@ -186,11 +186,11 @@ def no_grad(at: Failure, x: Any) -> Answer:
         return detached_answer(at, name, x._detached, History(at.text))
     made = at.text.assigned(name)
     if made and calls(made[1], "grad"):
-        reason = f"{name} is a gradient, and what computes it is recorded with create_graph=True alone."
+        reason = f"{name} is a gradient, and its computation is recorded only with create_graph=True."
         fix = f"record it where it is taken; a second derivative is one of {name}"
         return Answer(reason, fix, History(at.text).gradient_recorded())
-    reason = f"{name} does not require a gradient, so that nothing was recorded for it."
-    fix = f"let {name} require one where it is made, before anything is computed from it"
+    reason = f"{name} does not require a gradient, so nothing was recorded for it."
+    fix = f"set requires_grad=True where {name} is created, before anything is computed from it"
     return Answer(reason, fix, leaves.requiring(at.text, name, x))
 
 
@@ -203,8 +203,8 @@ def nan(at: Failure, step: Any) -> Answer:
     before = [e for e in dependencies([step]) if e is not step and getattr(e, "arose", False)]
     if before:  # the numbers were not finite on the way forward already
         step = min(before, key=lambda e: e.seq)
-        reason = f"{at.code(step.line)} gives numbers that are not finite, already in the forward pass."
-    fix = "keep the input away from that point before the operation (clamp, + eps); torch.where behind it is too late"
+        reason = f"{at.code(step.line)} returns values that are not finite, already in the forward pass."
+    fix = "keep the input away from that point before the operation (clamp, + eps); torch.where after it is too late"
     return Answer(reason, fix, fixes.kept_away(at.text_at(step.line)))
 
 

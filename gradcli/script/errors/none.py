@@ -123,7 +123,9 @@ def _renamed(at: Failure, name: str) -> Answer | None:
         if given and (changes := updates.kept_leaves(at.text.on(statement.lineno))):
             reason = f"{name}.grad is None: {at.where(statement.lineno)} gives the name {name} to a new "
             fix = f"change {name} itself, where nothing is recorded"
-            return Answer(f"{reason}tensor, which is computed, and no leaf that backward has reached.", fix, changes)
+            return Answer(
+                f"{reason}tensor, which is computed, so it is not the leaf that backward has reached.", fix, changes
+            )
     return None
 
 

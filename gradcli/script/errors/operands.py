@@ -202,26 +202,22 @@ def jacobian(at: Failure) -> list[Change]:
 def mismatch(at: Failure, dtype: Any) -> Answer:
     """Return what is said of a gradient that is not what differences of the function give, computed in a dtype."""
     if dtype != "float64":
-        reason = (
-            "gradcheck takes differences of numbers that agree in most digits, and float32 has too few digits for that."
-        )
+        reason = "gradcheck subtracts numbers that agree in most digits, and float32 has too few digits for that."
         return Answer(reason, "use float64", doubled(at))
     if at.text.calls("gradgradcheck"):
         reason = (
-            "the derivative of the gradient is not what differences of it give: a backward that is differentiated "
-            "follows v and saved_tensors, and takes what ctx holds besides for constants."
+            "the derivative of the gradient differs from finite differences: double backward goes through v and "
+            "saved_tensors, and treats anything else in ctx as a constant."
         )
-        return Answer(reason, "keep inputs and outputs only, ctx.save_for_backward(x), and compute the rest from them")
-    reason = (
-        "the gradient is not what differences of the function give: a backward is not the derivative of its forward"
-    )
+        return Answer(reason, "save inputs and outputs only, ctx.save_for_backward(x), and compute the rest from them")
+    reason = "the gradient differs from finite differences: a backward is not the derivative of its forward"
     fix = "gradcli run --check shows each Function's backward beside the derivative"
     return Answer(f"{reason}, or the point is a corner.", fix)
 
 
 def broadcast(at: Failure, a: int, b: int, axis: int) -> Answer:
     """Return what is said of shapes that do not broadcast."""
-    rule = "sizes are to be equal, or one of them 1"
+    rule = "sizes must be equal, or one of them 1"
     fix = "an axis of size 1 where they differ: unsqueeze, or reshape"
     for node in _own(at, ast.BinOp):
         factors = (node.left, node.right)
@@ -230,19 +226,19 @@ def broadcast(at: Failure, a: int, b: int, axis: int) -> Answer:
             said = " and ".join(f"{at.text.of(n)} has the shape {shape}" for n, shape in shapes.items())
             rows = shapes.get(node.left, ())[:1] == (b,) and axis == 1
             changes = at.text.edited(edits.behind(node.right, ".unsqueeze(1)")) if rows else []
-            said += f": from the last axis on, the {rule}; here they are {a} and {b} at axis {axis}."
+            said += f"; counted from the last axis, {rule}; here they are {a} and {b} at axis {axis}."
             return Answer(said, fix, changes)
-    return Answer(f"from the last axis on, {rule}: here {a} and {b} at axis {axis}.", fix)
+    return Answer(f"counted from the last axis, {rule}: here they are {a} and {b} at axis {axis}.", fix)
 
 
 def matrices(at: Failure, rows: int, given: int, wanted: int, columns: int) -> Answer:
     """Return what is said of matrices that do not fit: of a layer, or of a product."""
     if changes := _layer(at, "Linear", given, wanted, columns):
-        reason = f"a layer of {wanted} inputs is given {given} numbers for each of {rows} samples."
-        return Answer(reason, "make a layer of as many inputs", changes)
+        reason = f"this layer takes {wanted} inputs, and each of the {rows} samples has {given}."
+        return Answer(reason, f"create the layer with {given} inputs", changes)
     reason = (
-        f"each number of the product sums over a row of the left matrix, of {given}, and a column of the right one, "
-        f"of {wanted}: these must be equal."
+        f"the rows of the left matrix have {given} elements, and the columns of the right one {wanted}: these must be "
+        "equal."
     )
     turned = [1] * (given == columns) + [0] * (rows == wanted)
     for factors in _products(at) if turned else ():
@@ -253,8 +249,8 @@ def matrices(at: Failure, rows: int, given: int, wanted: int, columns: int) -> A
 
 def channels(at: Failure, how: str, weight: Sequence[int], shape: Sequence[int], wanted: int, given: int) -> Answer:
     """Return what is said of a convolution of an image that has other channels."""
-    reason = f"a layer of {wanted} channels is given {given}: images are (channels, height, width), or a batch of such."
-    return Answer(reason, "make a layer of as many channels as the image has", _layer(at, "Conv", given, wanted))
+    reason = f"this layer takes {wanted} channels, and the image has {given}: images are (channels, height, width)."
+    return Answer(reason, "create the layer with as many channels as the image has", _layer(at, "Conv", given, wanted))
 
 
 def _layer(at: Failure, kind: str, given: int, *sizes: int) -> list[Change]:

@@ -132,7 +132,7 @@ def _gradients(
             sides = [written.gradients[name]] if name in written.gradients else []
             lines.append(Line((left, *sides, Value(point.grad[name])), (), name in recorded.wrt))
     own = ", ".join(dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values()))
-    said = f"{own}: the script's own; what its backward returns is taken as it is (--check checks it)."
+    said = f"{own} is the script's own Function: the page takes what its backward returns; --check checks that."
     adjoints = [line.sides[0].name for line in lines if isinstance(line.sides[0], Name)]
     scene = [introduced(adjoints, loss)] if adjoints else []
     return Section("grad", (*scene, Equations(tuple(lines)), Text((said,))))

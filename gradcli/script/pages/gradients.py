@@ -28,16 +28,16 @@ _LISTED = 16  # leaves whose gradients are listed one by one where no formula is
 _MANY = 2  # leaves whose .grad is told one by one
 _LONG = 8  # numbers that are not told again
 # What is said of what is returned, where a script asks for it by name.
-_ROWS = "returns J, a row at a time: a backward for each output, with a v that is 1 there and 0 elsewhere."
+_ROWS = "returns J, computed row by row: one backward for each output, with a one-hot v."
 RETURNED = {
     "jacobian": f"jacobian {_ROWS}",
     "jacrev": f"jacrev {_ROWS}",
-    "jacfwd": "jacfwd returns J, a column at a time: J·u for each input, with a u that is 1 there and 0 elsewhere.",
-    "hessian": "hessian returns H, which is the Jacobian of the gradient.",
-    "gradcheck": "gradcheck compares J with differences: how far the outputs move when an input moves a little.",
-    "vjp": "This, vᵀJ, is returned.",
-    "jvp": "This, J·u, is returned.",
-    "hvp": "This, H·u, is returned; it is uᵀH as well, as H is symmetric.",
+    "jacfwd": "jacfwd returns J, computed column by column: one J·u for each input, with a one-hot u.",
+    "hessian": "hessian returns H, the Jacobian of the gradient.",
+    "gradcheck": "gradcheck compares J with finite differences of the outputs.",
+    "vjp": "vjp returns vᵀJ.",
+    "jvp": "jvp returns J·u.",
+    "hvp": "hvp returns H·u, which is also uᵀH, because H is symmetric.",
 }
 SHOWN = 36  # elements of an array that is written out
 
@@ -56,7 +56,7 @@ def _hooks(call: Call, scene: CallScene) -> Iterator[str]:
     """Yield what hooks changed, in their order."""
     for k, change in enumerate(call.changes):
         if not k:
-            yield "Hooks changed gradients on their way; the formulas above are without them."
+            yield "Hooks changed gradients in this backward; the formulas above leave that out."
         yield f"{_hook(change, scene)}: {array_words(change.before._a)} → {array_words(change.after._a)}"
 
 
@@ -80,7 +80,7 @@ def _accumulated(call: Call, scene: CallScene, explained: bool) -> Iterator[str]
     """Yield what each `.grad` was, and what it is."""
     if explained and _is_first_of_many(call, scene):
         whose = "Each .grad" if len(call.contributions) > 1 else f"{scene.name(call.contributions[0].tensor)}.grad"
-        yield f"{whose} was None before, and holds the above now."
+        yield f"{whose} was None before, and now holds the values above."
         return
     if not explained and len(call.contributions) > _LISTED:
         yield from _by_module(call, scene)
@@ -88,9 +88,9 @@ def _accumulated(call: Call, scene: CallScene, explained: bool) -> Iterator[str]
         yield from _of_leaves(call, scene, explained)
     yield from _of_intermediates(call, scene)
     if call.asked is not None:
-        yield f"{RETURNED[call.asked.name]} Every .grad is as it was."
+        yield f"{RETURNED[call.asked.name]} No .grad changes."
     elif call.returns and call.contributions:
-        yield f"grad returns {'this' if len(call.contributions) == 1 else 'these'}, and leaves every .grad as it was."
+        yield f"grad returns {'this' if len(call.contributions) == 1 else 'these'}; no .grad changes."
 
 
 def _is_first_of_many(call: Call, scene: CallScene) -> bool:
@@ -156,7 +156,7 @@ def _not_kept(call: Call, scene: CallScene) -> Iterator[str]:
     asked = {ast.unparse(n.value) for n in parts(tree, ast.Attribute) if n.attr == "grad"}
     for edge, name in scene.recorded.steps.items() if not call.returns else ():
         if name in asked and isinstance(edge, Step) and edge.retained is None:
-            yield f"{name}.grad stays None: {name} is computed, not a leaf; {name}.retain_grad() before this keeps it."
+            yield f"{name}.grad stays None: {name} is computed, not a leaf. {name}.retain_grad() before this keeps it."
 
 
 def _unused(call: Call, scene: CallScene) -> Iterator[str]:
@@ -164,7 +164,7 @@ def _unused(call: Call, scene: CallScene) -> Iterator[str]:
     missed = [x for x in call.inputs or () if call.returns and call.wanted[edge_of(x)] is None]
     if names := [scene.names.of(x) or x._called or "the input" for x in missed]:
         who, its = (names[0], "its gradient is") if len(names) == 1 else (in_words(names), "their gradients are")
-        yield f"No path leads back to {who}: {its} None, or zeros where these are asked for."
+        yield f"The result does not depend on {who}: {its} None, or zeros with materialize_grads=True."
 
 
 def _unreached(call: Call, scene: CallScene) -> Iterator[str]:

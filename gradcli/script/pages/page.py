@@ -63,7 +63,7 @@ def _text(name: str, lines: Sequence[str]) -> Section:
 def _explained(call: Call, scene: CallScene, recorded: Recorded) -> Page:
     """Return the page of `gradcli backward`, or of what is asked for by name, with the loops folded."""
     if not any(recorded.at[name].size for name in recorded.wrt):
-        raise InputError("no input has an element")
+        raise InputError("all inputs are empty")
     if recorded.functions:
         from gradcli.script.pages.functions import functions_page
 

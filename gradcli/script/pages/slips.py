@@ -17,9 +17,12 @@ from gradcli.wrapping import in_words
 
 # By a step, and by the step before it: what the loss does itself, and what it takes.
 _TWICE = {
-    ("log_softmax", "softmax"): "has the softmax in it, and was given a softmax: it takes scores",
-    ("binary_cross_entropy_with_logits", "sigmoid"): "has the sigmoid in it, and was given a sigmoid: it takes scores",
-    ("nll_loss", "softmax"): "takes logarithms, and was given a softmax: log_softmax gives them",
+    ("log_softmax", "softmax"): "applies softmax itself: pass the raw scores (logits), not their softmax",
+    (
+        "binary_cross_entropy_with_logits",
+        "sigmoid",
+    ): "applies sigmoid itself: pass the raw scores (logits), not their sigmoid",
+    ("nll_loss", "softmax"): "takes log-probabilities: use log_softmax in place of softmax",
 }
 _SHAPED = frozenset(("reshape", "index", "transpose", "broadcast"))  # after which a shape is meant
 _MOST = 2_000  # steps that are computed once more
@@ -32,7 +35,8 @@ def slips(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str]:
     yield from [text for text in result if text][:1]
     zero = sorted(scene.name(c.tensor) for c in call.contributions if c.grad._a.size and not c.grad._a.any())
     if zero and (stopped := _stopped(steps, scene)):
-        yield f"{in_words(zero)} {'gets' if len(zero) == 1 else 'get'} a gradient of 0: {stopped}"
+        whose = f"gradient of {zero[0]} is" if len(zero) == 1 else f"gradients of {in_words(zero)} are"
+        yield f"the {whose} 0: {stopped}"
 
 
 def changed(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str]:
@@ -51,9 +55,9 @@ def changed(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str
         if not np.allclose(now, y._a, rtol=1e-5, atol=1e-6, equal_nan=True):
             name = next(iter(scene.recorded.roots), "the result")
             yield (
-                f"{name} is {array_words(y._a)}, and its operations give {array_words(now)} with the numbers of now: "
-                "some were changed since they were used, as through .data or under no_grad(). Where the backward needs "
-                "them, it takes the new ones"
+                f"recomputed from the current values, {name} is {array_words(now)}, not {array_words(y._a)}: "
+                "a tensor was modified in place after it was used, through .data or under no_grad(). The "
+                "backward reads the new values"
             )
             return
 
@@ -81,10 +85,10 @@ def _paired(step: Step, scene: CallScene) -> str | None:
     if len(size) != 1 or size[0] < 2 or shapes[column] != (*size, 1) or _op(step.edges[column]) in _SHAPED:
         return None
     n, one, other = size[0], _named(step, row, scene), _named(step, column, scene)
-    fix = f"; {one}.view(-1, 1) has a row for each" if one else ""
+    fix = f"; {one}.view(-1, 1) pairs them row by row" if one else ""
     return (
-        f"{scene.code(step.line)} pairs each of {n} numbers{f' of {one}' if one else ''} with each of {n} rows"
-        f"{f' of {other}' if other else ''}: {n} and {n}×1 make {n}×{n}{fix}"
+        f"{scene.code(step.line)} broadcasts {one or 'a vector'} ({n}) and {other or 'a column'} ({n}×1) to {n}×{n}: "
+        f"each number is paired with each row{fix}"
     )
 
 
@@ -110,7 +114,7 @@ def _stopped(steps: Sequence[Step], scene: CallScene) -> str | None:
         if passed and all(is_const(n, 0) for n in passed) and not step.recipe.op.endswith("_backward"):
             return f"{step.recipe.op} ({where}) has the derivative 0 everywhere"
         if step in dead:
-            return f"relu ({where}) passes on 0, as no number that it was given is above 0"
+            return f"relu ({where}) has the derivative 0 at all of its inputs: none of them is above 0"
     return None
 
 

@@ -27,7 +27,7 @@ Done = tuple[Any, Any, dict[str, float], dict[str, Any]]
 def step_lines(optimizer: Any, done: Sequence[Done], name: Callable[[Any], str]) -> list[str]:
     """Return what a step did: w ← w - lr·w.grad = 0.5 - 0.1·2 = 0.3; with several parameters, a line for each."""
     if not done:
-        return ["nothing changes: none of its parameters has a .grad"]
+        return ["no parameter changes: none of them has a .grad"]
     names = [name(p) for p, *_ in done]
     letters = {letter: word if letter in names else letter for letter, word in _LETTERS.items()}
     w = names[0] if len(done) == 1 else letters["p"]
@@ -72,9 +72,9 @@ def changed(done: Sequence[Done], name: Callable[[Any], str], left: Mapping[int,
     how = f"scaled by {_short(share)}" if np.allclose(new, share * old, 1e-4, 0) else "changed"
     if len(result) == 1:
         numbers = f": {_text(old)} → {_text(new)}" if old.size <= _FEW else ""
-        return [f"before it, {name(result[0])}.grad was {how}{numbers}"]
+        return [f"{name(result[0])}.grad was {how} before this step{numbers}"]
     each = in_words([f"{name(p)}.grad" for p in result])
-    return [f"before it, {each if len(result) <= _NAMES else f'.grad of {len(result)} parameters'} were {how}"]
+    return [f"{each if len(result) <= _NAMES else f'.grad of {len(result)} parameters'} were {how} before this step"]
 
 
 def left_out(named: Mapping[str, Any], optimizers: Sequence[Any]) -> list[str]:
@@ -85,7 +85,7 @@ def left_out(named: Mapping[str, Any], optimizers: Sequence[Any]) -> list[str]:
         return []
     shown = in_words(left if len(left) <= _NAMES else [*left[: _NAMES - 1], f"{len(left) - _NAMES + 1} more"])
     have, are, them = ("has", "is", "it") if len(left) == 1 else ("have", "are", "them")
-    return [f"{shown} {have} a .grad, and {are} not among the parameters of an optimizer: no step changes {them}"]
+    return [f"{shown} {have} a .grad, but {are} not among the parameters of an optimizer: no step changes {them}"]
 
 
 def optimizers_of(frame: Any) -> list[Any]:
@@ -144,11 +144,11 @@ def _rule(
     if kind == "RMSprop":
         centered = ", without the square of the mean" if group["centered"] else ""
         b, s = letters["b"], letters["s"]
-        words = [f"{s}: the mean of the square of {grad} so far, where recent ones weigh more{centered}"]
+        words = [f"{s}: the exponential moving average of the square of {grad}{centered}"]
         if group["momentum"]:
             return f"{w} - lr·{b}, {b} ← {_short(group['momentum'])}·{b} + {grad}/(√{s} + eps)", words, ""
         return f"{w} {_sign(group)} lr·{grad}/(√{s} + eps)", words, ""
-    return f"what {type(optimizer).__name__} makes of {w}.grad", [], ""
+    return f"the update of {type(optimizer).__name__} for {w}.grad", [], ""
 
 
 def _sgd(p: Any, w: str, grad: str, group: dict[str, Any], kept: dict[str, Any], b: str) -> tuple[str, list[str], str]:
@@ -170,11 +170,11 @@ def _adam(
 ) -> tuple[str, list[str], str]:
     """Return the rule of Adam, in which the means are called by two letters."""
     m, v = letters
-    most = f"; {v} is the largest so far" if group["amsgrad"] else ""
+    most = f"; {v} is the largest of them so far" if group["amsgrad"] else ""
     betas = ", ".join(map(_short, group["betas"]))
     words = [
-        f"{m} and {v}: the means of {grad} and of its square so far, where recent ones weigh more (betas = {betas}), "
-        f"divided by 1 - beta**t in step t: the bias correction{most}"
+        f"{m} and {v}: the exponential moving averages of {grad} and of its square (betas = {betas}), "
+        f"divided by 1 - beta**t in step t (bias correction){most}"
     ]
     number = ""
     if p._a.size <= _FEW and not most and not (group["decoupled_weight_decay"] and group["weight_decay"]):

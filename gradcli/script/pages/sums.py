@@ -57,13 +57,15 @@ class Sums:
     def words(self, line: int) -> str:
         """Return what adds up at a line: x.grad adds up to [8, 16, 24]; nothing where nothing does."""
         result = list(self.lines.get(line, {}).values()) if line in self.added else []
-        each = ", also from one update to the next: zero what adds up in each round" if line in self.moved else ""
+        each = (
+            "; it accumulates across updates: call `optimizer.zero_grad()` once per step" if line in self.moved else ""
+        )
         if len(result) == 1:
             name, value, _ = result[0]
             total = array_words(value)
             to = f" to {total}" if len(total) <= _LONG and not total.endswith("numbers") else ""
-            return f"{name}.grad adds up{to}{each}"
+            return f"{name}.grad accumulates{to}{each}"
         names = [f"{name}.grad" for name, *_ in result]
         if len(names) > _NAMED:
-            return f".grad of {len(names)} leaves adds up{each}"
-        return f"{in_words(names)} add up{each}" if names else ""
+            return f".grad of {len(names)} leaves accumulates{each}"
+        return f"{in_words(names)} accumulate{each}" if names else ""
