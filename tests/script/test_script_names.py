@@ -91,7 +91,7 @@ def run(cli, tmp_path, monkeypatch):
     [
         (FUNCTION + X + "y = (2*S.apply(x)).sum()\ny.backward()", ["s = S(x)", "y = sum(2*s)"], ["z = "]),
         (FUNCTION + X + "y = S.apply(x)\nz = y.sum()\nz.backward()", ["y = S(x)", "z = sum(y)"], ["s = "]),
-        (VAE + "vae(torch.randn(4, 3)).sum().backward()", ["eps  "], ["data"]),
+        (VAE + "vae(torch.randn(4, 3)).sum().backward()", ["eps 4×2"], ["data"]),
         (FROZEN + "net(torch.randn(4, 2)).sum().backward()", ["features = [["], ["data"]),
         (
             D + "loss = D(real).mean() - D(fake).mean()\nloss.backward()",

@@ -141,7 +141,7 @@ def test_what_a_hook_of_a_module_changed_is_told(run):
     text += "def halve(module, into, out):\n    return (into[0] * 0.5,)\nnet.register_full_backward_hook(halve)\n"
     text += "with torch.no_grad():\n    net.weight.fill_(4.)\nnet(x).sum().backward()\n"
     out = run(text).out
-    assert "Linear's backward hook halve (line 4): [[4]] → [[2]]" in out
+    assert "net's backward hook halve (line 4), the gradient of its input: [[4]] → [[2]]" in out
     assert "x.grad: None → [[2]]" in out
 
 
