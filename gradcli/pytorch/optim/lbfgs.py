@@ -51,7 +51,7 @@ class LBFGS(Optimizer):
         before = [p._a.copy() for p in params]
         with no_grad(), np.errstate(all="ignore"):
             first = self._minimized(enable_grad()(closure))
-        done = []
+        done: list[Any] = []
         for p, a in zip(params, before, strict=True):
             p._memory.version += 1
             if Recorder.explains and p._grad is not None:
