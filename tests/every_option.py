@@ -86,6 +86,8 @@ VALUES: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
     ("jacobian", "--sparse"): ((*SQUARES, "--sparse"), ("y=x**3", "--at", "x=[1,2]", "--sparse", "--output", "J.npz")),
     ("run", "-c"): (("-c", "import torch; x = torch.ones(2, requires_grad=True); x.sum().backward()"),),
     ("run", "--line"): (("script.py", "--line", "7"),),
+    ("run", "--round"): (("script.py", "--round", "1"),),
+    ("run", "--graph"): tuple(("script.py", "--graph", f"run{ending}") for ending in (".svg", ".html", ".txt")),
     ("run", "--format"): (("own.py", "-f"),),
     ("run", "--output"): tuple(("own.py", "--output", f"run{ending}") for ending in (".md", ".tex", ".json", ".txt")),
     ("run", "--explore"): (("own.py", "--explore"),),

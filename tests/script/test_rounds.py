@@ -1,0 +1,134 @@
+"""Rounds of a loop, pictures and formulas of `gradcli run`: --round, --graph, the curves at the end, and JSON."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+LOOP = """import torch
+w = torch.tensor([1., 2.], requires_grad=True)
+opt = torch.optim.SGD([w], lr=0.1)
+for k in range(5):
+    opt.zero_grad()
+    loss = ((w - 3)**2).sum()
+    loss.backward()
+    opt.step()
+"""
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    path = tmp_path / "script.py"
+    path.write_text(LOOP, "utf-8")
+    return str(path)
+
+
+def test_a_round_is_explained_alone_with_the_line_that_cleared_the_gradient(cli, script):
+    w = np.array([1.0, 2.0])
+    for _ in range(3):
+        w = w - 0.1 * 2 * (w - 3)
+    out = cli.done("run", "--round", "4", script).out
+    grad = f"[{', '.join(f'{x:.6g}' for x in 2 * (w - 3))}]"
+    assert out.count("line 7: loss.backward()") == 1
+    assert f"w.grad: None (cleared in line 5) → {grad}\n" in out
+    assert f"= {grad}\n" in out
+
+
+def test_a_round_that_no_line_reaches_is_noted(cli, script):
+    outcome = cli.done("run", "--round", "9", script)
+    assert "── line" not in outcome.out
+    assert "note: no line is reached 9 times (line 7: 5; line 8: 5)\n" in outcome.err
+
+
+def test_a_loop_ends_with_the_way_of_the_loss_and_of_its_gradient(cli, script):
+    w, way = np.array([1.0, 2.0]), []
+    for _ in range(5):
+        way.append((((w - 3) ** 2).sum(), np.linalg.norm(2 * (w - 3))))
+        w = w - 0.1 * 2 * (w - 3)
+    out = cli.done("run", script).out
+    assert "line 7, loss.backward(), 5 times:\n" in out
+    for name, (first, last) in {"loss": (way[0][0], way[-1][0]), "|grad|": (way[0][1], way[-1][1])}.items():
+        (line,) = [line.split() for line in out.splitlines() if line.split()[:1] == [name] and "▁" in line]
+        assert (float(line[1]), float(line[3])) == pytest.approx((first, last), rel=1e-5)
+        assert line[4][0] == "█"
+        assert line[4][-1] == "▁"
+
+
+@pytest.mark.parametrize(("ending", "start"), [("svg", "<svg"), ("dot", "digraph"), ("mmd", "flowchart"), ("txt", "○")])
+def test_what_a_call_went_through_is_drawn(cli, script, tmp_path, ending, start):
+    file = tmp_path / f"picture.{ending}"
+    cli.done("run", "--graph", str(file), script)
+    text = file.read_text("utf-8")
+    assert start in text
+    assert "loss" in text
+
+
+def test_a_picture_of_another_ending_is_refused_before_the_script_runs(cli, script, tmp_path):
+    assert "has no ending of a picture" in cli.refused("run", "--graph", str(tmp_path / "p.csv"), script)
+
+
+def test_a_script_without_a_call_leaves_no_picture(cli, tmp_path):
+    file = tmp_path / "picture.svg"
+    outcome = cli.done("run", "--graph", str(file), "-c", "import torch")
+    assert not file.exists()
+    assert "is not written: no backward is explained" in outcome.err
+
+
+def test_the_first_object_of_a_line_has_the_formulas_and_notes_of_the_page(cli, script):
+    rows = [json.loads(line) for line in cli.done("run", "-f", "json", script).out.splitlines()]
+    assert len(rows) == 5
+    assert rows[0]["formulas"] == {"loss": ["sum((w - 3)**2)"], "w.grad": ["2*w - 6"]}
+    assert rows[0]["notes"] == []
+    assert not any("formulas" in row for row in rows[1:])
+
+
+def test_a_note_of_the_page_stands_in_the_object_too(cli):
+    text = "import torch; x = torch.tensor(2., requires_grad=True)\nu = (x*x).detach()\n(u*x).backward()\n"
+    (row,) = [json.loads(line) for line in cli.done("run", "-f", "json", "-c", text).out.splitlines()]
+    assert row["notes"] == ["u is a constant: detached in line 2"]
+    assert row["formulas"]["x.grad"] == ["v·∂y/∂x", "1·u", "1·4"]
+
+
+WRONG = """import torch
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x**3 * w
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        return {}, {}
+F.apply(torch.tensor([0.5, 1.5], requires_grad=True), torch.tensor([2., 3.], requires_grad=True)).sum().backward()
+"""
+RIGHT = ("3 * x**2 * w * grad", "x**3 * grad")
+
+
+@pytest.mark.parametrize(
+    ("returned", "corrected"),
+    [
+        (("3 * x**2 * w", RIGHT[1]), f"return grad * (3 * x**2 * w), {RIGHT[1]}"),
+        ((RIGHT[0], "-(x**3) * grad"), f"return {RIGHT[0]}, -(-(x**3) * grad)"),
+        (("x**2 * w * grad", RIGHT[1]), f"return 3 * (x**2 * w * grad), {RIGHT[1]}"),
+        (("3 * x**2 * grad", RIGHT[1]), f"return w * (3 * x**2 * grad), {RIGHT[1]}"),
+    ],
+)
+def test_the_return_that_corrects_a_backward_makes_it_right(cli, tmp_path, returned, corrected):
+    path = tmp_path / "own.py"
+    path.write_text(WRONG.format(*returned), "utf-8")
+    outcome = cli("run", "--check", str(path))
+    assert outcome.status == 1
+    assert f"fix: line 10: `{corrected}`" in " ".join(outcome.out.split())
+    path.write_text(WRONG.replace("return {}, {}", corrected), "utf-8")
+    assert cli("run", "--check", str(path)).status == 0
+
+
+def test_a_backward_that_no_factor_corrects_has_no_corrected_return(cli, tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(WRONG.format("(3 * x**2 * w + 1) * grad", RIGHT[1]), "utf-8")
+    outcome = cli("run", "--check", str(path))
+    assert outcome.status == 1
+    assert "fix:" not in outcome.out
