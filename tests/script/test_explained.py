@@ -105,6 +105,8 @@ def test_json_has_an_object_for_each_call_and_the_rest_goes_to_standard_error(cl
         "leaves": {"x": {"before": None, "own": [2.0, 40.0], "after": [2.0, 40.0]}},
         "retained": {},
         "freed": False,
+        "formulas": {"y": ["x**2"], "x.grad": ["2*v*x", "[1·2, 10·4]"]},
+        "notes": [],
     }
     assert second["leaves"]["x"] == {"before": [2.0, 40.0], "own": [2.0, 4.0], "after": [4.0, 44.0]}
 
@@ -178,12 +180,12 @@ ERRORS = {
     ),
     "in place": (
         X + "y = x.exp()\ny += 1\ny.sum().backward()\n",
-        ["ExpBackward0 of line 3, `y = x.exp()`,", "line 4, `y += 1`, changed them in place", "y = y + 1"],
+        ["ExpBackward0 of line 3, `y = x.exp()`,", "line 4, `y += 1`, changes y in place", "y = y + 1"],
     ),
     "step": (
         "import torch\nw = torch.ones(2, requires_grad=True)\nopt = torch.optim.SGD([w], lr=0.1)\nl = (w**2).sum()\n"
         "l.backward(retain_graph=True)\nopt.step()\nl.backward()\n",
-        ["line 6, `opt.step()`, changed", "line 6: (remove it) line 7: l.backward() opt.step()"],
+        ["line 6, `opt.step()`, changes w in place", "line 6: (remove it) line 7: l.backward() opt.step()"],
     ),
     "detach": (
         X + "h = x.detach()\ny = h.sum()\ny.backward()\n",
@@ -204,7 +206,10 @@ ERRORS = {
     "nothing": ("import torch\nx = torch.ones(2)\ny = x.sum()\ny.backward()\n", ["nothing that y was computed from"]),
     "scalar": (X + "y = x * 2\ny.backward()\n", ["y has 2 elements", "y.sum().backward()"]),
     "broadcast": (X + "y = x + torch.ones(3)\n", ["x has the shape (2,)", "here they are 2 and 3 at axis 0"]),
-    "shape": (X + "y = x * 2\nv = torch.ones(3)\ny.backward(v)\n", ["is that of y, (2,)", "v has (3,)"]),
+    "shape": (
+        X + "y = x * 2\nv = torch.ones(3)\ny.backward(v)\n",
+        ["so it must have the shape (2,)", "v has the shape (3,)"],
+    ),
     "unused": (
         X + "z = torch.ones(2, requires_grad=True)\ny = x.sum()\ntorch.autograd.grad(y, z)\n",
         ["y does not depend on z", "allow_unused=True"],
@@ -214,7 +219,7 @@ ERRORS = {
     "None": (X + "x.grad.zero_()\n", ["x.grad is None: no backward has run yet"]),
     "None of an intermediate": (X + "h = x*2\nh.grad.sum()\n", ["h.grad is None: h is computed", "h.retain_grad()"]),
     "None without a wish": ("import torch\nx = torch.ones(2)\nx.grad.sum()\n", ["x does not require a gradient"]),
-    "optimizer": (X + "torch.optim.SGD([x*2], lr=0.1)\n", ["an optimizer changes leaves"]),
+    "optimizer": (X + "torch.optim.SGD([x*2], lr=0.1)\n", ["an optimizer updates leaves"]),
     "nan": (
         "import torch\nx = torch.zeros(1, requires_grad=True)\nwith torch.autograd.set_detect_anomaly(True):\n"
         "    y = x.sqrt() * 0\n    y.sum().backward()\n",
