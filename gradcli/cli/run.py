@@ -211,7 +211,14 @@ def _stops(telling: Telling, style: str, keeps: bool) -> Printed:
 
 
 def _listener(script: Script, telling: Telling, shown: Printed, style: str) -> Calls | Explainer | _Silent:
-    """Return what listens to the script's calls."""
+    """Return what listens to the script's calls.
+
+    Errors: `InputError` for a picture where no call is explained.
+    """
+    if telling.graph is not None and not telling.pages:
+        from gradcli.errors import InputError
+
+        raise InputError("--graph draws a call that is explained", hint="leave out --quiet and --check")
     if telling.checks:
         from gradcli.script.check import Calls
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gradcli.errors import InputError
 from gradcli.explain.picture.picture import View, picture
 from gradcli.report.pictures.render import render_picture
 from gradcli.report.render import DIGITS
@@ -28,7 +29,10 @@ class Drawing:
         if not self.trouble:
             recorded = scene.recorded
             view = View(recorded.wrt, recorded.at, recorded.v)
-            self.text = self._live(scene, view) if self.style == "html" else self._picture(scene, view)
+            try:
+                self.text = self._live(scene, view) if self.style == "html" else self._picture(scene, view)
+            except InputError as error:  # the script goes on
+                self.trouble = error.message
 
     def _trouble(self, scene: CallScene) -> str:
         """Return why a call is not drawn."""

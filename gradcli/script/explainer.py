@@ -1,4 +1,4 @@
-"""Listening to a script while it runs: which of its calls are told of, and what is told of lines that come again."""
+"""Explains the calls of a script while it runs: which of them have a page, and what is noted of lines that repeat."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ROOM = 3000  # calls inside of calls
 
 @dataclass
 class Explainer:
-    """Listens to the calls of a script, and tells of them."""
+    """Listens to the calls of a script, and explains them."""
 
     script: Script
     shown: Printed
@@ -64,7 +64,7 @@ class Explainer:
             Recorder.before = Recorder.done = None
 
     def begins(self, call: Call) -> None:
-        """Take down what was recorded, before the call frees it."""
+        """Read the recorded graph, before the call frees it."""
         self.waiting.pop(id(call), None)  # of one that failed, and is gone
         frame, line = self._place()
         if self._is_covered(call) or not self._is_wanted(line):
@@ -92,12 +92,12 @@ class Explainer:
         return CallScene(self.script, line, names_of(frame), steps=self.steps)
 
     def _is_covered(self, call: Call) -> bool:
-        """Tell whether a call is one of several for what a script asked for by name, and not the first of them."""
+        """Return whether a call is one of several for what a script asked for by name, and not the first of them."""
         before, self.asked = self.asked, call.asked
         return self.style != "json" and call.asked is not None and (call.asked is before or not call.asked.name)
 
     def _is_wanted(self, line: int) -> bool:
-        """Count a line, and tell whether it is to be explained this time."""
+        """Count a line, and return whether it is explained this time."""
         self.seen[line] += 1
         if self.lines and line not in self.lines:
             return False
@@ -106,7 +106,7 @@ class Explainer:
         return self.seen[line] == 1 or self.every or self.style == "json"
 
     def is_done(self, call: Call) -> None:
-        """Tell of a call that is done."""
+        """Explain a call that is done."""
         scene = self.waiting.pop(id(call), None)
         if call.asked is None:
             self.progress.add(scene.line if scene is not None else self._place()[1], call, scene)
@@ -165,7 +165,7 @@ class Explainer:
                 self.note("\n".join(wrapped(text, columns(), "  ")))
 
     def stepped(self, optimizer: Any, done: Sequence[Any]) -> None:
-        """Tell what an optimizer did with the gradients."""
+        """Show what an optimizer did with the gradients."""
         if self.style == "json":
             return
         frame, line = self._place()
@@ -179,7 +179,7 @@ class Explainer:
             self.shown.words([f"line {line}, {scene.source(line)}: {first}", *more])
 
     def failed(self, error: BaseException, text: str) -> None:
-        """Tell why the script failed, and what fixes it; `text` is what was printed of the error."""
+        """Note why the script failed, and what fixes it; `text` is the traceback that was printed."""
         from gradcli.script.errors.why import why
         from gradcli.tracebacks import line_of
 

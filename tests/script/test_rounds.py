@@ -70,6 +70,10 @@ def test_a_picture_of_another_ending_is_refused_before_the_script_runs(cli, scri
     assert "has no ending of a picture" in cli.refused("run", "--graph", str(tmp_path / "p.csv"), script)
 
 
+def test_a_picture_needs_an_explained_call(cli, script):
+    assert "--graph draws a call that is explained" in cli.refused("run", "--quiet", "--graph", "p.svg", script)
+
+
 def test_a_script_without_a_call_leaves_no_picture(cli, tmp_path):
     file = tmp_path / "picture.svg"
     outcome = cli.done("run", "--graph", str(file), "-c", "import torch")
