@@ -19,7 +19,8 @@ class Graph:
     """Nodes in the order in which they are computed, with the inputs (leaves) and the outputs by name.
 
     `names` has what the user called computed nodes, in the order of the text, outputs included; a node may have
-    several names.  `spans` tells where in the text a node was written.
+    several names.  `spans` tells where in the text a node was written.  `parts` has the part of a model that a node
+    belongs to, a path such as `/encoder/layer.0/Conv`.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()
@@ -35,6 +36,7 @@ class Graph:
     outputs: Mapping[str, Node]
     names: Mapping[str, Node] = field(default_factory=dict)
     spans: Mapping[Node, Span] = field(default_factory=dict)
+    parts: Mapping[Node, str] = field(default_factory=dict)
 
     @classmethod
     def of(

@@ -9,11 +9,12 @@ import numpy as np
 
 from gradcli.errors import InputError, Span
 from gradcli.graph import construct
-from gradcli.graph.array import Array
+from gradcli.graph.array import Array, Named
 from gradcli.graph.graph import Graph, needed_for, scheduled
 from gradcli.graph.names import element_name
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import indices, size_of
+from gradcli.graph.subsystem import Subsystem
 from gradcli.lang.builder import build, is_condition
 from gradcli.lang.elements import build_elements, joined, one_by_one
 from gradcli.lang.statements import Statement
@@ -31,6 +32,7 @@ class Assembly:
         self.scope = scope
         self.names: dict[str, Node] = {}
         self.spans: dict[Node, Span] = {}
+        self.parts: dict[Node, str] = {}
         self.elements: dict[str, dict[tuple[int, ...], Node]] = {}
         self.vectors: dict[str, list[tuple[tuple[Array, ...], Node]]] = {}  # that loops assign, with their indices
         self.first: dict[str, Span] = {}  # of the elements of each
@@ -56,10 +58,16 @@ class Assembly:
             for key, element in one_by_one(statement, loop, self.scope, {}):
                 self._assign(statement._replace(key=key), element)
 
-    def include(self, nodes: Mapping[str, Node]) -> None:
-        """Add names that have their nodes already."""
+    def include(self, part: Subsystem, inputs: Mapping[str, Node], fixed: Named) -> None:
+        """Add the names that a subsystem computes from its inputs.
+
+        Errors: those of `Subsystem.build`.
+        """
+        nodes = part.build(inputs, fixed)
         self.scope.update(nodes)
         self.names.update(nodes)
+        self.spans.update(part.spans)
+        self.parts.update(part.parts)
 
     def finish(self) -> None:
         """Put together the vectors that no statement has used as a whole."""
@@ -114,7 +122,7 @@ class Assembly:
         needed = needed_for(chosen.values(), nodes)
         names = {name: n for name, n in self.names.items() if n in needed}
         needed.update(inputs.values())
-        return Graph(tuple([n for n in nodes if n in needed]), inputs, chosen, names, self.spans)
+        return Graph(tuple([n for n in nodes if n in needed]), inputs, chosen, names, self.spans, self.parts)
 
 
 def _assembled(name: str, pieces: Sequence[tuple[Array, Node]]) -> Node:

@@ -81,8 +81,7 @@ class System:
         for part in self.subsystems:
             own = {name: scope[name] for name, p in part.parameters.items() if not p.fixed}
             known = {name: values[name] for name, p in part.parameters.items() if p.fixed and values and name in values}
-            assembly.include(part.build(own, known))
-            assembly.spans.update(part.spans)
+            assembly.include(part, own, known)
         for statement in self.statements:
             if statement.declares:
                 continue

@@ -42,10 +42,25 @@ def load(path: str) -> Any:
     try:
         model = onnx.ModelProto.FromString(data)
     except Exception:  # protobuf's error is no class of its own
-        raise InputError(f"`{shown}` is no ONNX model, or is cut off") from None
+        raise InputError(f"`{shown}` is not an ONNX model, or it is cut off") from None
     if not model.HasField("graph") or not model.opset_import:
-        raise InputError(f"`{shown}` is no ONNX model: it has no graph, or no opset")
+        raise InputError(f"`{shown}` is not an ONNX model: it has no graph, or no opset")
+    if not _is_text(model):
+        raise InputError(f"`{shown}` is damaged: it has names that are not UTF-8")
     return model
+
+
+def _is_text(model: Any) -> bool:
+    """Tell whether all strings of a message are text; protobuf leaves those that are not UTF-8 as bytes."""
+    waiting = [model]
+    while waiting:
+        for field, value in waiting.pop().ListFields():
+            values = [value] if isinstance(value, str | bytes) or not hasattr(value, "__len__") else value
+            if field.type == field.TYPE_MESSAGE:
+                waiting += values
+            elif field.type == field.TYPE_STRING and any(isinstance(text, bytes) for text in values):
+                return False
+    return True
 
 
 def array(tensor: Any, folder: Path) -> Array:

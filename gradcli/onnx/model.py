@@ -39,9 +39,10 @@ class Model:
 
     def __init__(self, proto: Any, path: str, wanted: Sequence[str] = (), dtype: DType = "float64") -> None:
         self._graph = proto.graph
-        self._translator = Translator(proto, Path(path).parent, printable(path), dtype)
+        self._translator = Translator(proto, Path(path).parent, printable(Path(path).name), dtype)
         self.label = path
-        self.spans: Mapping[Node, Span] = {}
+        self.spans: Mapping[Node, Span] = self._translator.spans
+        self.parts: Mapping[Node, str] = self._translator.parts
         self.notes: list[str] = []
         self._initializers = {t.name: t for t in self._graph.initializer}
         self._identifiers: dict[str, str] = {}
@@ -49,6 +50,9 @@ class Model:
         self._nodes = _needed(self._graph.node, self._results)
         for name in (*self._declared, *self._initializers, *(o for n in self._nodes for o in n.output if o)):
             self._name(name)
+        for name in self._results:
+            if name not in self._identifiers:
+                raise InputError(f"the output `{printable(name)}` of `{printable(path)}` is never computed")
         chosen = {identifier(name) for name in wanted}
         self._leaves = [n for n in self._initializers if self._identifiers[n] in chosen]
         self._note_names()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from inspect import Parameter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gradcli.errors import InputError
+from gradcli.errors import InputError, Source, Span
 from gradcli.files import printable
 from gradcli.graph.array import Array
 from gradcli.graph.dtypes import DType
+from gradcli.graph.names import identifier
 from gradcli.graph.node import Node
 from gradcli.onnx import operators as operators  # registers them
 from gradcli.onnx.control import CONTROL, Inner
@@ -23,6 +25,11 @@ from gradcli.onnx.values import Value, lift
 
 MAX_NODES = 200_000  # of a model, with the rounds of its loops
 MAX_DEPTH = 50  # of functions in functions
+
+# A node of the model that becomes more nodes than these is written as its operator: the formula of a convolution, with
+# its padding and its windows, is harder to read than `Conv(x, weight)`.
+_FORMULA = 3
+_WRITTEN = (1, 2, 3, 6, 7)  # types of attributes: FLOAT, INT, STRING, FLOATS and INTS
 
 Scope = MutableMapping[str, Value | None]
 
@@ -36,6 +43,8 @@ class Translator:
         self.dtype: DType = dtype
         self.opsets = {_domain(entry.domain): entry.version for entry in model.opset_import}
         self.functions = {(_domain(f.domain), f.name): f for f in model.functions}
+        self.spans: dict[Node, Span] = {}
+        self.parts: dict[Node, str] = {}
         self._count = 0
         self._lifted: dict[int, tuple[Array, Node]] = {}
 
@@ -71,6 +80,26 @@ class Translator:
             for name, result in zip(node.output, results, strict=False):
                 if name:
                     scope[name] = result
+            if depth == 0:
+                self._note(node, results)
+
+    def _note(self, node: Any, results: Sequence[Value | None]) -> None:
+        """Note to which node of the model the nodes belong that it has added, and how a page writes it."""
+        part = printable(node.name or node.output[0])
+        added = 0
+        for result in results:
+            waiting = [result] if isinstance(result, Node) else []
+            while waiting:
+                n = waiting.pop()
+                if n not in self.parts and n.op not in ("input", "const"):
+                    self.parts[n] = part
+                    waiting += n.args
+                    added += 1
+        if added > _FORMULA:
+            text = _call(node)
+            for result in results:
+                if isinstance(result, Node):
+                    self.spans.setdefault(result, Span(Source(text, self.label), 0, len(text)))
 
     def _placed(self, error: InputError, node: Any, k: int) -> InputError:
         named = f" `{printable(node.name)}`" if node.name else ""
@@ -90,7 +119,8 @@ class Translator:
             graphs = {a.name: a.g for a in node.attribute if a.HasField("g")}
             attributes = {a.name: self._attribute(a) for a in node.attribute if a.name not in graphs}
             inner = Inner(self.run, scope, opsets, depth + 1)
-            return CONTROL[name](inner, inputs, graphs, attributes)
+            with _fitting():
+                return CONTROL[name](inner, inputs, graphs, attributes)
         row = lookup(name, opsets.get(domain, 1))
         if row is None:
             body = function_body(node, domain, opsets.get(domain, 1), inputs)
@@ -131,14 +161,12 @@ class Translator:
             known["outputs"] = outputs
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
-        try:
+        with _fitting():
             if row.fold is not None and all(isinstance(v, np.ndarray) for v in inputs):
                 with np.errstate(all="ignore"):
                     return [np.asarray(row.fold(*inputs, **known))]
             arguments = [self._argument(p, v) for p, v in _paired(row, inputs)]
             result = row.build(*arguments, **known)
-        except (TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
-            raise InputError(f"its inputs or attributes do not fit: {printable(str(error)[:200])}") from None
         return result if isinstance(result, tuple) else [result]
 
     def _argument(self, parameter: Parameter, value: Value | None) -> Value | None:
@@ -173,6 +201,35 @@ class Translator:
 
 
 _PLACED = "a node of a model"
+
+
+@contextmanager
+def _fitting() -> Iterator[None]:
+    """Raise `InputError` for inputs and attributes that an operator cannot have."""
+    try:
+        yield
+    except (TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
+        raise InputError(f"its inputs or attributes do not fit: {printable(str(error)[:200])}") from None
+
+
+def _call(node: Any) -> str:
+    """Return a node of a model as a call: `Conv(x, weight, pads=[1, 1, 1, 1])`, in the names that formulas have."""
+    from onnx import helper
+
+    arguments = [identifier(name) if name else "None" for name in node.input]
+    for attribute in node.attribute:
+        if attribute.type in _WRITTEN:
+            value = helper.get_attribute_value(attribute)
+            value = value.decode(errors="replace") if isinstance(value, bytes) else value
+            arguments.append(f"{attribute.name}={_number(value)}")
+    return printable(f"{node.op_type}({', '.join(arguments)})")
+
+
+def _number(value: Any) -> str:
+    """Return the value of an attribute as text, a float32 with its shortest decimal."""
+    if isinstance(value, float):
+        return str(np.float32(value))
+    return repr(value) if isinstance(value, int | str) else f"[{', '.join(map(_number, value))}]"
 
 
 def _domain(domain: str) -> str:

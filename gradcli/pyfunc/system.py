@@ -40,6 +40,7 @@ class FunctionSystem:
         self._known = known
         self.conditions: list[Condition] = []  # on the nodes that `build` returned last
         self.spans: Mapping[Node, Span] = {}
+        self.parts: Mapping[Node, str] = {}
 
     @cached_property
     def _arguments(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.onnx.builder import onnx
-from tests.onnx.test_models import cnn, mlp
+from tests.onnx.whole_models import cnn, mlp
 
 
 @pytest.fixture

@@ -5,13 +5,16 @@ import pytest
 
 from gradcli import parse
 from gradcli.engine.evaluate import at_point
+from gradcli.graph.graph import Graph
+from gradcli.graph.node import leaf
 from gradcli.graph.vjp import vjp
 from tests.export.random_systems import system
 from tests.onnx.builder import central_difference, onnx, reference
-from tests.onnx.test_models import cnn
+from tests.onnx.whole_models import MODELS, cnn
 
 from gradcli.export import torch  # isort: skip
 from gradcli.export.onnx import RULES, compared, model  # isort: skip
+from gradcli.onnx.model import Model  # isort: skip
 
 SHAPES = {"x": (3,), "z": (3,), "M": (3, 3)}
 WHAT = ("value", "vjp", "jacobian", "jvp")
@@ -75,3 +78,20 @@ def test_a_model_gets_its_gradient(cli, tmp_path):
     np.testing.assert_allclose(probs, reference(cnn()[0], {"x": x.astype(float)})[0], rtol=1e-5)
     numeric = central_difference(cnn()[0], {"x": x.astype(float)}, "x", [v])
     np.testing.assert_allclose(grad, numeric, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("build", MODELS.values(), ids=MODELS)
+def test_whole_models_with_their_gradients_in_onnx_runtime(build):
+    proto, shapes = build()
+    leaves = {name: leaf(shape) for name, shape in shapes.items()}
+    read = Model(proto, "model.onnx")
+    nodes = read.build(leaves, {})
+    graph = Graph.of(leaves, {name: nodes[name] for name in read.outputs})
+    rng = np.random.default_rng(8)
+    derived = vjp(graph)
+    at = {name: rng.normal(size=x.shape).astype(np.float32).astype(float) for name, x in derived.inputs.items()}
+    wanted = [*graph.outputs.values(), *derived.outputs.values()]
+    expected = at_point(derived, at, wanted)
+    results = run_in_runtime(model(graph, ("value", "vjp"), [*shapes], "model"), at)
+    for y, result in zip(wanted, results, strict=True):
+        np.testing.assert_allclose(result, expected[y], rtol=1e-3, atol=2e-5 * max(1, np.abs(expected[y]).max()))

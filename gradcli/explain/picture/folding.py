@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
+from itertools import groupby
 from typing import NamedTuple
 
 from gradcli.explain.picture.alike import alike
@@ -15,24 +16,26 @@ from gradcli.graph.node import Node
 
 _MANY = 40  # arguments of one operation whose leaves stand in one box
 _JOINED = 7  # operations that join eight which stand side by side, as a sum does
+_SCOPES = 40  # boxes of a model that are read one by one: where there are more, deep parts become one
 MOST_BOXES = 200  # of a folded picture: more are too many to read
 
 
 class Fold(NamedTuple):
     """The operations of a box: one, parts of `period` operations that follow each other, or some side by side.
 
-    The middle of a long system has operations of any kind.
+    The middle of a long system has operations of any kind, and so has a `part` of a model.
     """
 
     nodes: tuple[Node, ...]
     period: int = 1
     side_by_side: bool = False
     middle: bool = False
+    part: str = ""
 
     @property
     def times(self) -> int:
         """How many parts there are."""
-        return len(self.nodes) // self.period
+        return 1 if self.part else len(self.nodes) // self.period
 
 
 def folds(graph: Graph, nodes: Sequence[Node], fold: bool = True) -> list[Fold]:
@@ -46,7 +49,26 @@ def folds(graph: Graph, nodes: Sequence[Node], fold: bool = True) -> list[Fold]:
     >>> [f"{fold.nodes[0].op}, {fold.times} times" for fold in folds(graph, [n for n in graph.nodes if n.args])]
     ['sin, 10 times', 'add, 9 times']
     """
-    return _shortened(_repeated(graph, nodes)) if fold else [Fold((n,)) for n in nodes]
+    if not fold:
+        return [Fold((n,)) for n in nodes]
+    return _shortened(_parts(graph, nodes) if graph.parts else _repeated(graph, nodes))
+
+
+def _parts(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:
+    """Return the nodes by the parts of the model that they belong to, deep ones together where there are many.
+
+    Only nodes that follow each other are put together, so that no two parts need each other.
+    """
+    paths = [tuple(graph.parts.get(n, "").strip("/").split("/")) for n in nodes]
+    for depth in range(max(map(len, paths)), 0, -1):
+        cut = dict(zip(nodes, ("/".join(path[:depth]) for path in paths), strict=True))
+        runs = [(path, (*run,)) for path, run in groupby(nodes, cut.__getitem__)]
+        if len(runs) <= _SCOPES:
+            break
+    result: list[Fold] = []
+    for path, run in runs:
+        result += [Fold(run, part=path)] if path and len(run) > 1 else [Fold((n,)) for n in run]
+    return result
 
 
 def _repeated(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:

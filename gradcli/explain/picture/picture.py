@@ -24,6 +24,7 @@ from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
 from gradcli.graph.vjp import Pass, Sweep, sweep
+from gradcli.graph.weights import Weights
 from gradcli.notation.nodes import node_names, written_size
 from gradcli.notation.numbers import shape_text
 
@@ -229,7 +230,7 @@ class _Drawing:
     def boxes(self) -> list[Box]:
         """Return the boxes, leaves right before what reads them first."""
         for fold in self.parts:
-            if fold.times > 1:
+            if fold.times > 1 or fold.part:
                 self._fold(fold)
             else:
                 self._compute(fold.nodes[0])
@@ -249,7 +250,7 @@ class _Drawing:
     def _box(self, node: Node, formula: Math | None, arrows: Sequence[Arrow], times: int = 1) -> Box:
         name = self.names[node]
         others = tuple(other for other in self.also.get(node, ()) if other != name)
-        value, adjoint = self.trace.values.get(node), self._adjoint(node)
+        value, adjoint = None if _is_weights(node) else self.trace.values.get(node), self._adjoint(node)
         kind = self._kind(node)
         return Box(name, kind, formula, node.shape, value, adjoint, tuple(arrows), others, times, scalar=self.scalar)
 
@@ -267,7 +268,8 @@ class _Drawing:
     def _compute(self, node: Node) -> None:
         """Add the box of a node, behind those of the leaves that it is the first to read."""
         arrows = list(self._arrows(node))
-        self._add(self._box(node, Computed(node, self.names), arrows), [node])
+        formula = "constant" if _is_weights(node) else Computed(node, self.names)
+        self._add(self._box(node, formula, arrows), [node])
 
     def _arrows(self, node: Node) -> Iterator[Arrow]:
         """Yield an arrow for each argument that has a box; x*x has one, with the sum of both local derivatives.
@@ -304,6 +306,9 @@ class _Drawing:
         if fold.middle:
             self._add(self._middle(nodes, arrows), nodes)
             return
+        if fold.part:
+            self._add(self._box(nodes[-1], self._part_of_model(fold), arrows), nodes)
+            return
         if fold.side_by_side:
             formula = Words((Computed(nodes[0], self.names), f", {fold.times:,} alike"))
             self._add(self._group(nodes, formula, arrows), nodes)
@@ -332,6 +337,16 @@ class _Drawing:
         box = replace(boxes[0], name=name, value=_stacked(values), others=(), ends=ends)
         none = all(isinstance(a, str) for a in adjoints)
         return box if none else replace(box, adjoint=_stacked(adjoints))
+
+    def _part_of_model(self, fold: Fold) -> Math:
+        """Return what a part of a model computes: as the model writes it, as a formula, or how many operations."""
+        last, inside = fold.nodes[-1], set(fold.nodes)
+        names = {n: name for n, name in self.names.items() if n not in inside}
+        if last in self.graph.spans and not any(n in self.graph.labels for n in fold.nodes[:-1]):
+            return self.graph.spans[last].line
+        if written_size(last, names) <= _WRITTEN:
+            return Computed(last, names)
+        return f"{len(fold.nodes):,} operations of {fold.part}"
 
     def _part(self, fold: Fold) -> Math:
         """Return what a repeated part computes, and how often."""
@@ -362,6 +377,11 @@ def _stacked(arrays: Sequence[Array | str | None]) -> Array | None:
     """Return single numbers as an array; None where one of them is missing, or a formula, or an array."""
     result = [a for a in arrays if isinstance(a, np.ndarray) and a.dtype != object and not a.shape]
     return np.stack(result) if len(result) == len(arrays) else None
+
+
+def _is_weights(node: Node) -> bool:
+    """Tell whether a node is an array of numbers of a model, which a picture does not show."""
+    return node.op == "const" and isinstance(node.settings[0], Weights) and node.size > 1
 
 
 def readable(formulas: Array, named: frozenset[str]) -> bool:
