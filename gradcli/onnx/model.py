@@ -56,6 +56,8 @@ class Model:
         chosen = {identifier(name) for name in wanted}
         self._leaves = [n for n in self._initializers if self._identifiers[n] in chosen]
         self._note_names()
+        if any(n.op_type.startswith("TreeEnsemble") for n in self._nodes):
+            self.notes.append("a decision tree is constant between its thresholds: its gradient is 0")
 
     def _name(self, name: str) -> None:
         """Give a name of the model the identifier that it has in formulas."""

@@ -29,6 +29,7 @@ MAX_DEPTH = 50  # of functions in functions
 # A node of the model that becomes more nodes than these is written as its operator: the formula of a convolution, with
 # its padding and its windows, is harder to read than `Conv(x, weight)`.
 _FORMULA = 3
+_LISTED = 8  # elements of an attribute that are written; others are counted
 _WRITTEN = (1, 2, 3, 6, 7)  # types of attributes: FLOAT, INT, STRING, FLOATS and INTS
 
 Scope = MutableMapping[str, Value | None]
@@ -229,7 +230,9 @@ def _number(value: Any) -> str:
     """Return the value of an attribute as text, a float32 with its shortest decimal."""
     if isinstance(value, float):
         return str(np.float32(value))
-    return repr(value) if isinstance(value, int | str) else f"[{', '.join(map(_number, value))}]"
+    if isinstance(value, int | str):
+        return repr(value)
+    return f"[{', '.join(map(_number, value)) if len(value) <= _LISTED else f'{len(value):,} numbers'}]"
 
 
 def _domain(domain: str) -> str:
