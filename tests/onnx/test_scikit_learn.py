@@ -15,6 +15,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
 Y = X[:, 0] ** 2 + np.sin(X[:, 1]) - X[:, 2]
 KIND = (Y > 0).astype(int) + (Y > 1)
+FEW = {"max_iter": 400, "random_state": 0}  # steps of training, each time the same
 POINT = np.array([[0.25, -0.5, 1.5]])
 
 
@@ -25,13 +26,13 @@ def scaled(model):
 REGRESSIONS = {
     "ridge": scaled(linear_model.Ridge()),
     "polynomial": pipeline.make_pipeline(preprocessing.PolynomialFeatures(2), linear_model.LinearRegression()),
-    "network": scaled(neural_network.MLPRegressor(hidden_layer_sizes=(5,), activation="tanh", max_iter=400, random_state=0)),
+    "network": scaled(neural_network.MLPRegressor(hidden_layer_sizes=(5,), activation="tanh", **FEW)),
     "support vectors": scaled(svm.SVR(C=10)),
     "process": gaussian_process.GaussianProcessRegressor(gaussian_process.kernels.RBF(), alpha=0.1, optimizer=None),
 }
 CLASSIFIERS = {
     "logistic": scaled(linear_model.LogisticRegression()),
-    "network": neural_network.MLPClassifier(hidden_layer_sizes=(4,), activation="logistic", max_iter=400, random_state=0),
+    "network": neural_network.MLPClassifier(hidden_layer_sizes=(4,), activation="logistic", **FEW),
 }
 
 
