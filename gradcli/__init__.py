@@ -20,6 +20,7 @@ from gradcli.version import VERSION as __version__
 
 TYPE_CHECKING = False  # as in typing, whose import takes as long as a third of `gradcli --version`
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from gradcli.algebra.jacobian import symbolic_jacobian
@@ -61,21 +62,34 @@ def __getattr__(name: str) -> Any:
 
 
 def check(
-    text: str, *, tolerance: float = 1e-6, trials: int = 20, seed: int = 0, **shapes: tuple[int, ...]
+    text: str | Callable[..., Any],
+    gradient: Callable[..., Any] | None = None,
+    *,
+    tolerance: float = 1e-6,
+    trials: int = 20,
+    seed: int = 0,
+    **shapes: Any,
 ) -> CheckResult:
     """Return whether the claims in a text about the derivatives of its system are right, as `gradcli check` tells.
 
     `shapes` are those of the inputs, which are scalars otherwise.  The result has `right`, which all claims are or not,
     and `verdicts`, one a claim; as text, and in a notebook, it is the page.  It is true where all claims are right.
 
+    In place of the text stand a Python function on NumPy arrays and another that returns its derivatives by the
+    parameters, in their order.  `shapes` may have values then, at which they are checked.
+
     Errors: `InputError`, whose text shows the place.
 
     >>> found = check("f = x**2*y; df/dx = x*y; df/dy = x**2")
     >>> found.right, [(v.claim, v.verdict, v.why) for v in found.verdicts]
     (False, [('df/dx', 'wrong', 'yours is 1/2 of it'), ('df/dy', 'right', '')])
+    >>> check(lambda x: (x**2).sum(), lambda x: 2 * x, x=(3,)).right
+    True
     """
-    from gradcli.cli.checked import checked_text
+    from gradcli.cli.checked import checked_pair, checked_text
     from gradcli.notebook import show_verdicts
 
     show_verdicts()
+    if not isinstance(text, str):
+        return checked_pair(text, gradient, shapes, tolerance, trials, seed)
     return checked_text(text, shapes, tolerance, trials, seed)

@@ -225,7 +225,9 @@ def _number(x: Any) -> Any:
 
 def _numbers(node: Node) -> Any:
     value = node.settings[0]
-    return np.asarray(value.array, float) if isinstance(value, Weights) else float(value)
+    if isinstance(value, Weights):
+        return np.asarray(value.array, float).reshape(node.shape)
+    return np.full(node.shape, float(value)) if node.shape else float(value)
 
 
 def _scalar(result: Any, kind: str) -> Node:

@@ -66,6 +66,11 @@ _POINTS = points_option("Check at the points of a .csv, .npz or .parquet file; -
 )
 @click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Of the random points.")
 @click.option(
+    "--gradient",
+    metavar="FILE.py:NAME",
+    help="A Python function that returns the derivatives by the inputs, in their order, as the claim.",
+)
+@click.option(
     "--require-proof",
     is_flag=True,
     help="Count a claim as undecided that is right at points, but not proved: status 1.",
@@ -80,6 +85,7 @@ def check(
     tolerance: float,
     trials: int,
     seed: int,
+    gradient: str | None,
     require_proof: bool,
     style: str,
     pages: Pages,
@@ -88,21 +94,24 @@ def check(
     """Check claims about the derivatives of a system.
 
     STATEMENTs define the system, and claims about it: dy/dx = EXPR, d2y/dx2 = EXPR, d2y/dx/dz = EXPR, or the pullback
-    x.grad = EXPR, in which v is the cotangent (y.v with several outputs).  A claim is proved, or tried at points, and
-    finite differences are asked too.  A wrong one is told with what is wrong.  The exit status is 0 when all are right,
-    and 1 when one is not.
+    x.grad = EXPR, in which v is the cotangent (y.v with several outputs).  The claim may be a Python function, too:
+    FILE.py:NAME --gradient FILE.py:NAME.  A claim is proved, or tried at points, and finite differences are asked too.
+    A wrong one is told with what is wrong.  The exit status is 0 when all are right, and 1 when one is not.
     """
     from gradcli.cli.checked import checked
     from gradcli.cli.outcome import show_result
     from gradcli.cli.situation import read_sources
+    from gradcli.cli.subsystems import is_function
     from gradcli.errors import Notes
     from gradcli.explain.check.page import check_page
     from gradcli.explain.check.verdicts import Settings
 
     look = pages.look(style)
-    asked = Asked(statement, files, at, shapes, None, None, style)
+    functions = tuple(text for text in statement if is_function(text))
+    texts = tuple(text for text in statement if text not in functions)
+    asked = Asked(texts, (*files, *functions), at, shapes, None, None, style)
     sources = read_sources(asked, points=many.points)
     settings = Settings((), trials, seed, tolerance, require_proof=require_proof)
-    result = checked(sources, asked, settings, many if many.wanted else None)
+    result = checked(sources, asked, settings, many if many.wanted else None, gradient)
     show_result(result, lambda: [check_page(result)], look, Notes())
     return DONE if result.right else NO

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradcli.activity import doing
 from gradcli.cli.claims import cases
+from gradcli.cli.gradients import checked_functions, gradient_cases, needs_point
 from gradcli.cli.options import Asked, Files
 from gradcli.cli.points import default_point
-from gradcli.cli.situation import read_situation
-from gradcli.cli.subsystems import read_subsystems
+from gradcli.cli.situation import Situation, read_situation
+from gradcli.cli.subsystems import first_known, is_function, read_function, read_subsystems
 from gradcli.errors import InputError, Notes, Source
 from gradcli.explain.check.claim import Case
 from gradcli.explain.check.magnitudes import usual_powers
@@ -32,13 +33,21 @@ _BLOCK = 2**12  # points that are tried at a time
 _NUMBERS = 4_000_000  # that are worked out for them
 
 
-def checked(sources: Sequence[Source], asked: Asked, settings: Settings, files: Files | None = None) -> CheckResult:
+def checked(
+    sources: Sequence[Source],
+    asked: Asked,
+    settings: Settings,
+    files: Files | None = None,
+    gradient: str | None = None,
+) -> CheckResult:
     """Return the verdicts on the claims in some texts, at the points of a file if there is one.
+
+    `gradient` is a function of a Python file that claims what the derivatives of the system are.
 
     Errors: `InputError`, with its place in the texts, for what cannot be read and claims that do not fit.
     """
     rest, claims = read_claims(sources)
-    if not claims:
+    if not claims and gradient is None:
         raise InputError(
             "there is no claim to check", hint='for example: gradcli check "f=x**2*y" "df/dx=2*x*y"; or x.grad=v*2*x'
         )
@@ -55,12 +64,26 @@ def checked(sources: Sequence[Source], asked: Asked, settings: Settings, files: 
         situation = read_situation(system, asked, Notes())
         result = _cases(claims, situation.graph, system)
         points = situation.points if asked.at else ()
+        if gradient is not None:
+            result += _of_function(gradient, system, asked, situation)
         doing("comparing derivatives at points")
         return check(
             situation.graph, result, replace(settings, points=points, usual=usual_powers(default_point(system)))
         )
     except InputError as error:
         raise restored(error, sources, rest) from None
+
+
+def _of_function(gradient: str, system: System, asked: Asked, situation: Situation) -> list[Case]:
+    """Return what a function of a Python file claims."""
+    if not is_function(gradient):
+        raise InputError(f"--gradient: `{gradient}` is not FILE.py:NAME", hint="for example --gradient model.py:dloss")
+    shapes = {name: node.shape for name, node in situation.graph.inputs.items()}
+    part = read_function(gradient, {**shapes, **(first_known(asked, None) if asked.at else {})})
+    cases = gradient_cases(system, part, situation.graph, situation.points)
+    if not asked.at:
+        needs_point([*system.subsystems, part])
+    return cases
 
 
 def _cases(claims: Sequence[Claim], graph: Graph, system: System) -> list[Case]:
@@ -78,6 +101,29 @@ def _cases(claims: Sequence[Claim], graph: Graph, system: System) -> list[Case]:
     return result
 
 
+def checked_pair(
+    function: Callable[..., Any],
+    gradient: Callable[..., Any] | None,
+    inputs: Mapping[str, Any],
+    tolerance: float,
+    trials: int,
+    seed: int,
+) -> CheckResult:
+    """Return the verdicts on a gradient of a function, both Python's; `inputs` has shapes or values.
+
+    Errors: `InputError` as for `checked_functions`, and for numbers that make no sense.
+    """
+    if gradient is None:
+        raise InputError("there is no gradient to check", hint="check(f, my_gradient)")
+    return checked_functions(function, gradient, inputs, _settings(tolerance, trials, seed))
+
+
+def _settings(tolerance: float, trials: int, seed: int) -> Settings:
+    if not 0 < tolerance <= 1 or trials < 1 or seed < 0:
+        raise InputError("the tolerance is above 0 and at most 1, trials are at least 1, the seed is at least 0")
+    return Settings((), trials, seed, tolerance)
+
+
 def checked_text(
     text: str, shapes: Mapping[str, Sequence[int]], tolerance: float, trials: int, seed: int
 ) -> CheckResult:
@@ -85,11 +131,10 @@ def checked_text(
 
     Errors: `InputError` as for `checked`, and for numbers that make no sense.
     """
-    if not 0 < tolerance <= 1 or trials < 1 or seed < 0:
-        raise InputError("the tolerance is above 0 and at most 1, trials are at least 1, the seed is at least 0")
+    settings = _settings(tolerance, trials, seed)
     given = tuple(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items() if len(shape))
     asked = Asked((text,), (), (), given, None, None, None)
-    return checked([Source(text)], asked, Settings((), trials, seed, tolerance))
+    return checked([Source(text)], asked, settings)
 
 
 def _at_file(system: System, claims: Sequence[Claim], asked: Asked, files: Files, settings: Settings) -> CheckResult:

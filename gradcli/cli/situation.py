@@ -129,7 +129,7 @@ def read_situation(system: System, asked: Asked, notes: Notes) -> Situation:
     note_joined(system, known, notes)
     note_subsystems(system, notes)
     situation = Situation(*read_graph(system, known, asked, values), result)
-    check_branches(system, situation.graph, result)
+    check_branches(system.subsystems, situation.graph, result)
     doing("computing derivatives")
     return situation
 

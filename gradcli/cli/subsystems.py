@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from gradcli.graph.array import Array, Named
     from gradcli.graph.graph import Graph
     from gradcli.graph.shapes import Shape
-    from gradcli.lang.system import System
     from gradcli.pyfunc.files import File
 
 _FUNCTION = re.compile(r"(.*\.py):([^\W\d]\w*(?:\.[^\W\d]\w*)*)", re.DOTALL)
@@ -89,7 +88,7 @@ def read_function(text: str, known: Mapping[str, Array | Shape]) -> Subsystem:
     from gradcli.pyfunc.system import FunctionSystem
 
     file, name = function_in(text)
-    return FunctionSystem(file, name, known)
+    return FunctionSystem(file.function(name), text, known, file.running)
 
 
 def first_known(asked: Asked, points: str | None) -> dict[str, Any]:
@@ -116,12 +115,12 @@ def first_known(asked: Asked, points: str | None) -> dict[str, Any]:
     return known
 
 
-def check_branches(system: System, graph: Graph, points: Sequence[Named]) -> None:
+def check_branches(parts: Sequence[Subsystem], graph: Graph, points: Sequence[Named]) -> None:
     """Refuse points at which a function takes another branch than at the first, where it was traced.
 
     Errors: `InputError`, with the line.
     """
-    conditions = [c for part in system.subsystems for c in getattr(part, "conditions", ())]
+    conditions = [c for part in parts for c in getattr(part, "conditions", ())]
     if not conditions or len(points) < 2:
         return
     import numpy as np

@@ -314,9 +314,20 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Node:
 @rule(np.einsum)
 def _einsum(subscripts: Any, *operands: Any, **_: Any) -> Node:
     if not isinstance(subscripts, str):
-        raise InputError("`np.einsum` takes its subscripts as text", hint='for example `np.einsum("ij,jk->ik", A, B)`')
+        subscripts, operands = _listed([subscripts, *operands])
     nodes = [_number(x) for x in operands]
     return FUNCTIONS["einsum"](_spelled(subscripts.replace(" ", ""), nodes), *nodes)
+
+
+def _listed(given: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+    """Return the subscripts as text, and the operands, of `np.einsum(a, [0, 1], b, [1, 2], [0, 2])`."""
+
+    def text(own: Sequence[Any]) -> str:
+        return "".join("..." if k is Ellipsis else chr(ord("a") + int(k)) for k in own)
+
+    terms = ",".join(map(text, given[1 : len(given) // 2 * 2 : 2]))
+    result = f"->{text(given[-1])}" if len(given) % 2 else ""
+    return terms + result, tuple(given[: len(given) // 2 * 2 : 2])
 
 
 def _spelled(text: str, operands: Sequence[Node]) -> str:

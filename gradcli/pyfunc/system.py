@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from inspect import Parameter as Declared
 from typing import Any
@@ -12,10 +13,10 @@ import numpy as np
 from gradcli.errors import InputError, Span
 from gradcli.graph import subsystem
 from gradcli.graph.array import Array, Named
+from gradcli.graph.names import identifier
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
 from gradcli.graph.substitute import substituted
-from gradcli.pyfunc.files import File
 from gradcli.pyfunc.tape import Condition, span_of
 from gradcli.pyfunc.trace import Trace, Unknown, parameters_of, trace
 from gradcli.pyfunc.trees import is_number, leaves, mapped
@@ -32,11 +33,17 @@ class FunctionSystem:
     scalars without a value.
     """
 
-    def __init__(self, file: File, name: str, known: Known) -> None:
-        self.label = f"{file.path}:{name}"
-        self.name = name.rpartition(".")[2]
-        self._file = file
-        self._function: Callable[..., Any] = file.function(name)
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        label: str,
+        known: Known,
+        running: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self.label = label
+        self.name = identifier(getattr(function, "__name__", "f"))
+        self._running = running  # what the function's file needs while it is called
+        self._function = function
         self._known = known
         self.conditions: list[Condition] = []  # on the nodes that `build` returned last
         self.spans: Mapping[Node, Span] = {}
@@ -65,7 +72,7 @@ class FunctionSystem:
 
     @cached_property
     def _trace(self) -> Trace:
-        with self._file.running():
+        with self._running():
             try:
                 return trace(self._function, self._arguments, self.name)
             except (TypeError, IndexError, ValueError) as error:

@@ -226,3 +226,58 @@ def test_code_for_autograd_and_jax_runs_as_it_is(gradcli, folder):
     result = data(gradcli, "jacobian", "-F", "g.py:force", "--at", "x=[0.5,1]")
     np.testing.assert_allclose(result["jacobian"], np.diag(-2 * np.cos([1, 2]) - 2), atol=1e-12)
     assert "jax" not in sys.modules
+
+
+GRADIENTS = """
+import numpy as np
+
+X = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.25]])
+y = np.array([1.0, 0.0, 2.0])
+
+
+def loss(w):
+    r = X @ w - y
+    return np.mean(r**2)
+
+
+def right(w):
+    return 2 * X.T @ (X @ w - y) / 3
+
+
+def half(w):
+    return X.T @ (X @ w - y) / 3
+
+
+def model(a, b):
+    return a * np.sin(b)
+
+
+def dmodel(a, b):
+    return {"db": -a * np.cos(b), "da": np.sin(b)}
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "status", "told"),
+    [
+        (("loss", "right"), 0, ["dloss/dw = right(w)   right: proved"]),
+        (("loss", "half"), 1, ["dloss/dw = half(w)   wrong: yours is 1/2 of it"]),
+        (
+            ("model", "dmodel"),
+            1,
+            ["dmodel/db = dmodel(a, b)[0]   wrong: the sign", "dmodel/da = dmodel(a, b)[1]   right"],
+        ),
+    ],
+)
+def test_a_gradient_in_numpy_is_checked(gradcli, folder, names, status, told):
+    (folder / "g.py").write_text(GRADIENTS, encoding="utf-8")
+    own = ("--shape", "w=2") if names[0] == "loss" else ()
+    found, out, err = gradcli("check", f"g.py:{names[0]}", "--gradient", f"g.py:{names[1]}", *own)
+    assert found == status, err
+    assert all(text in out for text in told), out
+
+
+def test_a_gradient_of_another_shape_is_an_error(gradcli, folder):
+    (folder / "g.py").write_text(GRADIENTS + "\n\ndef wrong(w):\n    return X\n", encoding="utf-8")
+    status, _, err = gradcli("check", "g.py:loss", "--gradient", "g.py:wrong", "--shape", "w=2")
+    assert (status, "has shape (3, 2)" in err) == (2, True)
