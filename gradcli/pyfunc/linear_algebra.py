@@ -59,6 +59,19 @@ _ALGEBRA: dict[Any, Any] = {
 COMPOSED |= _ALGEBRA
 
 
+def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)
+    (a0, a1, *a2), (b0, b1, *b2) = ([x[..., k] for k in range(np.shape(x)[-1])] for x in (a, b))
+    last = a0 * b1 - a1 * b0
+    if not a2 and not b2:
+        return last
+    z, w = a2[0] if a2 else 0.0, b2[0] if b2 else 0.0
+    parts = np.broadcast_arrays(a1 * w - z * b1, z * b0 - a0 * w, last)
+    return np.moveaxis(np.stack(list(parts), -1), -1, axisc)
+
+
 # Functions whose result is indices, or depends on the values' order: what is traced holds where these stay so
 
 
@@ -89,6 +102,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
 
 
 COMPOSED |= {
+    np.cross: _cross,
     np.nonzero: _nonzero,
     np.flatnonzero: lambda a: _nonzero(np.ravel(a))[0],
     np.argwhere: lambda a: np.transpose(_nonzero(a)),
