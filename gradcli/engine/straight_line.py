@@ -119,7 +119,7 @@ def _expression(node: Node, args: Sequence[str], own: str, known: dict[str, Any]
 def _of_arrays(node: Node) -> Callable[..., Any]:
     """Return what computes an operation of arrays that have no axis of points."""
     kind = OPERATIONS[node.op].kind
-    if kind in _PLAIN:
+    if kind in _PLAIN and (isinstance(forward(node), np.ufunc) or node.op in ("where", "identity")):
         return forward(node)
     s = node.settings
     match node.op:

@@ -101,7 +101,13 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
     return fp[where] + (x - xp[where]) * (fp[where + 1] - fp[where]) / (xp[where + 1] - xp[where])
 
 
+def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
+    shape = np.broadcast_shapes(*map(np.shape, arrays))
+    return tuple(np.broadcast_to(x, shape) for x in arrays)
+
+
 COMPOSED |= {
+    np.broadcast_arrays: _broadcast_arrays,
     np.cross: _cross,
     np.nonzero: _nonzero,
     np.flatnonzero: lambda a: _nonzero(np.ravel(a))[0],

@@ -384,15 +384,43 @@ def known_values(given: Any) -> Any:
 
 
 def _by_numpy(function: Any, args: Any, settings: Any) -> Any:
-    """Return what a function computes that NumPy itself has written in Python: its calls are traced."""
-    implementation = getattr(function, "_implementation", None)
-    if implementation is None or getattr(implementation, "__code__", None) is None:
-        module = getattr(function, "__module__", None) or "np"
-        raise _missing(f"{module.replace('numpy', 'np')}.{function.__name__}".replace("np._core.umath.", "np."))
+    """Return what a function computes that NumPy itself has written in Python: its calls are traced.
+
+    Errors: `InputError` where it goes on in C; what NumPy raises for these values.
+    """
+    implementation: Any = getattr(function, "_implementation", None)
+    name = f"{getattr(function, '__module__', 'np')}.{function.__name__}".replace("numpy", "np")
+    if getattr(implementation, "__code__", None) is None or name in _IN_C:
+        raise _missing(name)
+    known = known_values([args, settings])
+    if known is not None:
+        with aside():
+            function(*known[0], **known[1])
     from gradcli.pyfunc.patches import namespace
 
-    with namespace(implementation.__globals__):
-        return implementation(*args, **settings)
+    try:
+        with namespace(implementation.__globals__):
+            return implementation(*args, **settings)
+    except (AttributeError, TypeError):  # not for the values: NumPy has computed with them
+        raise _missing(name) from None
+
+
+_IN_C = frozenset(
+    f"np.linalg.{name}"
+    for name in (
+        "svd",
+        "svdvals",
+        "eig",
+        "eigh",
+        "eigvals",
+        "eigvalsh",
+        "cholesky",
+        "qr",
+        "lstsq",
+        "pinv",
+        "matrix_rank",
+    )
+)
 
 
 def mutable(result: Any) -> Any:

@@ -107,6 +107,7 @@ SCRIPTS = [
     Script("check_gradient_right", "check_gradient.sh", (*_HAND, "sin(a*x) + a*x*cos(a*x)", *_POINTS)),
     Script("check_gradient_wrong", "check_gradient.sh", (*_HAND, "sin(a*x) + x*cos(a*x)", *_POINTS), status=1),
     Script("check_gradient_mistake", "check_gradient.sh", ("x*sinn(x)", "x", "1"), status=2),
+    Script("check_function", "check_function.sh"),
     Script("check_model", "check_model.sh"),
     Script("compiled_gradient", "compiled_gradient.sh"),
     Script("cotangents", "cotangents.sh"),
