@@ -146,7 +146,9 @@ def _plain_axis(axis: Any) -> Any:
     return tuple(int(a) for a in axis) if isinstance(axis, tuple) else None if axis is None else int(axis)
 
 
-def _reduced(op: str, *more: int | str) -> Callable[..., Node]:
+def reduced(op: str, *more: int | str) -> Callable[..., Node]:
+    """Return the rule of a reduction, with the parameters that NumPy's have."""
+
     def build(
         a: Any,
         axis: Axis = None,
@@ -167,14 +169,14 @@ def _reduced(op: str, *more: int | str) -> Callable[..., Node]:
     return build
 
 
-RULES[np.sum] = _reduced("sum")
-RULES[np.prod] = _reduced("prod")
-RULES[np.mean] = _reduced("mean")
+RULES[np.sum] = reduced("sum")
+RULES[np.prod] = reduced("prod")
+RULES[np.mean] = reduced("mean")
 
 
 def _extremum(op: str) -> Callable[..., Node]:
     # autograd, JAX and PyTorch's amax share the gradient of a tie.
-    build = _reduced(op, "even")
+    build = reduced(op, "even")
     return lambda a, axis=None, out=None, keepdims=False, **rest: build(a, axis, None, out, keepdims, **rest)
 
 
@@ -210,7 +212,7 @@ RULES[np.cumsum], RULES[np.cumprod] = _cumulative("cumsum"), _cumulative("cumpro
 
 
 def _counted(a: Any, axis: Axis, keepdims: Any) -> Node:
-    return _reduced("sum")(cast(_condition(a), "float64"), axis, keepdims=keepdims)
+    return reduced("sum")(cast(_condition(a), "float64"), axis, keepdims=keepdims)
 
 
 RULES[np.any] = lambda a, axis=None, out=None, keepdims=False, **_: compare("gt", _counted(a, axis, keepdims), const(0))

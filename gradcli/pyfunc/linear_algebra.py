@@ -106,7 +106,15 @@ def _broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple[Any, ...]:
     return tuple(np.broadcast_to(x, shape) for x in arrays)
 
 
+def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    result = default
+    for condition, choice in reversed([*zip(condlist, choicelist, strict=True)]):
+        result = np.where(condition, choice, result)
+    return result
+
+
 COMPOSED |= {
+    np.select: _select,
     np.broadcast_arrays: _broadcast_arrays,
     np.cross: _cross,
     np.nonzero: _nonzero,

@@ -21,6 +21,7 @@ import numpy as np
 from numpy._core import numeric
 
 from gradcli.errors import InputError
+from gradcli.pyfunc.scipy_special import replacements
 from gradcli.pyfunc.tape import is_users, running
 from gradcli.pyfunc.tracer import Rule, Tracer, apply, contains, known_values, lift, mutable, traced
 
@@ -84,7 +85,9 @@ def _converted(original: Callable[..., Any]) -> Rule:
             return original(obj, *args, **settings)
         dtype = settings.get("dtype", args[0] if args else None)
         if contains(obj):
-            return _of_tracers(obj, dtype, copy=original is np.array and settings.get("copy") is not False)
+            result = _of_tracers(obj, dtype, copy=original is np.array and settings.get("copy") is not False)
+            least = settings.get("ndmin", 0)
+            return result if result.ndim >= least else result.reshape((1,) * (least - result.ndim) + result.shape)
         result = original(obj, *args, **settings)
         return mutable(result) if _is_traced_code() and result is not obj else result
 
@@ -196,6 +199,8 @@ class patched:
         global _ENTERED
         _LOCK.acquire()
         if not _ENTERED:
+            if "scipy.special" in sys.modules:
+                _with_scipy()
             for module, new, _ in _modules():
                 module.update(new)
         _ENTERED += 1
@@ -219,6 +224,16 @@ class patched:
 def _modules() -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """Return the names of each module with the replacements, and with what they replace."""
     return [(vars(module), new, {n: getattr(module, n) for n in new}) for module, new in _replacements().items()]
+
+
+@cache
+def _with_scipy() -> None:
+    """Add what SciPy has, which may be loaded later than NumPy."""
+    names = vars(sys.modules["scipy.special"])
+    new = replacements()
+    _modules().append((names, new, {n: names[n] for n in new}))
+    _originals.cache_clear()
+    _FOUND.clear()
 
 
 _FOUND: dict[int, tuple[int, list[tuple[str, Any]]]] = {}

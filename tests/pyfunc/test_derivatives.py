@@ -44,6 +44,9 @@ OF_VECTORS = {
     "tile and repeat": lambda np, x: np.tile(x, 2) * np.repeat(x, 2),
     "roll": lambda np, x: np.roll(x, 1) * x,
     "pad": lambda np, x: np.pad(x, (1, 2), "constant") ** 2,
+    "column_stack and select": lambda np, x: (
+        np.column_stack([x, x**2]) + np.select([x > 1, x > 0], [x, x**3], x**2)[:, None]
+    ),
     "diff": lambda np, x: np.diff(x) ** 2,
     "a loop": lambda np, x: sum([x[i] * x[i - 1] for i in range(4)]),
     "linspace": lambda np, x: np.linspace(0.0, 1.0, 4) * x,
@@ -261,3 +264,31 @@ def test_what_is_known_after_an_assignment_is_what_numpy_has(x):
 
     np.testing.assert_array_equal(gradcli.trace(f)(x=x).outputs["f"].shape, (3,))
     np.testing.assert_allclose(gradcli.jacobian(f)(x), [[x[1], x[0], 0], [1, 0, 0], [0, 1, 0]])
+
+
+special = pytest.importorskip("scipy.special")
+SPECIAL = {
+    "logsumexp": lambda np, special, x: special.logsumexp(x),
+    "logsumexp of rows": lambda np, special, x: special.logsumexp(np.reshape(x, (2, 2)), axis=1),
+    "erf": lambda np, special, x: special.erf(x) + special.erfc(x**2),
+    "gamma": lambda np, special, x: special.gammaln(x**2 + 1) * special.psi(x**2 + 1),
+    "expit and logit": lambda np, special, x: special.logit(special.expit(x)) * x,
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special_functions_have_autograds_gradients(name):
+    import autograd.scipy.special
+
+    f = SPECIAL[name]
+    own = gradcli.grad(lambda x: np.sum(f(np, special, x)))(V)
+    peer = autograd.grad(lambda x: anp.sum(f(anp, autograd.scipy.special, x)))(V)
+    np.testing.assert_allclose(own, peer, rtol=1e-10)
+
+
+def test_softmax_of_scipy():
+    x = V
+    np.testing.assert_allclose(
+        gradcli.jacobian(special.softmax)(x),
+        np.diag(special.softmax(x)) - np.outer(special.softmax(x), special.softmax(x)),
+    )
