@@ -73,6 +73,7 @@ class _Maker(Operands, Recorded):
         self.assigned = {s: e for s in steps if (e := self.expressions.of(s.line)) is not None and e.targets}
         named = [s for s in steps if self.names.of(s) and not isinstance(s, FunctionStep)]
         self.later = {_origin(s): self.names.of(s) for s in named}
+        self.has_packed = any(step.packed for step in steps)
         for step in steps:
             self.step(step)
 

@@ -41,6 +41,7 @@ class Recorded:
     asked: list[str] = field(default_factory=list)  # intermediates that are asked for, beside what they came from
     at: dict[str, Array] = field(default_factory=dict)
     tensors: dict[str, Tensor] = field(default_factory=dict)  # those of the inputs that the script still has
+    has_packed: bool = False  # whether hooks have packed what a step keeps for its backward
     earlier: dict[str, str] = field(default_factory=dict)  # of leaves whose names are others' now: those names
     v: dict[str, Array] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)  # what the call flowed from, one by one

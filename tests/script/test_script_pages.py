@@ -344,6 +344,13 @@ def test_the_reverse_table_has_the_adjoints_and_contributions_of_the_script(run)
     assert "w.grad: None → [-7.45058e-09]\n" in out
 
 
+def test_what_a_hook_on_saved_tensors_changes_is_not_taken_for_rounding(run):
+    text = "with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t):\n    y = x**3\n"
+    out = run(X + text + "y.sum().backward()\n").out
+    assert "x.grad = 3*x**2 = [12, 48]\n" in out
+    assert "note: hooks on saved tensors change what the backward reads, so x.grad differs from its formula\n" in out
+
+
 def test_what_a_hook_changes_is_in_no_number_above_it(run):
     text = "g = x*2\ng.register_hook(lambda v: v*10)\ny = (g**2).sum() + x.sum()\ny.backward()\n"
     out = run(X + text, "--steps").out

@@ -88,8 +88,11 @@ def _explained(call: Call, scene: CallScene, recorded: Recorded) -> Page:
     if not scene.altered and (names := list(_rounded(result))):
         scene.altered = True
         dtype, grads = str(call.roots[0][0].dtype).removeprefix("torch."), in_words([f"{n}.grad" for n in names])
+        why = f"the script's {dtype} rounds each operation"
+        if recorded.has_packed:
+            why = "hooks on saved tensors change what the backward reads"
         differ = "differs from its formula" if len(names) == 1 else "differ from their formulas"
-        scene.notes.lines.append(f"note: the script's {dtype} rounds each operation, so {grads} {differ}")
+        scene.notes.lines.append(f"note: {why}, so {grads} {differ}")
     return _of_script(result, found, scene)
 
 
