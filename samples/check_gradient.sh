@@ -1,6 +1,6 @@
 #!/bin/sh
 # Check a derivative that you found by hand: what is wrong with it, if it is wrong.
-# Exit status: 0 right; 1 wrong, or nothing decides; 2 a mistake in what was asked.
+# Exit status: 0 right; 1 wrong, or nothing decides; 2 a mistake in the arguments.
 #
 # usage: sh check_gradient.sh FUNCTION INPUT DERIVATIVE [OPTION]...      (options of `gradcli check`, such as --at)
 #   sh check_gradient.sh "x*sin(a*x)" x "sin(a*x) + a*x*cos(a*x)"

@@ -1,4 +1,4 @@
-# Why is the gradient of y and z None?  They are computed, and no leaves.
+# Why is the gradient of y and z None?  They are computed: they are not leaves.
 import torch as T
 import torch.autograd
 

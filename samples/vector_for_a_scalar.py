@@ -1,4 +1,4 @@
-# A gradient argument that is longer than its scalar: PyTorch refuses it today.
+# A gradient argument that is longer than its scalar: an error in PyTorch today.
 import torch
 from torch import tensor
 

@@ -45,7 +45,7 @@ Examples:
     help="The cotangent, PyTorch's gradient argument: 1,10,100, [[1,0],[0,1]], y0=1,y2=100 (the rest 0), ones, "
     "onehot:1, onehot:y1, @file.npy, or - for the JSON of another gradcli backward. Repeated, gradients accumulate.",
 )
-@click.option("--strict", is_flag=True, help="Refuse a v that is longer than a scalar output, as PyTorch does.")
+@click.option("--strict", is_flag=True, help="A v that is longer than a scalar output is an error, as in PyTorch.")
 @names_option("--retain", "Also show the gradients of these intermediates.", "NAMES|all")
 @click.option("--steps", is_flag=True, help="Show the forward table and the reverse table.")
 @click.option(
@@ -66,8 +66,8 @@ def backward(
 ) -> None:
     """Show x.grad = vᵀJ, with the arithmetic that leads to it.
 
-    EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  The cotangent v weights the outputs; a
-    single scalar output needs none.  Without --at, the gradients are formulas.
+    EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  The cotangent v weights the outputs;
+    a single scalar output needs none.  Without --at, the gradients are formulas.
     """
     from gradcli.cli.cotangents import read_calls
     from gradcli.cli.outcome import show_result

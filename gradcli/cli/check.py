@@ -95,8 +95,9 @@ def check(
 
     STATEMENTs define the system, and claims about it: dy/dx = EXPR, d2y/dx2 = EXPR, d2y/dx/dz = EXPR, or the pullback
     x.grad = EXPR, in which v is the cotangent (y.v with several outputs).  The claim may be a Python function, too:
-    FILE.py:NAME --gradient FILE.py:NAME.  A claim is proved, or tried at points, and finite differences are asked too.
-    A wrong one is told with what is wrong.  The exit status is 0 when all are right, and 1 when one is not.
+    FILE.py:NAME --gradient FILE.py:NAME.  gradcli proves a claim, or tests it at points, and compares finite
+    differences.  For a wrong claim it says what is wrong.  The exit status is 0 when all claims are right, and 1 when
+    one is not.
     """
     from gradcli.cli.checked import checked
     from gradcli.cli.outcome import show_result

@@ -167,7 +167,7 @@ def _for_one(v: Array, name: str, output: Node, strict: bool, notes: Notes) -> l
     notes.add(
         "note",
         f"v has shape {v.shape} and {name} is a scalar: one backward call for each entry, accumulated."
-        "\n  One call with such a v: today's PyTorch refuses this (as --strict does); old versions did it so.",
+        "\n  One call with such a v: an error in today's PyTorch, as with --strict; old versions made these calls.",
     )
     return [{name: np.asarray(entry)} for entry in v.reshape(-1)]
 
@@ -196,7 +196,7 @@ def _from_line(line: str, number: int, outputs: Outputs) -> Named:
         is_object = isinstance(result, dict)
         raise InputError(
             f"--v -: line {number} of standard input is not the JSON of another `gradcli backward`",
-            hint="it has no `grad` with a gradient for each name" if is_object else "it is no JSON object",
+            hint="it has no `grad` with a gradient for each name" if is_object else "it is not a JSON object",
         )
     call = _zeros(outputs)
     if not set(items) & set(call):
@@ -223,8 +223,8 @@ def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
         result = np.array([_json_number(e) for e in array.flat]).reshape(array.shape)
     except (ValueError, TypeError, OverflowError, RuntimeError):  # the last of more dimensions than NumPy has
         raise InputError(
-            f"the gradient of `{name}` on standard input is no array of numbers",
-            hint="where it is a formula, the first command lacks a point: --at",
+            f"the gradient of `{name}` on standard input is not an array of numbers",
+            hint="where it is a formula, the first command needs a point: --at",
         ) from None
     if result.shape != shape:
         raise InputError(_mismatch(result, name, shape))

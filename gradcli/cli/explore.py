@@ -38,6 +38,9 @@ Examples:
 def explore(asked: Asked, cotangents: tuple[str, ...], steps: bool) -> None:
     """Explore a system in the terminal: change a number, and see the gradients follow.
 
+    \b
+      $ gradcli explore "y=x**2" --at x=3
+
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  Without --at, all inputs begin at 1.
 
     Up and down choose an input or a cotangent, left and right change it (with Shift ten times as far), and Enter types

@@ -54,9 +54,9 @@ def export(
 ) -> None:  # fmt: skip
     """Write the system and its derivatives as source code.
 
-    EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  The file has the functions
-    NAME(inputs), NAME_vjp(inputs, cotangents) and NAME_jacobian(inputs), and with --at a test of itself: python FILE,
-    node FILE, or cc -DNAME_TEST FILE -lm with NAME in capitals.
+    EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  The file has the functions
+    NAME(inputs), NAME_vjp(inputs, cotangents) and NAME_jacobian(inputs).  With --at it also has a test of itself:
+    python FILE, node FILE, or cc -DNAME_TEST FILE -lm with NAME in capitals.
     """
     from importlib import import_module
 
@@ -73,7 +73,7 @@ def export(
     kinds = _kinds(what, tuple(KINDS))
     matrices = [kind for kind in kinds if KINDS[kind].matrix]
     if not (name.isascii() and name.isidentifier()) or len(name) > 100:
-        raise InputError(f"--name: `{name}` is no name of a function", hint="letters, digits and `_`")
+        raise InputError(f"--name: `{name}` cannot be the name of a function", hint="letters, digits and `_`")
     if name.startswith("_"):  # which compilers keep for themselves
         raise InputError(f"--name: `{name}` does not begin with a letter", hint=f"for example f{name}")
     if len(at) > 1:
@@ -125,7 +125,7 @@ def _write_model(
     from gradcli.errors import InputError
 
     if output is None or output == "-":
-        raise InputError("a model is no text", hint="name a file: --output model.onnx")
+        raise InputError("an ONNX model is not text", hint="name a file: --output model.onnx")
     try:
         import onnx  # noqa: F401
     except ImportError:

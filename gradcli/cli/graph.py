@@ -55,7 +55,7 @@ Examples:
     "--all",
     "every",
     is_flag=True,
-    help="Every operation: long chains, parts that are alike and the middle of a long system are not folded.",
+    help="Every operation: long chains, equal branches and the middle of a long system are not folded.",
 )
 @digits_option("in the picture, or full: nothing is rounded.")
 @click.option(
@@ -66,13 +66,13 @@ Examples:
     "format.",
 )
 def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | None, output: str | None) -> None:
-    """Draw what is computed from what, with values and derivatives.
+    """Draw the computation graph, with values and derivatives.
 
-    EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  With --at, each box shows its value.
-    With a cotangent, which is 1 for a single scalar output, it shows its adjoint too, x̄ = ∂L/∂x.  Each arrow shows its
-    local derivative.  Long chains, and parts that are alike, are drawn once; the middle of a long system is one box.
+    EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  With --at, each box shows its value.
+    With a cotangent, which is 1 for a single scalar output, each box also shows its adjoint x̄ = ∂L/∂x.  Each arrow
+    shows its local derivative.  Long chains and equal branches are drawn once; the middle of a long system is one box.
 
-    A file .html is a live page: its inputs and v can be changed, and all numbers follow.
+    --output FILE.html writes a live page: change an input or v, and all numbers follow.
     """
     from gradcli.activity import doing
     from gradcli.cli.outcome import deliver

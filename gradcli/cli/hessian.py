@@ -25,9 +25,9 @@ Examples:
 def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -> None:
     """Show the Hessian H[i, j] = ∂²y/∂x_i∂x_j of a scalar output y.
 
-    EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  With --at, the numbers too, and what
-    the eigenvalues say: a minimum, a maximum, a saddle point.  With --u, the product H·u at the point, in one forward
-    sweep over a reverse one.
+    EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  With --at, the page also has the
+    numbers, and what the eigenvalues mean: a minimum, a maximum or a saddle point.  --u gives the product H·u at the
+    point, without H.
     """
     from gradcli.cli.outcome import show_result
     from gradcli.cli.points import example_of

@@ -27,7 +27,7 @@ Examples:
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @system_options
 @click.option("--sparse", is_flag=True, help="Only the entries that are not zero everywhere: as json, csv or .npz.")
-@click.option("--steps", is_flag=True, help="Show how the entries come about: the forward pass, a reverse pass a row.")
+@click.option("--steps", is_flag=True, help="Show the forward pass, and a reverse pass for each row.")
 @click.option(
     "--order", type=click.IntRange(1, 10), metavar="N", help="Of a scalar of one input: derivatives up to this order."
 )
@@ -36,8 +36,8 @@ Examples:
 def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: Pages, many: Files) -> None:
     """Show the Jacobian: J[i, j] = ∂y_i/∂x_j.
 
-    EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Inputs are the names that are used but
-    never assigned, outputs the assigned names that no later statement uses.  With --at, the Jacobian's value too.
+    EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  Inputs are the names that are used
+    but never assigned.  Outputs are the assigned names that no later statement uses.  Without --at, J is in formulas.
     """
     from gradcli.cli.outcome import show_result
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves

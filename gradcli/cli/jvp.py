@@ -33,10 +33,10 @@ Examples:
 def jvp(
     asked: Asked, tangent: tuple[str, ...], cotangents: tuple[str, ...], steps: bool, pages: Pages, many: Files
 ) -> None:
-    """Show J·u: how fast outputs change when inputs change as u says.
+    """Show J·u: how fast the outputs change when the inputs change at the rates u.
 
-    EXPR is a statement NAME = EXPRESSION, or several, parted by ; or newlines.  Forward mode works it out in one pass
-    over the system, without J.  Without --at, the result is formulas.
+    EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  Forward mode computes J·u in one
+    pass over the system, without J.  Without --at, the result is formulas.
     """
     import numpy as np
 

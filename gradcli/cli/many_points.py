@@ -231,7 +231,7 @@ def _check(asked: Asked, files: Files) -> None:
     if files.points is not None and len(asked.at) > 1:
         raise InputError(
             "--points takes the place of --at",
-            hint="one --at may give the inputs that the file lacks, and that are the same at all points",
+            hint="one --at may give the inputs that are not in the file and are the same at all points",
         )
     _check_style(asked.style, files)
     if files.scheduler is not None and files.engine != "dask":
@@ -248,7 +248,7 @@ def _check_style(style: str | None, files: Files) -> None:
         raise InputError(f"-f {style} is for single points", hint="many points are printed with -f csv or -f json")
     to_file = files.output not in (None, "-")
     if to_file and style is not None and not f"{files.output}".lower().endswith(f".{style}"):
-        raise InputError(f"-f {style} is for standard output", hint="the ending of --output says what is written there")
+        raise InputError(f"-f {style} is for standard output", hint="the ending of --output chooses the format")
     if style == "json" and files.engine != "numpy":
         raise InputError("-f json is computed by NumPy", hint=f"leave out --engine {files.engine}, or -f json")
 

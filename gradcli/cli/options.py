@@ -90,11 +90,11 @@ def names_option(
 reading_options = (
     click.option(
         "--columns", metavar="NAME=HEADER,…", multiple=True,
-        help="Which column of the file of points has an input, where its header is another: x=flow rate.",
+        help="The column of the file of points for an input, where its header has another name: x=flow rate.",
     ),
     click.option(
         "--missing", type=click.Choice(("error", "skip", "nan")), default="error", show_default=True,
-        help="What an empty cell, or NA, in the file of points is: an error, a point to skip, or nan.",
+        help="What an empty or NA cell in the file of points means: an error, a point to skip, or nan.",
     ),
 )  # fmt: skip
 wrt_option = names_option("--wrt", "The inputs to differentiate by, in this order; others are constants.")
@@ -218,7 +218,7 @@ def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
             "--only", metavar="SECTIONS", multiple=True, callback=partial(_sections, sections),
             help=f"Show these sections of the page alone.  {named}.",
         ),
-        click.option("--standalone", is_flag=True, help="With -f latex: a document that pdflatex takes as it is."),
+        click.option("--standalone", is_flag=True, help="With -f latex: a complete document for pdflatex."),
     )  # fmt: skip
     return gathered("pages", Pages, options)
 
@@ -238,7 +238,7 @@ def _digits(_: click.Context, parameter: click.Parameter, given: str) -> int | N
     if text == "full":
         return None
     if not re.fullmatch("[0-9]{1,2}", text) or not 1 <= int(text) <= MAX_DIGITS:
-        raise InputError(f"--digits: `{text}` is no number of digits", hint=f"1 to {MAX_DIGITS}, or full")
+        raise InputError(f"--digits: `{text}` is not a number of digits", hint=f"1 to {MAX_DIGITS}, or full")
     return int(text)
 
 

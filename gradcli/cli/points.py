@@ -116,7 +116,7 @@ def _lacking(which: str, missing: Mapping[str, Shape], option: str) -> InputErro
     end = Span(Source(option, "--at"), len(option), len(option))
     function = next((name for name in missing if name in WITH_BRACKETS), None)
     called = f"`{function}` is a function where it is called with brackets, `{function}(x)`; else " if function else ""
-    return InputError(f"{which} lacks a value for `{listed}", end, f"{called}add it: --at {added}")
+    return InputError(f"{which} has no value for `{listed}", end, f"{called}add it: --at {added}")
 
 
 def example_of(shapes: Mapping[str, Shape]) -> str:

@@ -131,13 +131,12 @@ def run(
 ) -> int:
     """Run a PyTorch script without PyTorch, and explain each backward.
 
-    SCRIPT is a file, or - for standard input; what follows it are the script's own arguments.  It prints what PyTorch
-    would print; after each backward stands a page that explains it.  With --check, each autograd.Function of the script
-    is checked at the values that it is called with, its backward against its own forward; the status is 1 when one is
-    wrong.
+    SCRIPT is a file, or - for standard input; the words after it are the script's own arguments.  The script prints
+    what PyTorch would print, and a page after each backward explains it.  --check compares the backward of each
+    autograd.Function of the script with its forward, at the values of each call; the status is 1 when one is wrong.
 
-    gradcli's torch has autograd, torch.func, and the usual of torch.nn, torch.optim and torch.utils.data, on the CPU;
-    `gradcli explain run` lists it.  What it lacks ends the run with its name and status 2.
+    gradcli's torch has autograd, torch.func, and the common parts of torch.nn, torch.optim and torch.utils.data, on the
+    CPU; `gradcli explain run` lists them.  A missing function ends the run with its name and status 2.
     """
     from gradcli.activity import before_others_print
     from gradcli.cli.environment import as_the_user_has_it

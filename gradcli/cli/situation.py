@@ -103,7 +103,7 @@ def values_of_fixed(system: System, values: Mapping[str, Array]) -> Named:
     """
     for name in sorted(system.fixed - values.keys()):
         raise InputError(
-            f"`{name}` has no derivative, and what is computed depends on its value", hint=f"give it: --at {name}=…"
+            f"`{name}` has no derivative, and the result depends on its value", hint=f"give it: --at {name}=…"
         )
     return {name: values[name] for name in system.fixed}
 

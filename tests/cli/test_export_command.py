@@ -65,7 +65,7 @@ MISTAKES = {
     "no target": (["y=x"], "--to"),
     "another target": (["y=x", "--to", "fortran"], "fortran"),
     "another function": (["y=x", "--to", "c", "--what", "value,gradient"], "--what: there is no `gradient`"),
-    "no name": (["y=x", "--to", "c", "--name", "my model"], "`my model` is no name of a function"),
+    "no name": (["y=x", "--to", "c", "--name", "my model"], "`my model` cannot be the name of a function"),
     "a word of the language": (["y=x", "--to", "c", "--name", "double"], "`double` has a meaning in c"),
     "two points": (["y=x", "--to", "c", "--at", "x=1", "--at", "x=2"], "--at is given twice"),
     "a vector's Hessian": (["y=x", "z=x", "--to", "c", "--what", "hessian"], "are those of one scalar"),

@@ -21,7 +21,7 @@ from gradcli.explain.picture.folding import MOST_BOXES
         (("y=x**2", "-f", "dot", "--output", "p.svg"), "-f dot, but the ending of `p.svg` says svg"),
         (("y=x**2", "-f", "text", "--output", "p.tex"), "-f text, but the ending of `p.tex` says tikz"),
         (("y=x**2", "--output", "/nowhere/p.txt"), "its folder is not there"),
-        (("y=x**2", "--digits", "x"), "`x` is no number of digits"),
+        (("y=x**2", "--digits", "x"), "`x` is not a number of digits"),
         (("y=x**2", "--wrt", "q"), "`q` is not in the system"),
         (("y=x**2", "-f", "json"), "'json' is not"),
     ],

@@ -189,7 +189,7 @@ OPTIONS = [
     mistake("backward", "y=a", "--at", "a=1", "--engine", "dask", says="--engine is for many points", output=None),
     mistake("backward", "y=a", "--at", "a=1", "--threads", "2", says="--threads is for many points", output=None),
     mistake("jacobian", "y=a", "--scheduler", "x:1", says="--scheduler is for many points", output=None),
-    mistake("backward", "y=a*b", "--at", "a=1", says="the point lacks a value for `b`"),
+    mistake("backward", "y=a*b", "--at", "a=1", says="the point has no value for `b`"),
     options("backward", "y=a*b", "--steps", says=("--steps shows single points", "-f json")),
     options("backward", "y=a*b", "--steps", says="--steps shows single points", output=None),
     options(

@@ -269,10 +269,10 @@ LANGUAGE = [
 OPTIONS = [
     at("x=1,z=2,«w»=3", "`w` is not in the system", "the inputs are x, z"),
     at("x=1,«zz»=2", "`zz` is not in the system", "did you mean `z`"),
-    at("x=1", "the point lacks a value for `z`", "add it: --at x=1,z=1"),
-    at("x=[1, 2.5]", "the point lacks a value for `z`", r"add it: --at 'x=\[1, 2.5\],z=1'"),
+    at("x=1", "the point has no value for `z`", "add it: --at x=1,z=1"),
+    at("x=[1, 2.5]", "the point has no value for `z`", r"add it: --at 'x=\[1, 2.5\],z=1'"),
     at("", "something is missing", "one comma"),
-    at(f"x=[{', '.join('1' * 30)}]", "the point lacks a value for `z`", "add it: --at '…,z=1'"),
+    at(f"x=[{', '.join('1' * 30)}]", "the point has no value for `z`", "add it: --at '…,z=1'"),
     at("«x»", "`x` has no value", r"write x=1, or a vector x=\[1,2\]"),
     at("x=1,z=2,«x»=3", "`x` is given twice", "repeat --at"),
     at("z=2,x[0]=1,«x»=[3]", "`x` is given twice", "repeat --at"),

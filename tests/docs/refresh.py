@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.conftest import Command
 from tests.docs.documents import (
     GUIDE,
+    HELP,
     INDEX,
     LIVE,
     PICTURE,
@@ -55,7 +56,7 @@ def refreshed(text: str) -> str:
 
 def main(files: list[str]) -> None:
     """Rewrite the console blocks of the files, and the index; without files, of all documents, and scripts' outputs."""
-    for path in [Path(name) for name in files] or [README, *GUIDE]:
+    for path in [Path(name) for name in files] or [README, *GUIDE, HELP]:
         path.write_text(refreshed(path.read_text("utf-8")), "utf-8")
     INDEX.write_text(index(), "utf-8")
     if files:

@@ -15,6 +15,7 @@ import pytest
 from conftest import each
 from documents import (
     GUIDE,
+    HELP,
     INDEX,
     LIVE,
     PICTURE,
@@ -36,7 +37,7 @@ from gradcli.cli.main import COMMANDS, gradcli
 from gradcli.vocabulary import FUNCTIONS
 
 pytestmark = pytest.mark.usefixtures("quick")
-PAGES = {path: path.read_text("utf-8") for path in [README, INDEX, *GUIDE]}
+PAGES = {path: path.read_text("utf-8") for path in [README, INDEX, *GUIDE, HELP]}
 GUIDES = {path.stem: path.read_text("utf-8") for path in GUIDE}
 SESSIONS = [
     pytest.param(session, id=f"{path.stem}: {session.examples[0].command[:60]}")

@@ -12,9 +12,7 @@ ROOMS = sorted({text.room for text in TEXTS})
 
 # Rooms that still have such texts, and how many at most. A room that is clean leaves this list for good.
 LIMITS = {
-    "cli": 22,
     "data": 5,
-    "docs": 50,
     "engine": 1,
     "explain": 9,
     "explore": 1,

@@ -464,7 +464,7 @@ def test_digits(cli, digits, shown):
     out = cli.done("backward", "y=x/3", "--at", "x=1", *digits).out
     assert f"y = x/3 = {shown}   at x = 1\n" in out
     for wrong in ("0", "18", "six"):
-        assert "is no number of digits" in cli("backward", "y=x", "--at", "x=1", "--digits", wrong).refused()
+        assert "is not a number of digits" in cli("backward", "y=x", "--at", "x=1", "--digits", wrong).refused()
 
 
 def test_a_zero_that_was_given_is_shown_with_its_sign_and_no_other(cli):
