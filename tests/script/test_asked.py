@@ -131,7 +131,7 @@ def test_an_entry_that_is_not_finite_is_told_once(pages):
 def test_gradcheck_shows_what_it_compares(pages):
     page, rest = pages(F + "torch.autograd.gradcheck(f, x.double().requires_grad_())\n")
     assert "J[i, j]" in page
-    assert "gradcheck compares J with differences" in page
+    assert "gradcheck compares J with finite differences" in page
     assert not rest
 
 
