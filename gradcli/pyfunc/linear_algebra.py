@@ -115,7 +115,6 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 COMPOSED |= {
     np.select: _select,
-    np.result_type: lambda *given: np.result_type(*(x.dtype if hasattr(x, "dtype") else x for x in given)),
     np.broadcast_arrays: _broadcast_arrays,
     np.cross: _cross,
     np.nonzero: _nonzero,
