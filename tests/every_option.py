@@ -58,6 +58,7 @@ VALUES: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
     ("export", "--dtype"): ((*X, "--to", "onnx", "--output", "made.onnx", "--dtype"),),
     ("export", "--sparse"): ((*SQUARES, "--what", "jacobian", "--sparse"),),
     ("hessian", "--outputs"): ((*TWO, "--outputs", "y"),),
+    ("jacobian", "--numeric"): ((*X, "--numeric"), (*SQUARES, "--at", "x=[1,2]", "--numeric", "--sparse")),
     ("jacobian", "--order"): ((*X, "--wrt", "x", "--order", "3"),),
     ("check", "--columns"): (("y=a*c", "dy/da=c", "--points", "p.csv", "--columns", "c=b"),),
     **{

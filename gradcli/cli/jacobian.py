@@ -31,9 +31,12 @@ Examples:
 @click.option(
     "--order", type=click.IntRange(1, 10), metavar="N", help="Of a scalar of one input: derivatives up to this order."
 )
+@click.option("--numeric", is_flag=True, help="Numbers alone: formulas are left out.  It needs a point.")
 @page_options(JACOBIAN)
 @file_options
-def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: Pages, many: Files) -> None:
+def jacobian(
+    asked: Asked, sparse: bool, steps: bool, order: int | None, numeric: bool, pages: Pages, many: Files
+) -> None:
     """Show the Jacobian: J[i, j] = ∂y_i/∂x_j.
 
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  Inputs are the names that are used
@@ -46,11 +49,13 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
     from gradcli.explain.results import Wanted
 
     notes = Notes()
+    if numeric and (steps or order is not None):
+        raise InputError("--numeric leaves formulas out, which --steps and --order show", hint="leave one of them out")
     system = read_asked(asked, points=many.points)
     if sparse and many.points is None:
         from gradcli.cli.sparse import show_sparse
 
-        show_sparse(system, asked, many, notes)
+        show_sparse(system, asked, many, notes, numeric)
         return
     if many.wanted:
         if order is not None:
@@ -64,6 +69,8 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
     look = pages.look(asked.style)
     situation = read_situation(system, asked, notes)
     page = asked.page is not None
+    if numeric and not situation.points:
+        raise InputError("--numeric shows numbers, which need a point", hint="give one with --at")
     if order is not None:
         from gradcli.explain.forward.taylor import taylor
 
@@ -72,6 +79,13 @@ def jacobian(asked: Asked, sparse: bool, steps: bool, order: int | None, pages: 
         return
     wanted = Wanted(steps=page and (steps or "steps" in pages.only), page=page)
     result = explained(situation.graph, shown_leaves(situation, asked), situation.points, notes, wanted)
+
+    if numeric:
+        from gradcli.explain.jacobian.numbers import NumericJacobianResult, numeric_pages
+
+        numbers = NumericJacobianResult.of(result)
+        show_result(numbers, lambda: numeric_pages(numbers, pages.only), look, notes)
+        return
 
     def paged() -> list[Page]:
         from gradcli.explain.pages import Choice, jacobian_pages

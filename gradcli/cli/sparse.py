@@ -18,8 +18,10 @@ from gradcli.report.data_lines import data_lines
 _ENDINGS = {".csv": "csv", ".json": "json", ".npz": "npz"}
 
 
-def show_sparse(system: System, asked: Asked, files: Files, notes: Notes) -> None:
+def show_sparse(system: System, asked: Asked, files: Files, notes: Notes, numeric: bool) -> None:
     """Print the entries, or write them to a file: `.csv`, `.json`, or the `.npz` of `scipy.sparse`.
+
+    If `numeric`, formulas are left out.
 
     Errors: `InputError` for a page, for several points, for a file of another ending.
     """
@@ -36,7 +38,9 @@ def show_sparse(system: System, asked: Asked, files: Files, notes: Notes) -> Non
     at = situation.points[0] if situation.points else None
     if at is None and style == "npz":
         raise InputError("a .npz file has the numbers at a point", hint="give one with --at")
-    result = sparse_jacobian(situation.graph, situation.wrt, at, notes, style != "json")
+    if numeric and at is None:
+        raise InputError("--numeric shows numbers, which need a point", hint="give one with --at")
+    result = sparse_jacobian(situation.graph, situation.wrt, at, notes, numeric or style != "json")
     if output is None:
         show(data_lines(result, style), notes)
         return

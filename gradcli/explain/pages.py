@@ -15,6 +15,7 @@ from gradcli.explain.backward.result import SHOWN_ENTRIES
 from gradcli.explain.backward.tables import steps_sections
 from gradcli.explain.backward.weights import flat, weights_section
 from gradcli.explain.forms.gradients import Forms, forms
+from gradcli.explain.jacobian.collected import collected
 from gradcli.explain.jacobian.extent import shown_sections
 from gradcli.explain.jacobian.product import heading, is_long, jacobian_sections, zeros
 from gradcli.explain.jacobian.result import one_hots
@@ -140,7 +141,8 @@ def _calls_for_rows(result: JacobianResult) -> list[Section]:
     y = result.formulas.rows[0]
     said = f"Row i is what backward leaves in .grad for a one-hot v (--v onehot:{y} gives the first), one call a row."
     told = sweeps_told(result)
-    return [Section("jacobian", (Text((said,)), *((Text((told,)),) if told else ())))]
+    blocks = (Text((said,)), collected(result.graph, result.wrt), Text((told,)) if told else None)
+    return [Section("jacobian", (block,)) for block in blocks if block is not None]
 
 
 def _rows(result: JacobianResult, trace: Trace | None) -> list[Section]:

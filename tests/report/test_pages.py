@@ -45,6 +45,15 @@ Jacobian J = ∂(y0, y1, y2)/∂(x0, x1)
 
 Row i is what backward leaves in .grad for a one-hot v (--v onehot:y0 gives the
 first), one call a row.
+
+in PyTorch, one gradient a row:
+  out = torch.stack((y0, y1, y2))
+  rows = [torch.autograd.grad(out, (x0, x1), v, retain_graph=True)
+          for v in torch.eye(3)]
+  J = torch.stack([torch.cat([g.flatten() for g in row]) for row in rows])
+  # or, where f(x0, x1) returns out:
+  # torch.autograd.functional.jacobian(f, (x0, x1))
+
 gradcli computes J in reverse mode: 2 passes, rows that share no input go
 together.
 """
