@@ -184,11 +184,12 @@ def export(
     """
     from importlib import import_module
 
-    from gradcli.cli.export import TARGETS
     from gradcli.export.kinds import KINDS, check
     from gradcli.export.program import Wanted, program
+    from gradcli.export.targets import ENDINGS
 
-    for given, known, kind in ((to, TARGETS, "languages"), *((w, KINDS, "functions") for w in what)):
+    texts = [target for target in ENDINGS if target != "onnx"]  # whose files are not text
+    for given, known, kind in ((to, texts, "languages"), *((w, KINDS, "functions") for w in what)):
         if given not in known:
             raise InputError(f"unknown {kind.removesuffix('s')} `{given}`", hint=nearest(given, known, kind))
     if not name.isascii() or not name.isidentifier():
@@ -199,8 +200,7 @@ def export(
     language = import_module(f"gradcli.export.{to}")
     if name in language.RESERVED:
         raise InputError(f"`{name}` has a meaning in {to}", hint=f"call it {name}_")
-    numbers = to in ("c", "javascript")
-    wanted = Wanted(name, what, by, None, numbers, language.RESERVED | {name}, sparse)
+    wanted = Wanted(name, what, by, None, language.NUMBERS, language.RESERVED | {name}, sparse)
     text: str = language.source(program(graph, [], wanted))
     return text
 

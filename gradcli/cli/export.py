@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli.options import Asked, SystemCommand, file_option, format_of, names_option, outputs_option, wrt_option
+from gradcli.export.targets import ENDINGS, by_ending
 from gradcli.plain import print_utf8
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from gradcli.lang.system import System
 
 TOLERANCES = {"float32": 1e-3, "float64": 1e-9}  # of what a model computes, at the point at which it is tested
-PYTHON = ("numpy", "torch", "jax")
-TARGETS = (*PYTHON, "c", "javascript", "onnx")
 EXAMPLES = """\b
 Examples:
   gradcli export "y=3*x**2" --to numpy
@@ -34,7 +33,7 @@ Examples:
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @click.argument("expr", nargs=-1)
 @file_option
-@click.option("--to", type=click.Choice(TARGETS), required=True, help="The language, or the library.")
+@click.option("--to", type=click.Choice([*ENDINGS]), required=True, help="The language, or the library.")
 @names_option("--what", "The functions: value, vjp, jacobian, jvp, hessian, hvp.", default="value,vjp,jacobian")
 @click.option("--name", metavar="NAME", default="model", show_default=True, help="What the functions are called.")
 @click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="The point at which the file tests itself.")
@@ -66,10 +65,7 @@ def export(
     from gradcli.export.kinds import KINDS, check, mostly_zero
     from gradcli.export.program import Wanted, program
 
-    python = to if to in PYTHON else "numpy"
-    format_of(
-        to, output, {".py": python, ".c": "c", ".js": "javascript", ".mjs": "javascript", ".onnx": "onnx"}, "--to"
-    )
+    format_of(to, output, by_ending(to), "--to")
     kinds = _kinds(what, tuple(KINDS))
     matrices = [kind for kind in kinds if KINDS[kind].matrix]
     if not (name.isascii() and name.isidentifier()) or len(name) > 100:
@@ -100,7 +96,7 @@ def export(
         raise InputError(f"--name: `{name}` has a meaning in {to}", hint=f"call it {name}_")
     point = situation.points[0] if situation.points else None
     reserved = language.RESERVED | {name}
-    wanted = Wanted(name, kinds, by, point, to in ("c", "javascript"), reserved, sparse)
+    wanted = Wanted(name, kinds, by, point, language.NUMBERS, reserved, sparse)
     text = language.source(program(graph, _statements(system, graph), wanted))
     for kind in () if sparse else matrices:
         if told := mostly_zero(kind, graph, by):

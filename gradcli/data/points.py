@@ -1,4 +1,4 @@
-"""Files of points, told apart by their endings."""
+"""Files of points, each in the format of its ending."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import stat
 from pathlib import Path
 
 from gradcli.data.block import PLAIN, Points, Reading
-from gradcli.data.csv.points import CsvPoints
+from gradcli.data.formats import FORMATS, listed
 from gradcli.data.mistakes import label, reading, unreadable
-from gradcli.data.npz.points import NpzPoints
-from gradcli.data.parquet.points import ParquetPoints
 from gradcli.errors import InputError
+
+_ZIPPED = ".csv.gz"
 
 
 def open_points(path: str, how: Reading = PLAIN) -> Points:
@@ -40,21 +40,15 @@ def open_points(path: str, how: Reading = PLAIN) -> Points:
         if not path:
             raise FileNotFoundError(2, "No such file or directory")
         mode = _mode(path)
-    match Path(path).suffix.lower():
-        case ".parquet":
-            return ParquetPoints(path, how)
-        case _ if stat.S_ISDIR(mode):
-            return ParquetPoints(path, how)
-        case ".csv":
-            return CsvPoints(path, how)
-        case ".npz":
-            return NpzPoints(path, how)
-    if path == "-" or path.lower().endswith(".csv.gz") or stat.S_ISFIFO(mode):
-        return CsvPoints(path, how)
-    raise InputError(
-        f"{label(path)} has no ending of a file of points",
-        hint="points are read from .csv, .csv.gz, .npz and .parquet files",
-    )
+    ending = ".parquet" if stat.S_ISDIR(mode) else Path(path).suffix.lower()
+    if ending not in FORMATS and (path == "-" or path.lower().endswith(_ZIPPED) or stat.S_ISFIFO(mode)):
+        ending = ".csv"
+    if ending not in FORMATS:
+        raise InputError(
+            f"{label(path)} has no ending of a file of points",
+            hint=f"points are read from {listed(sorted([*FORMATS, _ZIPPED]))} files",
+        )
+    return FORMATS[ending].read(path, how)
 
 
 def _mode(path: str) -> int:

@@ -1,4 +1,4 @@
-"""Files of results, told apart by their endings, and written in blocks."""
+"""Files of results, each in the format of its ending, written in blocks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from gradcli.data.block import COPIED
-from gradcli.data.csv.result import csv_writer, standard_output
+from gradcli.data.csv.result import standard_output
+from gradcli.data.formats import FORMATS, listed
 from gradcli.data.mistakes import label
-from gradcli.data.npz.result import npz_writer
-from gradcli.data.parquet.result import parquet_writer
 from gradcli.data.replacement import Replacement, check_target, writing
-from gradcli.data.writer import Make, Writer
+from gradcli.data.writer import Writer
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
 from gradcli.graph.names import column_names
@@ -56,19 +55,18 @@ def create_result(
         yield writer
         writer.finish()
         return
-    makers: dict[str, Make] = {".csv": csv_writer, ".npz": npz_writer, ".parquet": parquet_writer}
-    make = makers.get(Path(path).suffix.lower())
-    if make is None:
+    form = FORMATS.get(Path(path).suffix.lower())
+    if form is None:
         raise InputError(
             f"{label(path)} has no ending of a file of results",
-            hint="results are written to .csv, .npz and .parquet files",
+            hint=f"results are written to {listed(FORMATS)} files",
         )
     check_target(path)
     with ExitStack() as stack:
         with writing(path):
             replacement = Replacement(path)
             stack.callback(replacement.discard)  # after a commit, there is nothing left to discard
-            writer = stack.enter_context(make(replacement.file, shapes, names))
+            writer = stack.enter_context(form.write(replacement.file, shapes, names))
         yield _InFile(path, writer)
         with writing(path):
             writer.finish()

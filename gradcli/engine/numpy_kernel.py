@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from gradcli.engine.blocks import Arrays, Work, new_rows, on_views
-from gradcli.engine.grouping import grouped
+from gradcli.engine.hoisting import hoisted
+from gradcli.engine.isomorphic import vectorised
 from gradcli.engine.numpy_plan import Plan
 from gradcli.engine.numpy_rows import PlanOfRows
-from gradcli.engine.quicker import quicker
 from gradcli.engine.schedule import Schedule
 from gradcli.graph.array import Array
 from gradcli.graph.einsum import products
@@ -31,14 +31,14 @@ class NumpyKernel:
     """A schedule as calls of NumPy; `block` is the number of points that it works on at best."""
 
     def __init__(self, schedule: Schedule) -> None:
-        self._schedule = schedule = quicker(schedule)
+        self._schedule = schedule = hoisted(schedule)
         self._plan = Plan(schedule)
         self.block, self.fewest = _block(schedule, self._plan.bytes), schedule.fewest
 
     @cached_property
     def _grouped(self) -> PlanOfRows | None:
         """The plan for few points, if equal operations can be calls on one array."""
-        schedule = grouped(self._schedule)
+        schedule = vectorised(self._schedule)
         return None if schedule is self._schedule else PlanOfRows(schedule)
 
     def _rows_for(self, count: int) -> PlanOfRows | None:

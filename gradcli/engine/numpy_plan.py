@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.numpy_target import forward
-from gradcli.engine.schedule import Schedule, finished, is_view
+from gradcli.engine.schedule import Schedule, is_view, last_uses
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
@@ -84,7 +84,7 @@ class _Planner:
         self._direct = {n: place for place, n in reversed(places) if n not in self._places}
         self._start = len(first) + len(places)
         self._held: dict[Node, int] = {}
-        for node, done in zip(steps, finished([[n] for n in steps], outputs), strict=True):
+        for node, done in zip(steps, last_uses([[n] for n in steps], outputs), strict=True):
             self._add(node, done)
         self.steps += [
             (np.copyto, itemgetter(place, self._places[n]), place)

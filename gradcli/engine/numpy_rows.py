@@ -1,4 +1,4 @@
-"""Results that are rows of a few arrays: at few points, a thousand copies take longer than what is computed."""
+"""Results of vectorised scalars as rows of their arrays: a thousand copies would take longer than the arithmetic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from operator import is_
 import numpy as np
 
 from gradcli.engine.blocks import Arrays, Work, on_views
-from gradcli.engine.grouping import is_row
+from gradcli.engine.isomorphic import is_row
 from gradcli.engine.numpy_plan import Plan
 from gradcli.engine.schedule import Schedule
 from gradcli.graph.array import Array

@@ -1,4 +1,4 @@
-"""What an engine computes once for all points, and what at each: the graph in the order and the terms of a machine."""
+"""The order in which an engine computes a graph, and what of it does not depend on the point."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CALL = 2**14  # elements at least of a call that is worth a thread
 
 @dataclass(frozen=True)
 class Schedule:
-    """A graph in the operations that engines have, parted into what varies from point to point and what does not.
+    """A lowered graph: the nodes that depend on the point, and the values of those that do not.
 
     `inputs`, `steps` and `outputs` vary, and the steps stand in the order in which they are computed.  `same` holds the
     values of the other nodes that steps read, `constants` those of the other outputs, of shape `(*shape, 1)`.
@@ -77,23 +77,23 @@ class Schedule:
 
 
 def is_view(node: Node) -> bool:
-    """Tell whether the result is a view of the argument: it takes no time and no memory."""
+    """Return whether the result is a view of the argument: it takes no time and no memory."""
     return bool(node.args) and OPERATIONS[node.op].kind == "view"
 
 
-def owners(steps: Iterable[Node]) -> dict[Node, Node]:
-    """Return for each step whose memory holds its value: its own, or that of what it is a view of."""
+def alias_roots(steps: Iterable[Node]) -> dict[Node, Node]:
+    """Return the alias root of each step: the step itself, or the root of what it is a view of."""
     result: dict[Node, Node] = {}
     for node in steps:
         result[node] = result.get(node.args[0], node.args[0]) if is_view(node) else node
     return result
 
 
-def finished(groups: Sequence[Sequence[Node]], outputs: Iterable[Node]) -> list[list[Node]]:
-    """Return for each group of steps the owners of what is read there for the last time; outputs are read later."""
-    owner = owners(chain.from_iterable(groups))
-    last = {owner.get(a, a): i for i, group in enumerate(groups) for node in group for a in node.args}
-    kept = {owner.get(n, n) for n in outputs}
+def last_uses(groups: Sequence[Sequence[Node]], outputs: Iterable[Node]) -> list[list[Node]]:
+    """Return the alias roots whose last use is in each group of steps; outputs live on."""
+    root = alias_roots(chain.from_iterable(groups))
+    last = {root.get(a, a): i for i, group in enumerate(groups) for node in group for a in node.args}
+    kept = {root.get(n, n) for n in outputs}
     result: list[list[Node]] = [[] for _ in groups]
     for node, i in last.items():
         if node not in kept:
@@ -102,7 +102,7 @@ def finished(groups: Sequence[Sequence[Node]], outputs: Iterable[Node]) -> list[
 
 
 def dependents(steps: Sequence[Node]) -> tuple[dict[Node, int], dict[Node, list[Node]]]:
-    """Return for each step how many others it waits for, and which others wait for it."""
+    """Return for each step the number of steps that it depends on, and those that depend on it."""
     waiting = dict.fromkeys(steps, 0)
     after: dict[Node, list[Node]] = {step: [] for step in steps}
     for step in steps:
@@ -113,14 +113,14 @@ def dependents(steps: Sequence[Node]) -> tuple[dict[Node, int], dict[Node, list[
 
 
 def ordered(steps: Sequence[Node], outputs: Iterable[Node]) -> tuple[Node, ...]:
-    """Return the steps in an order in which few values are held at once: what frees as much as it takes goes first.
+    """Return the steps in an order with few live values: a step that frees as much memory as it takes goes first.
 
     Values that stay in the processor's cache are read several times as fast as those that do not.
     """
     number, kept = {step: i for i, step in enumerate(steps)}, set(outputs)
-    owner = owners(steps)
-    sources = {step: {owner[a] for a in step.args if a in owner} for step in steps}
-    readers: dict[Node, set[Node]] = {held: set() for held in owner.values()}
+    root = alias_roots(steps)
+    sources = {step: {root[a] for a in step.args if a in root} for step in steps}
+    readers: dict[Node, set[Node]] = {held: set() for held in root.values()}
     for step in steps:
         for source in sources[step]:
             readers[source].add(step)
@@ -128,7 +128,7 @@ def ordered(steps: Sequence[Node], outputs: Iterable[Node]) -> tuple[Node, ...]:
     ready: list[tuple[bool, int]] = []
 
     def is_ready(step: Node) -> None:
-        taken = step.size if owner[step] is step and step not in kept else 0
+        taken = step.size if root[step] is step and step not in kept else 0
         freed = sum(s.size for s in sources[step] if len(readers[s]) == 1 and s not in kept)
         heappush(ready, (taken > freed, number[step]))
 

@@ -76,6 +76,7 @@ LANGUAGE = NumberLanguage(
     stack=100_000,
     indent="    ",
 )
+NUMBERS = True  # whether its functions have numbers and flat arrays alone
 
 
 def source(program: Program) -> str:

@@ -78,6 +78,7 @@ LANGUAGE = NumberLanguage(
     stack=10_000_000,
     indent="  ",
 )
+NUMBERS = True  # whether its functions have numbers and flat arrays alone
 
 
 def source(program: Program) -> str:

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.engine.evaluate import number
-from gradcli.export import numpy
+from gradcli.export.array_rules import (
+    einsum,
+    index_text,
+    inserted,
+    mask_of,
+    numbers_text,
+    recurrence,
+    shared,
+    untouched,
+)
 from gradcli.export.arrays import ArrayLanguage, ArrayWriter, Rule, Text, number_literal
-from gradcli.export.numpy import einsum, index_text, inserted, mask_of, numbers_text, recurrence, untouched
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
 from gradcli.graph.node import Node
-
-
-def _renamed(rule: Rule | str) -> Rule | str:
-    """Return NumPy's rule with JAX's NumPy in it."""
-    if isinstance(rule, str):
-        return rule.replace("np.", "jnp.")
-    return lambda w, node, args: rule(w, node, args).replace("np.", "jnp.").replace("jjnp.", "jnp.")
 
 
 def _scatter(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
@@ -79,7 +80,7 @@ def _polygamma(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
 
 
 RULES: dict[str, Rule | str] = {
-    **{op: _renamed(rule) for op, rule in numpy.RULES.items()},
+    **shared("jnp"),
     "erf": "jax.scipy.special.erf({})",
     "erfc": "jax.scipy.special.erfc({})",
     "gamma": "jax.scipy.special.gamma({})",
@@ -121,6 +122,7 @@ def _result(w: ArrayWriter, node: Node, text: str) -> str:
 
 
 LANGUAGE = ArrayLanguage("jax", RULES, _array, _result)
+NUMBERS = False  # whether its functions have numbers and flat arrays alone
 
 
 def source(program: Program) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.engine.evaluate import number
+from gradcli.export.array_rules import einsum, index_text, mask_of, numbers_text, recurrence, scattered
 from gradcli.export.arrays import CONDITIONS, ArrayLanguage, ArrayWriter, Rule, Text, number_literal, refused
 from gradcli.export.lines import listed
-from gradcli.export.numpy import einsum, index_text, mask_of, numbers_text, recurrence, scattered
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
@@ -200,6 +200,7 @@ def _result(w: ArrayWriter, node: Node, text: str) -> str:
 
 
 LANGUAGE = ArrayLanguage("torch", RULES, _array, _result, _scalar)
+NUMBERS = False  # whether its functions have numbers and flat arrays alone
 
 
 def source(program: Program) -> str:

@@ -23,7 +23,7 @@ from gradcli.engine.llvm.fusion import fused, is_fused, is_shifted
 from gradcli.engine.llvm.rows import Rows
 from gradcli.engine.llvm.rules import RULES
 from gradcli.engine.llvm.writer import Writer
-from gradcli.engine.schedule import Schedule, dependents, finished, is_view
+from gradcli.engine.schedule import Schedule, dependents, is_view, last_uses
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
@@ -177,7 +177,7 @@ def _steps(w: Writer, schedule: Schedule) -> None:
     """Write the steps, group by group; rows are given back after the group that reads them last."""
     groups = _groups(schedule.steps)
     own = {node: i for i, group in enumerate(groups) for node in group}
-    done = finished(groups, schedule.outputs.values())
+    done = last_uses(groups, schedule.outputs.values())
     stored = {a for i, group in enumerate(groups) for node in group for a in node.args if own.get(a) != i}
     stored.update(schedule.outputs.values())
     for i, group in enumerate(groups):

@@ -1,12 +1,12 @@
-"""How a row of results leaves the cache: large ones go by it, so that memory is not read before it is written.
+"""Non-temporal stores of large results: they bypass the cache.
 
-What a processor writes it first reads, a line of the cache at a time.  A whole line that is written at once need not be
-read (`nontemporal`), and leaves the cache to what is read again.  Lines of which a row has a part are written as usual.
+An ordinary store first loads its cache line from memory.  A non-temporal store of a whole line does not, and it evicts
+nothing from the cache.  The parts of lines at both ends of a row are stored in the ordinary way.
 """
 
 from __future__ import annotations
 
-_LINE = 8  # numbers in a line of the cache, at a multiple of its bytes
+_LINE = 8  # numbers in a cache line, which begins at a multiple of its bytes
 
 
 def _copied(name: str, enters: str, until: str, then: str, lines: bool = True, memory: str = "align 8") -> str:

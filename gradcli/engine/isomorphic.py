@@ -1,8 +1,9 @@
-"""Equal operations on many numbers as one operation on an array: at few points, calls cost more than what they compute.
+"""Isomorphic operations on scalars, vectorised to one operation on an array (superword-level parallelism).
 
-A system that is written element by element, `y0 = (3 - 2*x0)*x0 - 2*x1; y1 = …`, repeats the same few operations.  Its
-leaves are put together to arrays, each step that stands in all of the elements becomes a step on these, and a number
-that is read alone is a view of one row.  Every number is computed as before, by the same operation.
+A function of `gradcli.compile` is called at few points, where a call of NumPy takes longer than its arithmetic.  A
+system that is written element by element, `y0 = (3 - 2*x0)*x0 - 2*x1; y1 = …`, repeats the same few operations: with a
+thousand such elements the calls are three times as fast when vectorised.  Leaves are stacked to arrays, and a scalar
+that is read alone is a view of one row.  Each number comes from the same operation as before.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _FEWEST = 16  # for fewer, an array saves less than it costs to put together
 
 @dataclass(eq=False)
 class _Kind:
-    """Numbers that are computed alike, by one operation from arguments of the same kinds; or some that are given."""
+    """Isomorphic scalars: one operation of arguments of the same kinds; or inputs, or elements of one array."""
 
     given: bool  # they are inputs, or numbers of an array
     members: list[Node] = field(default_factory=list)
@@ -33,14 +34,14 @@ class _Kind:
         return {n: i for i, n in enumerate(self.members)}
 
 
-def grouped(schedule: Schedule) -> Schedule:
+def vectorised(schedule: Schedule) -> Schedule:
     """Return a schedule of the same numbers in half as many steps or fewer, or else the same schedule.
 
     >>> from gradcli.graph.graph import Graph
     >>> from gradcli.graph.node import leaf
     >>> x = [leaf() for _ in range(20)]
     >>> graph = Graph.of({f"x{i}": n for i, n in enumerate(x)}, {f"y{i}": 3 * n + 1 for i, n in enumerate(x)})
-    >>> [n.op for n in grouped(Schedule.of(graph, {})).steps if n.op != "index"]
+    >>> [n.op for n in vectorised(Schedule.of(graph, {})).steps if n.op != "index"]
     ['stack', 'mul', 'add']
     """
     new = schedule.renewed(_Groups(schedule).rebuilt(schedule.steps))
@@ -49,7 +50,7 @@ def grouped(schedule: Schedule) -> Schedule:
 
 
 def is_row(node: Node) -> bool:
-    """Tell whether a node is one number of an array with a single axis."""
+    """Return whether a node is an element of an array with one axis."""
     return node.op == "index" and not node.shape and len(node.args[0].shape) == 1
 
 
@@ -83,10 +84,10 @@ class _Groups:
                 args = tuple(self._new.get(a, a) for a in n.args)
                 self._new[n] = n if args == n.args else n.with_args(args)
             if kind is not None and kind.whole is None and not kind.given:
-                self._put_together(kind)
+                self._vectorise(kind)
         return self._new
 
-    def _put_together(self, kind: _Kind) -> None:
+    def _vectorise(self, kind: _Kind) -> None:
         """Make the array of all members, and each member a row of it, if that takes fewer calls."""
         first, *others = kind.members
         varying = [i for i, a in enumerate(first.args) if any(n.args[i] is not a for n in others)]
@@ -101,7 +102,7 @@ class _Groups:
         self._new |= {n: _row(kind.whole, i) for i, n in enumerate(kind.members)}
 
     def _is_array(self, kind: _Kind | None) -> bool:
-        """Tell whether the numbers of a kind stand in an array, or can be put together to one."""
+        """Return whether the scalars of a kind are an array, or can be stacked to one."""
         return kind is not None and (kind.whole is not None or (kind.given and len(kind.members) >= _FEWEST))
 
     def _whole(self, kind: _Kind) -> Node:

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from gradcli import evaluate, parse, vjp
 from gradcli.engine.compiled import Compiled
-from gradcli.engine.quicker import quicker
+from gradcli.engine.hoisting import hoisted
 from gradcli.engine.schedule import Schedule
 
 
@@ -21,7 +21,7 @@ def test_slopes_of_tanh(text):
 
 def test_what_is_equal_along_an_axis_is_computed_once():
     graph = vjp(parse("y = sum(100*(x - 2)**2)", x=(50,)))
-    steps = quicker(Schedule.of(graph, {})).steps
+    steps = hoisted(Schedule.of(graph, {})).steps
     assert sum(n.shape == (50,) and n.op == "mul" for n in steps) == 1
     points = {"x": np.array([[0.0], [-0.0], [np.nan], [np.inf], [1e300]] * 10), "y.v": np.array([-0.0])}
     found, expected = Compiled(graph)(points)["x.grad"], evaluate(graph, points)["x.grad"]

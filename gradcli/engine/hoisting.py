@@ -1,4 +1,4 @@
-"""Schedules for NumPy that compute a repeated value once: the same values, to the last bit."""
+"""Elementwise operations hoisted above broadcasts, for NumPy: equal elements are computed once, to the same bits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
 
-def quicker(schedule: Schedule) -> Schedule:
+def hoisted(schedule: Schedule) -> Schedule:
     """Return a schedule of the same values in which operations on equal elements come before their broadcast.
 
     >>> from gradcli.graph.construct import spread
@@ -15,7 +15,7 @@ def quicker(schedule: Schedule) -> Schedule:
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()
     >>> y = spread(x, (5,)) ** 2
-    >>> [(n.op, n.shape) for n in quicker(Schedule.of(Graph.of({"x": x}, {"y": y}), {})).steps]
+    >>> [(n.op, n.shape) for n in hoisted(Schedule.of(Graph.of({"x": x}, {"y": y}), {})).steps]
     [('mul', ()), ('broadcast', (5,))]
     """
     new: dict[Node, Node] = {}

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from gradcli import evaluate, parse, vjp
 from gradcli.engine.compiled import Compiled
-from gradcli.engine.grouping import grouped
+from gradcli.engine.isomorphic import vectorised
 from gradcli.engine.schedule import Schedule
 from gradcli.graph.jacobian import jacobian
 
@@ -57,7 +57,7 @@ def test_each_number_is_that_of_the_interpreter(text, shapes, derivative):
 def test_there_are_fewer_steps(name):
     text, shapes = SYSTEMS[name]
     schedule = Schedule.of(parse(text, **shapes), {})
-    calls = [n for n in grouped(schedule).steps if n.op != "index"]
+    calls = [n for n in vectorised(schedule).steps if n.op != "index"]
     assert len(calls) < len(schedule.steps) / 3
 
 
@@ -99,7 +99,7 @@ def assert_equal(found, expected):
 
 def test_what_has_nothing_equal_stays_as_it_is():
     schedule = Schedule.of(vjp(parse("y = sin(a)*b + c/d")), {})
-    assert grouped(schedule) is schedule
+    assert vectorised(schedule) is schedule
 
 
 def test_many_points_are_computed_number_by_number():
