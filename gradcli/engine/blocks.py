@@ -19,7 +19,7 @@ _in_rows, _dtype = attrgetter("flags.c_contiguous"), attrgetter("dtype")
 
 
 def are_rows(arrays: Collection[Array]) -> bool:
-    """Tell whether kernels can read and write the arrays: it is asked of a thousand of them in each call."""
+    """Return whether kernels can read and write the arrays: it is asked of a thousand of them in each call."""
     return all(map(_in_rows, arrays)) and set(map(_dtype, arrays)) <= {np.dtype(float)}
 
 

@@ -78,7 +78,7 @@ def step_size(at: Array, direction: Array) -> Array:
 
 
 def _may_gain(found: Difference, times: Array) -> bool:
-    """Tell whether steps that are multiplied by some numbers may be more accurate somewhere."""
+    """Return whether steps that are multiplied by some numbers may be more accurate somewhere."""
     enough = np.maximum(_EXACT * np.abs(found.value), _ROUNDED * found.rounding / times)
     return bool(np.any((times != 1) & (found.error > enough)))
 

@@ -79,7 +79,7 @@ def _cofactors(x: Array) -> Array:
     return np.asarray(u * weights[:, None, :] @ v)
 
 
-# Small matrices: what a textbook writes down is exact for small whole numbers, which elimination is not.
+# Small matrices: what a textbook writes down is exact for small integers, which elimination is not.
 
 
 def _exact(written: Callable[..., Array | None], general: Callable[..., Array], *stacks: Array) -> Array:

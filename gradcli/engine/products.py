@@ -51,7 +51,7 @@ def _flat(axes: Axes, x: Array) -> Array:
 
 
 def _is_tame(factors: Array) -> bool:
-    """Tell whether no product of some of the factors can leave the normal numbers, or they are complex.
+    """Return whether no product of some of the factors can leave the normal numbers, or they are complex.
 
     `frexp` takes no complex numbers; a complex step that overflows is not used.
     """

@@ -58,7 +58,7 @@ class _Changed:
 
 
 def _is_rounded(node: Node) -> bool:
-    """Tell whether a node's values are rounded: constants are that are not integers."""
+    """Return whether a node's values are rounded: constants are that are not integers."""
     if not node.is_constant:
         return OPERATIONS[node.op].rounds
     return any(not number(v).is_integer() for v in node.values)

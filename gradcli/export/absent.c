@@ -11,7 +11,7 @@ double gamma(double x)
         return product;
     }
     if (x == 0 || x == INFINITY) return 1 / (x == 0 ? x : 0);
-    if (x < 0.5) return x == floor(x) ? NAN : PI / (turned_sine(x) * gamma(1 - x));
+    if (x < 0.5) return x == floor(x) ? NAN : PI / (sine_of_pi(x) * gamma(1 - x));
     double t = x + 6.5, half = pow(t, 0.5 * (x - 0.5));
     return x > 171.7 ? INFINITY : 2.5066282746310005 * half * exp(-t) * half * lanczos(x);
 }
@@ -20,14 +20,14 @@ double gamma(double x)
 double lgamma(double x)
 {
     if (x == INFINITY || x == -INFINITY) return INFINITY;
-    if (x < 0.5) return x == floor(x) ? INFINITY : log(PI / fabs(turned_sine(x))) - lgamma(1 - x);
+    if (x < 0.5) return x == floor(x) ? INFINITY : log(PI / fabs(sine_of_pi(x))) - lgamma(1 - x);
     if (x < 100) return log(gamma(x));
     double w = 1 / (x * x);
     return (x - 0.5) * log(x) - x + 0.9189385332046728 + (1.0 / 12 - w * (1.0 / 360 - w / 1260)) / x;
 }
 
-/* sin(PI * x), exact at whole numbers. */
-double turned_sine(double x)
+/* sin(PI * x), exact at integers. */
+double sine_of_pi(double x)
 {
     double rest = x - rint(x);
     return (fmod(rint(x), 2) == 0 ? 1 : -1) * sin(PI * rest);

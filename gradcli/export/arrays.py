@@ -153,7 +153,7 @@ class ArrayWriter:
         return Text(text, ATOM if is_atom(text) else 0)
 
     def places(self, numbers: Any) -> str:
-        """Return whole numbers as lists; a long one stands before the function, and this is its name."""
+        """Return integers as lists; a long one stands before the function, and this is its name."""
         text = str(numbers.tolist())
         if numbers.ndim > 1 or len(text) < _LONG:
             return text
@@ -189,7 +189,7 @@ class ArrayWriter:
 
 
 def is_atom(text: str) -> bool:
-    """Tell whether a text is a name, a number or a call, an index or a chain of them.
+    """Return whether a text is a name, a number or a call, an index or a chain of them.
 
     >>> is_atom("f(a + b).g[1]"), is_atom("a + f(b)"), is_atom("(a == b)")
     (True, False, True)

@@ -63,7 +63,7 @@ def in_elements(results: Mapping[str, Node]) -> Written | None:
 
 
 def _is_small(node: Node) -> bool:
-    """Tell whether a node's elements are made one by one, and are not too many."""
+    """Return whether a node's elements are made one by one, and are not too many."""
     if not node.args or (row := OPERATIONS[node.op]).move is not None:
         return True
     return (row.broadcasts or node.op in _RULES) and node.size <= SMALL and _steps(node) <= 4 * SMALL

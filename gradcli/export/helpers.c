@@ -73,7 +73,7 @@ void put_in_order(int n, int descending, const double *x, double *order)
     }
 }
 
-/* Where the median stands, the lower one of two, or the first NaN. */
+/* The index of the median, the lower one of two, or of the first NaN. */
 int middle(int n, const double *x, double *order)
 {
     put_in_order(n, 0, x, order);

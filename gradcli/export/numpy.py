@@ -178,8 +178,8 @@ def _result(w: ArrayWriter, node: Node, text: str) -> str:
 
 LANGUAGE = ArrayLanguage("numpy", RULES, _array, _result)
 _ABOUT = [
-    "Arguments are numbers, and arrays of the shapes that are told.  All of them may have",
-    "points along one axis more, the last; then the results have it, too.",
+    "Arguments are numbers, and arrays of the shapes below.  Each may have one more axis,",
+    "the last, for many points; the results then have it, too.",
 ]
 NUMBERS = False  # whether its functions have numbers and flat arrays alone
 

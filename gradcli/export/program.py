@@ -295,7 +295,7 @@ def about_lines(function: Function) -> list[str]:
 
 
 def pattern_lines(function: Function, comment: str, table: str, times: str, indent: str) -> list[str]:
-    """Return where the entries of a matrix stand that is given by them: two tables of whole numbers, and a comment.
+    """Return where the entries of a matrix stand that is given by them: two tables of integers, and a comment.
 
     `comment` has a place for its sentence, in which `times` stands between rows and columns; `table` has those for its
     name and size, and | where the numbers go.

@@ -70,7 +70,7 @@ def _before(function: Function, tables: Mapping[str, Sequence[int]]) -> list[str
 
 
 def lists(tables: Mapping[str, Sequence[int]]) -> list[str]:
-    """Return lists of whole numbers under their names; a long one stands on as many lines as it takes.
+    """Return lists of integers under their names; a long one stands on as many lines as it takes.
 
     >>> lists({"rows": [0, 1]})
     ['rows = [0, 1]']

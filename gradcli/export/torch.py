@@ -99,7 +99,7 @@ def _sorted(which: int) -> Rule:
 
 
 def _gamma(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    """Write the gamma function: its size, and its sign, which changes at every whole number below 0."""
+    """Write the gamma function: its size, and its sign, which changes at every integer below 0."""
     x = w.named(args[0])
     negative = w.named(f"({x} < 0.0) & (torch.floor({x}) % 2.0 == 1.0)")
     size = w.named(f"torch.exp(torch.lgamma({x}))")
@@ -207,7 +207,7 @@ def source(program: Program) -> str:
     """Return the file."""
     functions = [function_lines(f, LANGUAGE) for f in program.functions]
     tested = self_test(program, "torch.tensor, dtype=torch.float64", "torch")
-    about = ["Arguments are tensors of float64, numbers among them, of the shapes that are told."]
+    about = ["Arguments are tensors of float64 of the shapes below; a number is a tensor, too."]
     return assembled(program, "PyTorch", ["import torch"], functions, [*_function(program), *tested], about)
 
 

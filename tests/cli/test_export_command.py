@@ -77,7 +77,7 @@ MISTAKES = {
     "a large matrix": (["y=x", "--to", "numpy", "--shape", "x=2000"], "2,000 × 2,000 entries"),
     "much memory": (
         ["y=sum(tanh(A@B))", "--to", "c", "--shape", "A=4000x4000,B=4000x4000", "--what", "value"],
-        "numbers in its arrays",
+        "needs arrays of more than 10,000,000 numbers",
     ),
     "a folder that is not there": (["y=x", "--to", "c", "--output", "/nowhere/at/all.c"], "cannot be written"),
     "a file of another language": (["y=x", "--to", "c", "--output", "m.py"], "the ending of `m.py` says numpy"),

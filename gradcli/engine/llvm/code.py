@@ -1,8 +1,8 @@
 """A schedule as instructions for LLVM: one pass over the points, tile by tile.
 
-A tile is as many points as keep its rows in the inner caches: a row of the scratch array `w` for each value, or element
-of an array, that one loop hands on to another.  Movement (an index, a transpose) only changes how rows are read.
-Elementwise operations of one shape are one loop, in which values stay in registers: vectors along the points.
+A tile has as many points as keep its rows in the inner caches: a row of the scratch array `w` for each element that one
+loop stores for another.  A view is an index map of its argument's rows.  Elementwise operations of one shape are fused
+into one loop, whose values stay in registers: vectors along the points.
 
 In the instructions are names and numbers of our own: nothing that a user typed.
 """
@@ -48,8 +48,8 @@ class Code:
 
     It works on the points from `start` to `stop`, `lanes` or more.  `arrays` are the addresses of the inputs, and then
     of the outputs; each is `(points,)` for a scalar and `(elements, points)` for an array, whose rows are `stride`
-    apart.  Outputs that are `large` go by the cache.  `u` are the values `same` that do not vary, one after the other,
-    and tables of the numbers of elements; `w` is a scratch array of so many rows, each as long as a tile.
+    apart.  `large` outputs are written by non-temporal stores.  `u` are the values `same` that do not vary, one after
+    the other, and tables of offsets; `w` is a scratch array of so many rows, each as long as a tile.
     """
 
     source: str
@@ -60,7 +60,7 @@ class Code:
 
 
 def check(schedule: Schedule) -> None:
-    """Refuse a schedule that is not compiled.
+    """Raise an error for a schedule that is not compiled.
 
     Errors: `NotCompiledError` for an operation without a rule here, and for more steps than it would compile.
     """
@@ -84,7 +84,7 @@ def lanes_for(schedule: Schedule) -> int:
 def write(schedule: Schedule, lanes: int, far: bool = False) -> Code:
     """Return the source for a schedule, with so many points in a vector.
 
-    `far` is for results that the outer cache has no room for: then they go by way of rows, all of them.
+    With `far`, the results exceed the outer cache: all of them are streamed.
     """
     w = Writer(lanes, EXPRESSIONS | REDUCED)
     outside = [*schedule.inputs.values(), *schedule.outputs.values()]
@@ -117,9 +117,9 @@ def _outside(j: int, node: Node, streamed: bool = False) -> Rows:
 
 
 def _streamed(schedule: Schedule, far: bool) -> set[Node]:
-    """Return the outputs that go by way of rows: those that a kernel only writes, each number of them once.
+    """Return the outputs that are streamed: those that a kernel only writes, each element once.
 
-    To write scalars twice takes longer than memory, unless they are far.
+    For scalars the copy takes longer than it saves, unless they are far.
     """
     times = Counter(schedule.outputs.values())
     read = {a for step in schedule.steps for a in step.args}
@@ -128,7 +128,7 @@ def _streamed(schedule: Schedule, far: bool) -> set[Node]:
 
 
 def _constants(w: Writer, schedule: Schedule) -> None:
-    """Give the values that do not vary their places."""
+    """Give the values that do not vary their arrays."""
     for node, value in schedule.same.items():
         start = w.table(np.broadcast_to(value, (*node.shape, 1)))
         w.arrays[node] = Rows(start + np.arange(node.size).reshape(node.shape), "u", node.dtype == "bool")
@@ -166,7 +166,7 @@ def _groups(steps: Sequence[Node]) -> list[list[Node]]:
             group.append(node)
             if not is_fused(node):
                 is_done([node])
-        is_done(filter(is_fused, group))  # what they make of all elements is known after the loop
+        is_done(filter(is_fused, group))  # whose results are complete after the loop
         if not ready[kind]:
             del ready[kind]
         groups.append(group)
@@ -174,7 +174,7 @@ def _groups(steps: Sequence[Node]) -> list[list[Node]]:
 
 
 def _steps(w: Writer, schedule: Schedule) -> None:
-    """Write the steps, group by group; rows are given back after the group that reads them last."""
+    """Write the steps, group by group; rows are released after their last use."""
     groups = _groups(schedule.steps)
     own = {node: i for i, group in enumerate(groups) for node in group}
     done = last_uses(groups, schedule.outputs.values())
@@ -218,8 +218,8 @@ def _fused(w: Writer, nodes: Sequence[Node], stored: Container[Node]) -> None:
         result.end(w)
 
 
-# The last points that do not fill a vector are done together with those before them, once more.  The fence is for what
-# has gone by the cache.
+# The last points, which do not fill a vector, are computed again with those before them.  The fence orders non-temporal
+# stores.
 _KERNEL = """
 define void @kernel(
   i64 %stride, i64 %first, i64 %stop, i1 %large, ptr %arrays, ptr %u, ptr %w) nounwind {{

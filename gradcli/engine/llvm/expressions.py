@@ -105,7 +105,7 @@ def _where(w: Writer, condition: str, a: str, b: str) -> str:
 
 
 def _gamma(w: Writer, x: str) -> str:
-    # C may have inf where NumPy's is NaN: at whole numbers below 0, and at -inf.
+    # C may have inf where NumPy's is NaN: at integers below 0, and at -inf.
     zero = w.number(0)
     whole = w.compare("oeq", w.call("llvm.floor", x), x)
     pole = w.new(f"and {w.masks} {whole}, {w.compare('olt', x, zero)}", "m")
@@ -171,10 +171,10 @@ def frexp(w: Writer, x: str) -> tuple[str, str]:
     size, zero = w.call("llvm.fabs", x), w.number(0)
     small = w.compare("olt", size, w.number(2.0**-1022))
     bits = w.bits(w.select(small, w.do("fmul", x, w.number(2.0**54)), x))
-    shifted = w.whole("and", w.whole("lshr", bits, w.integer(_EXPONENT)), w.integer(2047))
+    shifted = w.on_integers("and", w.on_integers("lshr", bits, w.integer(_EXPONENT)), w.integer(2047))
     exponent = w.do("fadd", w.new(f"uitofp {w.integers} {shifted} to {w.vector}"), w.number(-1022))
     exponent = w.do("fsub", exponent, w.select(small, w.number(54), zero))
-    mantissa = w.whole("or", w.whole("and", bits, w.integer(_MANTISSA)), w.integer(1022 << _EXPONENT))
+    mantissa = w.on_integers("or", w.on_integers("and", bits, w.integer(_MANTISSA)), w.integer(1022 << _EXPONENT))
     known = [w.compare("ogt", size, zero), w.compare("olt", size, w.number(math.inf))]
     usual = w.new(f"and {w.masks} {known[0]}, {known[1]}", "m")
     return w.select(usual, w.numbers(mantissa), x), w.select(usual, exponent, zero)
@@ -188,7 +188,7 @@ def ldexp(w: Writer, mantissa: str, exponent: str) -> str:
     last = w.do("fsub", e, w.do("fadd", third, third))
     for power in (third, third, last):
         biased = w.new(f"fptosi {w.vector} {w.do('fadd', power, w.number(1023))} to {w.integers}")
-        mantissa = w.do("fmul", mantissa, w.numbers(w.whole("shl", biased, w.integer(_EXPONENT))))
+        mantissa = w.do("fmul", mantissa, w.numbers(w.on_integers("shl", biased, w.integer(_EXPONENT))))
     return mantissa
 
 

@@ -1,8 +1,8 @@
 """The exponential, the logarithm, hyperbolic and circular functions of vectors: polynomials, within 2 ulp.
 
 An argument is brought to the neighbourhood of 0, where Taylor's polynomial of that degree is exact to a tenth of an
-ulp.  Products that are added are rounded once (`contract`) where the processor has an instruction for that; where one
-must be rounded by itself, it is not said.
+ulp.  Products that are added are FMAs (`contract`) where the processor has them, except where a product must be rounded
+by itself.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from fractions import Fraction
 
 from gradcli.engine.llvm.writer import Writer, vector_function
 
-# Added to a number, it leaves the nearest whole number in the lowest bits.
+# Added to a number, it leaves the nearest integer in the lowest bits.
 _MAGIC = 1.5 * 2.0**52
 _BIAS, _EXPONENT = 1023, 52
 _ROOT = struct.unpack("<q", struct.pack("<d", math.sqrt(0.5)))[0]  # the bits of √½
-_BITS = 32  # of a part of a constant: its product with a whole number of 20 bits is exact
-_TURNS = 2.0**19  # quarter turns, beyond which C's functions take an angle apart
+_BITS = 32  # of a part of a constant: its product with an integer of 20 bits is exact
+_TURNS = 2.0**19  # quarter turns, beyond which C's functions reduce the angle
 
 # 46 digits: the binary places of ln 2 and π/2 that the parts below hold, and some more.
 _LN2 = Fraction("0.6931471805599453094172321214581765680755001344")
@@ -50,15 +50,15 @@ def _series(w: Writer, x: str, coefficients: Sequence[Fraction]) -> str:
 
 
 def _nearest(w: Writer, x: str) -> tuple[str, str]:
-    """Return the nearest whole number, and a number that has it in its lowest bits."""
+    """Return the nearest integer, and a number that has it in its lowest bits."""
     shifted = w.do("fadd", x, w.number(_MAGIC))
     return w.do("fsub", shifted, w.number(_MAGIC)), shifted
 
 
 def _power(w: Writer, shifted: str) -> str:
-    """Return 2**n, of a whole number in the lowest bits."""
-    biased = w.whole("add", w.bits(shifted), w.integer(_BIAS))
-    return w.numbers(w.whole("shl", biased, w.integer(_EXPONENT)))
+    """Return 2**n, of an integer in the lowest bits."""
+    biased = w.on_integers("add", w.bits(shifted), w.integer(_BIAS))
+    return w.numbers(w.on_integers("shl", biased, w.integer(_EXPONENT)))
 
 
 def _at_most(w: Writer, x: str, limit: float) -> str:
@@ -107,11 +107,11 @@ def _log(w: Writer, x: str) -> str:
     small = w.compare("olt", x, w.number(2.0**-1022))
     bits = w.bits(w.select(small, w.do("fmul", x, w.number(2.0**54)), x))
     # From √½ to √2, where the logarithm's own digits are f's.
-    shifted = w.whole("sub", bits, w.integer(_ROOT))
-    n = _whole_number(w, w.whole("ashr", shifted, w.integer(_EXPONENT)))
+    shifted = w.on_integers("sub", bits, w.integer(_ROOT))
+    n = _to_number(w, w.on_integers("ashr", shifted, w.integer(_EXPONENT)))
     n = w.do("fsub", n, w.select(small, w.number(54), zero))
-    mantissa = w.whole("and", shifted, w.integer(2**_EXPONENT - 1))
-    f = w.do("fsub", w.numbers(w.whole("add", mantissa, w.integer(_ROOT))), one)
+    mantissa = w.on_integers("and", shifted, w.integer(2**_EXPONENT - 1))
+    f = w.do("fsub", w.numbers(w.on_integers("add", mantissa, w.integer(_ROOT))), one)
     s = w.do("fdiv", f, w.do("fadd", f, w.number(2)))
     square, half = w.do("fmul", s, s), w.do("fmul", w.do("fmul", f, f), w.number(0.5))
     series = w.do("fmul", square, _series(w, square, [Fraction(2, 2 * k + 1) for k in range(1, 11)]))
@@ -123,9 +123,9 @@ def _log(w: Writer, x: str) -> str:
     return w.select(w.compare("oge", x, zero), result, w.number(math.nan))
 
 
-def _whole_number(w: Writer, integer: str) -> str:
-    """Return a whole number of few bits as a number: they are the lowest bits of one that is large."""
-    magic = w.whole("add", integer, w.bits(w.number(_MAGIC)))
+def _to_number(w: Writer, integer: str) -> str:
+    """Return an integer of few bits as a number: they are the lowest bits of one that is large."""
+    magic = w.on_integers("add", integer, w.bits(w.number(_MAGIC)))
     return w.do("fsub", w.numbers(magic), w.number(_MAGIC))
 
 
@@ -146,10 +146,10 @@ def _circular(ahead: int) -> Callable[[Writer, str], str]:
         r, tail = _angle(w, x, n)
         square = w.do("fmul", r, r)
         sine, cosine = _sine(w, r, tail, square), _cosine(w, r, tail, square)
-        quarter = w.whole("add", w.bits(shifted), w.integer(ahead))
-        odd = w.new(f"icmp ne {w.integers} {w.whole('and', quarter, w.integer(1))}, zeroinitializer", "m")
-        sign = w.whole("shl", w.whole("and", quarter, w.integer(2)), w.integer(62))
-        result = w.numbers(w.whole("xor", w.bits(w.select(odd, cosine, sine)), sign))
+        quarter = w.on_integers("add", w.bits(shifted), w.integer(ahead))
+        odd = w.new(f"icmp ne {w.integers} {w.on_integers('and', quarter, w.integer(1))}, zeroinitializer", "m")
+        sign = w.on_integers("shl", w.on_integers("and", quarter, w.integer(2)), w.integer(62))
+        result = w.numbers(w.on_integers("xor", w.bits(w.select(odd, cosine, sine)), sign))
         return result if ahead else w.select(w.compare("oeq", x, w.number(0)), x, result)  # the sine of -0 is -0
 
     return write

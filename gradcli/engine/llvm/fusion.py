@@ -94,7 +94,7 @@ class _Shifted:
         done = range(self._low, self._low + self._length)
         for shift in sorted(set(self._shifts)):
             ahead = shift - self._low
-            row = [w.in_turn(counters[0], ahead, self._span)]
+            row = [w.in_ring(counters[0], ahead, self._span)]
             first = ahead == self._span  # its row is that of the element that was done before
             total = w.number(0) if first else w.load(w.arrays[self._rows], row)
             for other, value in zip(self._shifts, values, strict=True):

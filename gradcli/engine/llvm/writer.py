@@ -1,4 +1,4 @@
-"""The instructions of a kernel, for LLVM: its loops, the rows of its scratch array, and where each value stands.
+"""The instructions of a kernel in LLVM's assembly language: a builder of the loop form, vectorised along the points.
 
 Each loop is a function of its own: much of what LLVM does takes the square of a function's length.
 A value is a vector of as many points as the processor's registers hold, by the name that the kernel has for it: `%v7`
@@ -27,8 +27,8 @@ Values = tuple[str, ...]
 PARAMETERS = "i64 %n, i64 %from, i64 %stride, i1 %large, " + ", ".join(
     [*(f"ptr noalias nocapture readonly %{name}" for name in ("arrays", "u")), "ptr noalias nocapture %w"]
 )
-_AHEAD = 32  # points: so far ahead memory is asked for them
-_UNROLLED = 16  # turns of a loop that are written one after the other
+_AHEAD = 32  # points: the distance of prefetches
+_UNROLLED = 16  # iterations of a loop that are unrolled
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Writer:
         return self.new(f"{operation} {self.vector} {', '.join(values)}")
 
     def plus_product(self, total: str, a: str, b: str) -> str:
-        """Return total + a·b, rounded once where the processor has an instruction for that."""
+        """Return total + a·b: an FMA where the processor has one."""
         return self.do("fadd contract", total, self.do("fmul contract", a, b))
 
     def call(self, function: str, *values: str) -> str:
@@ -106,20 +106,20 @@ class Writer:
         return self.new(f"select {self.masks} {condition}, {self.vector} {a}, {self.vector} {b}")
 
     def number(self, value: float) -> str:
-        """Return a number that all points have."""
+        """Return a number, the same at all points."""
         (bits,) = struct.unpack("<Q", struct.pack("<d", value))
         return f"<{', '.join([f'double 0x{bits:016X}'] * self.lanes)}>"
 
     def integer(self, value: int) -> str:
-        """Return a whole number of 64 bits that all points have."""
+        """Return an integer of 64 bits, the same at all points."""
         return f"<{', '.join([f'i64 {value}'] * self.lanes)}>"
 
-    def whole(self, operation: str, a: str, b: str) -> str:
-        """Return the value of an operation on vectors of whole numbers, such as `and`."""
+    def on_integers(self, operation: str, a: str, b: str) -> str:
+        """Return the value of an operation on vectors of integers, such as `and`."""
         return self.new(f"{operation} {self.integers} {a}, {b}")
 
     def bits(self, value: str) -> str:
-        """Return the bits of numbers as whole numbers."""
+        """Return the bits of numbers as integers."""
         return self.new(f"bitcast {self.vector} {value} to {self.integers}")
 
     def numbers(self, bits: str) -> str:
@@ -148,8 +148,8 @@ class Writer:
             return self.number(counter)
         return self._spread(self.new(f"sitofp i64 {counter} to double"))
 
-    def in_turn(self, counter: Counter, ahead: int, size: int) -> Counter:
-        """Return which of so many things that are taken in turn it is, that many turns ahead."""
+    def in_ring(self, counter: Counter, ahead: int, size: int) -> Counter:
+        """Return the index in a ring of that size, so many iterations ahead."""
         if size <= 1:
             return 0
         return self.new(f"urem i64 {self.new(f'add i64 {counter}, {ahead}')}, {size}")
@@ -184,17 +184,17 @@ class Writer:
         self.lines.append(f"  %i{points.label} = add i64 %from, {points.counter}")
         self._at = points.counter, f"%i{points.label}"
         yield [loop.counter if loop else 0 for loop in loops]
-        self._ask_for_next()
+        self._prefetch_next()
         self._close(points)
         self._stream()
         for loop in reversed([loop for loop in loops if loop]):
             self._close(loop)
         self.lines += ["  ret void", "}"]
 
-    def _ask_for_next(self) -> None:
-        """Ask memory for the elements that the next turn of the innermost loop over elements will be the first to read.
+    def _prefetch_next(self) -> None:
+        """Prefetch the elements that the next iteration of the innermost loop over elements reads first.
 
-        The processor itself follows what is read one after the other, but not from row to row.
+        The processor's prefetcher follows addresses within a row, but not from row to row.
         """
         for (buffer, terms), number in self._last.items():
             offset = self._sum(number + terms[-1][1], self._multiples(terms))
@@ -202,7 +202,7 @@ class Writer:
         self._last.clear()
 
     def _stream(self) -> None:
-        """Send what waits in rows to the arrays outside, row by row."""
+        """Copy the rows of streamed outputs to their arrays."""
         for array, offset, row in self._stored:
             assert isinstance(array.buffer, int)
             to = self._address(self._start(array.buffer, offset), "%from")
@@ -218,9 +218,9 @@ class Writer:
         step: Callable[..., Values],
         before: tuple[Counter, ...] = (),
     ) -> Values:
-        """Return what becomes of `starts` in a loop over elements, within one over points.
+        """Return `starts` after a loop over elements, within one over points.
 
-        `step(counters, *values)` returns the values after a turn.
+        `step(counters, *values)` returns the values after an iteration.
         """
         if not shape:
             return step(list(before), *starts)
