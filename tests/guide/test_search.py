@@ -34,7 +34,7 @@ def answer(question):
     return found.found[0].topic.name if found.sure else None
 
 
-@pytest.mark.parametrize(("questions", "rate"), [(TUNED, 0.92), (HELD_OUT, 0.87), (QUESTIONS, 0.9)])
+@pytest.mark.parametrize(("questions", "rate"), [(TUNED, 0.92), (HELD_OUT, 0.85), (QUESTIONS, 0.9)])
 def test_most_questions_are_answered_from_the_right_page(questions, rate):
     wrong = [f"{question}: {answer(question)}" for accepted, question in questions if answer(question) not in accepted]
     assert len(wrong) <= (1 - rate) * len(questions), "\n".join(wrong)
