@@ -59,6 +59,16 @@ def _of_matrices(node: Node, x: Exprs) -> Exprs:
     return _functions(node, x, axes)
 
 
+def _of_spectra(node: Node, x: Exprs) -> Exprs:
+    """Return the formulas of eigenvalues, singular values and vectors, whose shape is another than the matrix's."""
+    stack = len(x.shape) - 2
+    result = np.empty(node.shape, dtype=object)
+    for index in np.ndindex(*node.shape):
+        array = x[index[:stack]] if stack else _whole(node.args[0], x)
+        result[index] = _element(node, array, index[stack:])
+    return result
+
+
 def _functions(node: Node, x: Exprs, axes: Sequence[int]) -> Exprs:
     """Return the formulas of an operation that takes the elements along some axes together."""
     rank = len(x.shape)
@@ -111,6 +121,7 @@ def _element(node: Node, x: Exprs, place: tuple[int, ...]) -> Any:
     if node.op in _PLACES:
         return _stands_at(node, x, place[0])
     settings = ", descending=True" if node.op in ("sort", "argsort") and node.settings[1] else ""
+    settings += ", full_matrices=True" if node.op in ("svd_u", "svd_vh") and node.settings[0] else ""
     return _function(node.op, x.shape, len(place), settings)(*x.flat, *place)
 
 
@@ -146,5 +157,6 @@ def nested(elements: Any, write: Any) -> Iterator[str]:
 ARRAYS: dict[str, Callable[..., Exprs]] = {
     **dict.fromkeys(("sort", "argsort", "argmax", "argmin", "median", *_PLACES), _along),
     **dict.fromkeys(("det", "inv"), _of_matrices),
+    **dict.fromkeys(("eigvalsh", "eigvecsh", "svdvals", "svd_u", "svd_vh"), _of_spectra),
     **dict.fromkeys(("take_along", "put_along"), _reordered),
 }

@@ -79,6 +79,44 @@ def _cofactors(x: Array) -> Array:
     return np.asarray(u * weights[:, None, :] @ v)
 
 
+def eigvalsh(x: Array, out: Array | None = None) -> Array:
+    """Return the eigenvalues of the symmetric parts of matrices, in ascending order.
+
+    >>> eigvalsh(np.array([[0.0, 1.0], [1.0, 0.0]])[..., None])[..., 0]
+    array([-1.,  1.])
+    """
+    return into(out, _stacked(partial(_each, lambda m: np.linalg.eigvalsh(symmetric(m))), x))
+
+
+def eigvecsh(x: Array, out: Array | None = None) -> Array:
+    """Return the eigenvectors of the symmetric parts of matrices, in columns, with LAPACK's signs."""
+    return into(out, _stacked(partial(_each, lambda m: np.linalg.eigh(symmetric(m))[1]), x))
+
+
+def symmetric(x: Array) -> Array:
+    """Return the symmetric parts of the matrices along the last two axes."""
+    return (x + x.swapaxes(-1, -2)) / 2
+
+
+def svdvals(x: Array, out: Array | None = None) -> Array:
+    """Return the singular values of matrices, in descending order.
+
+    >>> svdvals(np.array([[0.0, 1.0], [-2.0, 0.0]])[..., None])[..., 0]
+    array([2., 1.])
+    """
+    return into(out, _stacked(partial(_each, np.linalg.svdvals), x))
+
+
+def svd_u(full: bool, x: Array, out: Array | None = None) -> Array:
+    """Return the left singular vectors of matrices, in columns, with LAPACK's signs."""
+    return into(out, _stacked(partial(_each, lambda m: np.linalg.svd(m, full)[0]), x))
+
+
+def svd_vh(full: bool, x: Array, out: Array | None = None) -> Array:
+    """Return the right singular vectors of matrices, in rows, with LAPACK's signs."""
+    return into(out, _stacked(partial(_each, lambda m: np.linalg.svd(m, full)[2]), x))
+
+
 # Small matrices: what a textbook writes down is exact for small integers, which elimination is not.
 
 
@@ -168,6 +206,7 @@ def _each(function: Callable[..., Array], *stacks: Array) -> Array:
     except np.linalg.LinAlgError:
         count = len(stacks[0])
         if count == 1:
-            return np.full(stacks[-1].shape, np.nan)
+            regular = [np.broadcast_to(np.eye(*x.shape[-2:]), x.shape) for x in stacks]
+            return np.full_like(function(*regular), np.nan)
         halves = [[x[: count // 2] for x in stacks], [x[count // 2 :] for x in stacks]]
         return np.concatenate([_each(function, *half) for half in halves])

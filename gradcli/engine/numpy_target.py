@@ -135,5 +135,6 @@ NUMPY: dict[str, Callable[..., Array]] = {
     **{op: getattr(sorting, op) for op in ("sort", "argsort", "take_along", "put_along", "median")},
     "matmul": _matmul,
     **{op: getattr(linear_algebra, op) for op in ("einsum", "det", "inv", "solve", "cofactors")},
+    **{op: getattr(linear_algebra, op) for op in ("eigvalsh", "eigvecsh", "svdvals", "svd_u", "svd_vh")},
     "cast": _cast,
 }

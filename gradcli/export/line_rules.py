@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gradcli.errors import InputError
 from gradcli.export.loops import LoopWriter
 from gradcli.export.number_language import Elements, Value
 from gradcli.graph.node import Node
@@ -168,6 +169,13 @@ def _solve(w: LoopWriter, node: Node, out: Elements, *args: Elements) -> None:
         line.each(_joined(out, last), f"{{1}} = {result}[{{0}}];")
 
 
+def _without_lapack(w: LoopWriter, node: Node, *args: Elements) -> None:
+    raise InputError(
+        f"{w.language.name} has no function for `{node.op}`",
+        hint="--to numpy, torch or jax writes it; or leave it out with --outputs",
+    )
+
+
 STRUCTURAL: dict[str, Rule] = {
     "argmedian_mask": _numbers(axes_of, _middle_mask),
     "median": _number(axes_of, lambda line: f"{line.name}[{_middle(line)}]"),
@@ -179,4 +187,5 @@ STRUCTURAL: dict[str, Rule] = {
     "inv": _numbers(_matrix, _inv),
     "cofactors": _numbers(_matrix, _cofactors),
     "solve": _solve,
+    **dict.fromkeys(("eigvalsh", "eigvecsh", "svdvals", "svd_u", "svd_vh"), _without_lapack),
 }

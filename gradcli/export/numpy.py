@@ -96,9 +96,9 @@ def _einsum(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     return f'np.einsum("{subscripts}", {args[0]}, {args[1]})'
 
 
-def _linear(op: str) -> Rule:
+def _linear(function: str) -> Rule:
     def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-        return f"_linear(np.linalg.{op}, {w.points()}, {', '.join(args)})"
+        return f"_linear({function.format(*node.settings)}, {w.points()}, {', '.join(args)})"
 
     return rule
 
@@ -147,7 +147,11 @@ RULES: dict[str, Rule | str] = {
     "put_along": _put_along,
     "matmul": _einsum,
     "einsum": _einsum,
-    **{op: _linear(op) for op in ("det", "inv", "solve")},
+    **{op: _linear(f"np.linalg.{op}") for op in ("det", "inv", "solve", "svdvals")},
+    "eigvalsh": _linear("lambda m: np.linalg.eigvalsh((m + np.swapaxes(m, -1, -2))/2)"),
+    "eigvecsh": _linear("lambda m: np.linalg.eigh((m + np.swapaxes(m, -1, -2))/2)[1]"),
+    "svd_u": _linear("lambda m: np.linalg.svd(m, full_matrices={})[0]"),
+    "svd_vh": _linear("lambda m: np.linalg.svd(m, full_matrices={})[2]"),
     "reshape": _reshape,
     "broadcast": lambda w, node, args: f"np.broadcast_to({args[0]}, {_shape(w, node.shape)})",
     "from_diagonal": _from_diagonal,

@@ -20,11 +20,9 @@ def _is_at(places, n, axis):
 def _linear(function, points, *matrices):
     """Return a function of matrices, behind whose axes may be that of the points."""
     k = len(points)
-    turned = (np.moveaxis(x, (-2 - k, -1 - k), (-2, -1)) for x in matrices)
-    found = function(*turned)
-    if function is np.linalg.det:
-        return found
-    return np.moveaxis(found, (-2, -1), (-2 - k, -1 - k))
+    result = function(*(np.moveaxis(x, (-2 - k, -1 - k), (-2, -1)) for x in matrices))
+    rank = result.ndim - max(x.ndim for x in matrices) + 2  # of what it is of a single matrix
+    return np.moveaxis(result, range(-rank, 0), range(-rank - k, -k))
 ''',
     *(
         f"@np.vectorize(otypes=[float])\ndef _{name}(x):\n    return math.{name}(x)\n"

@@ -414,6 +414,7 @@ RULES: dict[str, Rule] = {
     "sort": _sort, "argsort": _argsort, "take_along": _take_along, "put_along": _put_along,
     "matmul": _matmul,
     "einsum": lambda w, node, args: w.add("Einsum", *args, equation=node.settings[0]),
+    **dict.fromkeys(("eigvalsh", "eigvecsh", "svdvals", "svd_u", "svd_vh"), _refused),
     "det": _plain("Det"), "inv": _refused, "solve": _refused, "cofactors": _refused,  # of small matrices written out
     "transpose": lambda w, node, args: w.add("Transpose", args[0], perm=list(node.settings[0])),
     "reshape": _reshape,

@@ -137,6 +137,35 @@ def _written(x: Node, element: Callable[[int, int], Node], n: int) -> Node:
     return stack([stack([element(i, j) for j in range(n)], axis) for i in range(n)], axis)
 
 
+def eigvalsh(x: Node) -> Node:
+    """Return the eigenvalues of the symmetric parts `(x + x.mT)/2` of the matrices of a stack, in ascending order."""
+    check_square("eigvalsh", x)
+    return Node("eigvalsh", (x,), x.shape[:-1])
+
+
+def eigvecsh(x: Node) -> Node:
+    """Return the orthonormal eigenvectors of symmetric parts, in columns, in the order of the eigenvalues."""
+    check_square("eigvecsh", x)
+    return Node("eigvecsh", (x,), x.shape)
+
+
+def svdvals(x: Node) -> Node:
+    """Return the singular values of the matrices of a stack, in descending order."""
+    return Node("svdvals", (x,), (*x.shape[:-2], min(x.shape[-2:])))
+
+
+def singular_vectors(op: str, x: Node, full: bool = False) -> Node:
+    """Return `svd_u`, with left singular vectors in columns, or `svd_vh`, with right ones in rows.
+
+    There are as many as singular values or, with `full`, as make a basis.
+    """
+    rows, columns = x.shape[-2:]
+    size = rows if op == "svd_u" else columns
+    count = size if full else min(rows, columns)
+    shape = (size, count) if op == "svd_u" else (count, size)
+    return Node(op, (x,), (*x.shape[:-2], *shape), (full,))
+
+
 def triangle(op: str, x: Node, diagonal: int = 0) -> Node:
     """Return `triu` or `tril`: the elements from that diagonal up, or down to it, and zeros elsewhere."""
     if len(x.shape) < 2:

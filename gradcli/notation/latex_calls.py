@@ -55,4 +55,4 @@ def setting(name: str, value: Any) -> str:
     ('\\\\mathrm{axis} = (0)', '\\\\mathrm{descending} = \\\\mathrm{true}')
     """
     shown = f"({', '.join(map(str, value))})" if isinstance(value, tuple) else str(value)
-    return rf"\mathrm{{{name}}} = " + (r"\mathrm{true}" if value is True else shown)
+    return rf"\mathrm{{{name}}} = ".replace("_", r"\_") + (r"\mathrm{true}" if value is True else shown)

@@ -141,7 +141,7 @@ def spread_argument(node: Node) -> Node | None:
     return node.args[0] if node.op == "broadcast" else None
 
 
-_DEFAULTS = {"correction": 1, "descending": False, "diagonal": 0}
+_DEFAULTS = {"correction": 1, "descending": False, "diagonal": 0, "full_matrices": False}
 SETTINGS = {"axes", "axis", *_DEFAULTS}  # that are typed behind the arguments
 
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from gradcli.graph.matrices import eigvalsh as eigvalsh_node
+from gradcli.graph.matrices import eigvecsh as eigvecsh_node
+from gradcli.graph.matrices import singular_vectors
+from gradcli.graph.matrices import svdvals as svdvals_node
 from gradcli.pytorch.calls import called, named
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if
 from gradcli.pytorch.names import return_type
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.operations.reductions import norm as _norm
+from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_square, first_zero
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
-__all__ = ["LinAlgError", "cross", "det", "inv", "matrix_norm", "norm", "qr", "solve", "vector_norm"]
+__all__ = ["LinAlgError", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_rank", "norm"]
+__all__ += ["qr", "solve", "svd", "svdvals", "vector_norm"]
 _QR = return_type("linalg_qr", "Q", "R")
+_EIGH = return_type("linalg_eigh", "eigenvalues", "eigenvectors")
+_SVD = return_type("linalg_svd", "U", "S", "Vh")
 ELSEWHERE = {"matmul": "operations.products"}
 LinAlgError = type("_LinAlgError", (RuntimeError,), {"__doc__": "What cannot be solved.", "__module__": "torch._C"})
 
@@ -73,6 +82,67 @@ def qr(A: Any, mode: str = "reduced") -> Any:
     return _QR(called(Q.reshape(-1)[:0], "LinalgQrBackward0") if mode == "r" else Q, R)
 
 
+def eigh(A: Any, UPLO: str = "L") -> Any:
+    """Return the eigenvalues of symmetric matrices in ascending order, and their eigenvectors, with LAPACK's signs."""
+    return _EIGH(eigvalsh(A, UPLO), apply("eigvecsh", eigvecsh_node, (_mirrored(A, UPLO),), (), "LinalgEighBackward0"))
+
+
+def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
+    """Return the eigenvalues of symmetric matrices in ascending order."""
+    return apply("eigvalsh", eigvalsh_node, (_mirrored(A, UPLO),), (), "LinalgEighBackward0")
+
+
+def _mirrored(A: Any, UPLO: str) -> Any:
+    """Return symmetric matrices with the numbers of one triangle; the gradient is that of both, as in PyTorch."""
+    refuse_if(UPLO.upper() not in ("L", "U"), "triangle of eigh", UPLO)
+    refuse_if(A.dim() < 2, "axes of a matrix", "eigh")
+    refuse_if(A.shape[-1] != A.shape[-2], "not a square matrix", "linalg.eigh", *A.shape[-2:])
+    refuse_if(not A.is_floating_point(), "no kernel", "linalg_eigh_cpu", A.dtype.word)
+    a = A._a[..., 0]
+    lower = np.tril(a) if UPLO.upper() == "L" else np.triu(a).swapaxes(-1, -2)
+    symmetric = lower + np.tril(lower, -1).swapaxes(-1, -2)
+    return A if np.array_equal(symmetric, a, equal_nan=True) else A + (of_array(symmetric) - A.detach())
+
+
+def svd(A: Any, full_matrices: bool = True) -> Any:
+    """Return U, the singular values in descending order, and Vh with A = U @ diag(S) @ Vh, with LAPACK's signs."""
+    s = svdvals(A)
+    u, vh = (
+        apply(op, partial(singular_vectors, op, full=full_matrices), (A,), full_matrices, "LinalgSvdBackward0")
+        for op in ("svd_u", "svd_vh")
+    )
+    return _SVD(u, s, vh)
+
+
+def svdvals(A: Any) -> Tensor:
+    """Return the singular values of matrices in descending order.
+
+    Errors: `LinAlgError` where an element is nan or infinite.
+    """
+    refuse_if(A.dim() < 2, "axes of a matrix", "svd")
+    refuse_if(not A.is_floating_point(), "whole numbers in linalg", "linalg.svd", A.dtype.word)
+    if not np.isfinite(A._a).all():
+        raise refusal("infinite matrix in svd", kind=LinAlgError)
+    return apply("svdvals", svdvals_node, (A,), (), "LinalgSvdBackward0")
+
+
+def matrix_rank(A: Any, *, atol: Any = 0.0, rtol: Any = None, hermitian: bool = False) -> Tensor:
+    """Return how many singular values are above a tolerance: by default, the largest one's rounding error."""
+    refuse_if(A.dim() < 2, "axes of a rank")
+    s = svdvals(A.detach())
+    if rtol is None:
+        rtol = 0.0 if atol else max(A.shape[-2:]) * float(np.finfo(A._a.dtype).eps)
+    return (s > (s.amax(-1, True) * rtol).clamp_min(atol)).sum(-1)
+
+
+def cond(A: Any, p: Any = None) -> Tensor:
+    """Return the condition number: of singular values the largest by the smallest, else the norms' product."""
+    if p in (None, 2, -2):
+        s = svdvals(A)
+        return called(s[..., 0] / s[..., -1] if p != -2 else s[..., -1] / s[..., 0], "SqueezeBackward1")
+    return called(matrix_norm(A, p) * matrix_norm(inv(A), p), "NanToNumBackward0")
+
+
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     return named("cross", input, other, dim)
 
@@ -91,9 +161,13 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False)
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
     if ord == "fro":
         return _norm(A, 2, dim, keepdim)
-    missing_if(ord in ("nuc", 2, -2), f"torch.linalg.matrix_norm(ord={ord!r})")
-    refuse_if(ord not in (1, -1, np.inf, -np.inf), "order of a norm", ord)
+    refuse_if(ord not in ("nuc", 1, -1, 2, -2, np.inf, -np.inf), "order of a norm", ord)
     rows, columns = (axis_of(d, A.dim()) for d in dim)
+    if ord in ("nuc", 2, -2):
+        s = svdvals(A.movedim((rows, columns), (-2, -1)))
+        result = s.sum(-1) if ord == "nuc" else s.amax(-1) if ord == 2 else s.amin(-1)
+        shape = [1 if i in (rows, columns) else n for i, n in enumerate(A.shape)]
+        return called(result.reshape(shape), "PermuteBackward0") if keepdim else result
     along, across = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = A.abs().sum(along, keepdim)
     left = across - (along < across and not keepdim)

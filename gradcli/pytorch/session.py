@@ -68,6 +68,21 @@ _NEEDS_PYTORCH = "{0} needs PyTorch itself: run the script with python, after py
 _MAX_ELEMENTS = 2**30  # of an array: more than a formula's, as the windows of a convolution are many
 
 
+# Modules that PyTorch does not import itself, so that `dir` does not list them.
+_UNLISTED = ("torch.onnx", "torch.optim.", "torch.nn.utils.", "torch.utils.")
+
+
+def _is_unknown(name: str) -> bool:
+    """Return whether PyTorch has no module or attribute of this name."""
+    from gradcli.pytorch.names import pytorch_names
+
+    parent, _, inner = name.rpartition(".")
+    known = pytorch_names().get(parent)
+    if known is None or inner in known or inner.startswith("_"):
+        return False
+    return not (name.startswith(_UNLISTED) and inner.islower())
+
+
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds `torch` and what is in it; whatever else is imported, Python finds itself."""
 
@@ -78,11 +93,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if top != "torch":
             return None
         if name not in MODULES:
-            from gradcli.pytorch.names import pytorch_names
-
-            inner = name.removeprefix("torch.")
-            if "." not in inner and inner not in pytorch_names()["torch"] and inner[0] != "_" and inner != "onnx":
-                return None  # a slip, of which Python tells
+            if _is_unknown(name):
+                return None  # Python raises its own error
             raise missing(name.removeprefix("torch."), [m.removeprefix("torch.") for m in MODULES], "torch.")
         return ModuleSpec(name, self, is_package=True)
 

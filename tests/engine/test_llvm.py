@@ -41,6 +41,7 @@ from gradcli.graph.operations import OPERATIONS
 
 LACKING = {"digamma", "polygamma"}
 WITHOUT_RULE = {"det", "inv", "solve", "sort", "argsort", "take_along", "put_along", "median", "argmedian_mask"}
+WITHOUT_RULE |= {"eigvalsh", "eigvecsh", "svdvals", "svd_u", "svd_vh"}
 ELEMENTWISE = {op: row for op, row in OPERATIONS.items() if row.broadcasts}
 
 

@@ -17,7 +17,7 @@ from gradcli import evaluate, parse, vjp
 from gradcli.graph import construct, matrices, places
 from gradcli.graph.construct import call, corner, where
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import compare, leaf
+from gradcli.graph.node import compare, const, leaf
 from gradcli.graph.operations import OPERATIONS
 
 ANY, POSITIVE, NEGATIVE, UNIT = (-2.0, 2.0), (0.5, 3.0), (-3.0, -1.0), (-0.9, 0.9)
@@ -58,6 +58,13 @@ BUILT = {
 SHAPES = {"a": (), "x": (3,), "z": (3,), "M": (2, 3), "N": (3, 4), "T": (2, 2, 3), "U": (2, 3, 2), "V": (1, 3, 2)}
 SHAPES |= {"P": (3, 3)}
 REGULAR = "(P + [[5, 0, 0], [0, 6, 0], [0, 0, 7]])"
+
+DISTINCT = const((6, 1, 0, 1, 13, 1, 0, 1, 27), (3, 3))  # its eigenvalues are far apart
+
+
+def stacked(x):
+    return construct.stack([x, x * x])
+
 
 # Each expression is read by gradcli, and by Python with NumPy's functions under the same names.
 EXPRESSIONS = {
@@ -144,6 +151,20 @@ EXPRESSIONS = {
         lambda T: matrices.cofactors(construct.index(T, (range(2), range(2), range(2)))),
     ],
     "inv": [f"inv({REGULAR})", "inv(T[:, :, ::2] + [[4, 0], [0, 5]])"],
+    "eigvalsh": [lambda P: matrices.eigvalsh(P + DISTINCT), lambda P: matrices.eigvalsh(stacked(P + DISTINCT))],
+    "eigvecsh": [lambda P: matrices.eigvecsh(P + DISTINCT), lambda P: matrices.eigvecsh(stacked(P + DISTINCT))],
+    "svdvals": [lambda P: matrices.svdvals(P + DISTINCT), lambda M: matrices.svdvals(M), lambda U: matrices.svdvals(U)],
+    "svd_u": [
+        lambda P: matrices.singular_vectors("svd_u", P + DISTINCT),
+        lambda M: matrices.singular_vectors("svd_u", M),
+        lambda N: matrices.singular_vectors("svd_u", construct.swap(N)),
+        lambda U: construct.sliced(matrices.singular_vectors("svd_u", U, full=True), 2, range(2)),
+    ],
+    "svd_vh": [
+        lambda P: matrices.singular_vectors("svd_vh", P + DISTINCT),
+        lambda M: construct.sliced(matrices.singular_vectors("svd_vh", M, full=True), 0, range(2)),
+        lambda U: matrices.singular_vectors("svd_vh", U),
+    ],
     "solve": [f"solve({REGULAR}, x)", f"solve({REGULAR}, N)"],
     "trace": ["trace(M)", "trace(N)", "trace(M @ N)"],
     "diagonal": ["diag(M)", "diag(N)"],

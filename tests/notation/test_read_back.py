@@ -56,6 +56,11 @@ ELSEWHERE = {
     "from_diagonal",
     "diagonal",
     "cast",
+    "eigvalsh",
+    "eigvecsh",
+    "svdvals",
+    "svd_u",
+    "svd_vh",
 }
 
 

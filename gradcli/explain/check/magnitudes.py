@@ -191,6 +191,7 @@ _RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("add", "sub", "maximum", "minimum", "clamp", "hardtanh", "hypot", "mod", "fmod"), _total),
     **dict.fromkeys(("where", "corner"), _choice),
     **dict.fromkeys(("neg", "abs", "relu", "leaky_relu", "identity", "detach", "softmax", "sort"), _first),
+    **dict.fromkeys(("eigvalsh", "svdvals"), _first),
     **dict.fromkeys(("not", "and", "or", "sign"), lambda e, node, forms: None),
     "atan2": _angle,
     "mul": _product,

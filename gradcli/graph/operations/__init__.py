@@ -12,9 +12,21 @@ from gradcli.graph.operations import (
     movement,
     reductions,
     sorting,
+    spectra,
 )
 
-FAMILIES = (arithmetic, functions, activations, choices, losses, reductions, sorting, linear_algebra, movement)
+FAMILIES = (
+    arithmetic,
+    functions,
+    activations,
+    choices,
+    losses,
+    reductions,
+    sorting,
+    linear_algebra,
+    spectra,
+    movement,
+)
 
 OPERATIONS: dict[str, Operation] = {op: row for family in FAMILIES for op, row in family.ROWS.items()}
 KEEPING_INTEGERS.update(op for op, row in OPERATIONS.items() if row.keeps_integers and row.broadcasts)

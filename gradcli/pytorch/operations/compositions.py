@@ -14,7 +14,7 @@ from gradcli.graph.places import Places, put
 from gradcli.pytorch import dtypes, linalg
 from gradcli.pytorch.calls import called, check_numbers, named
 from gradcli.pytorch.dtypes import Size, result_dtype
-from gradcli.pytorch.messages import refuse_if, warn_once
+from gradcli.pytorch.messages import refusal, refuse_if, warn_once
 from gradcli.pytorch.names import TORCH, function, method, return_type
 from gradcli.pytorch.operations.joining import cat
 from gradcli.pytorch.operations.operators import where
@@ -25,6 +25,7 @@ from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_square
 from gradcli.pytorch.tensor import Tensor, listed, of_array
 
+_SVD = return_type("svd", "U", "S", "V")
 _AMINMAX = return_type("aminmax", "min", "max")
 
 
@@ -109,6 +110,16 @@ def _tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     return einsum(f"{''.join(left)},{''.join(right)}->{''.join(kept)}", a, b)
 
 
+def _svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
+    u, s, vh = linalg.svd(input, not some)
+    return _SVD(u, s, vh.mT)
+
+
+def _symeig(*_: Any, **__: Any) -> Any:
+    """Raise PyTorch's error for a function that it has removed."""
+    raise refusal("old symeig")
+
+
 BOTH: dict[str, Callable[..., Any]] = {
     # What numbers are
     "isnan": lambda input: input.ne(input),
@@ -152,6 +163,8 @@ BOTH: dict[str, Callable[..., Any]] = {
     "matrix_power": _power,
     "det": linalg.det,
     "inverse": linalg.inv,
+    "svd": _svd,
+    "symeig": _symeig,
     "logdet": lambda input: named("det", check_square("logdet", input)).log(),
 }
 TORCH_ONLY: dict[str, Callable[..., Any]] = {

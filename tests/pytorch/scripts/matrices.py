@@ -15,3 +15,56 @@ for wrong in (lambda: torch.linalg.qr(torch.ones(3)), lambda: torch.linalg.qr(A,
         print(wrong())
     except RuntimeError as error:
         print(error)
+# --- eigenvalues and eigenvectors
+A = torch.tensor([[2.0, 1, 0.5], [1, 3, 0.2], [0.5, 0.2, 1]], dtype=torch.float64, requires_grad=True)
+L, V = torch.linalg.eigh(A)
+print(L, V.abs(), torch.linalg.eigh(A[:1, :1]))
+((V**2 * torch.arange(9.0).reshape(3, 3) ** 2).sum() + (L**2).sum()).backward()
+print(A.grad)
+v = torch.linalg.eigh(A).eigenvectors[:, -1]
+print(torch.autograd.grad(torch.outer(v, v)[0, 2], A), torch.linalg.eigvalsh(torch.stack([A, A @ A])))
+C = torch.tensor([[2.0, 9.0], [1.0, 3.0]], requires_grad=True)
+torch.linalg.eigvalsh(C)[0].backward()
+print(C.grad, torch.linalg.eigvalsh(C, "U"))
+(g,) = torch.autograd.grad(torch.linalg.eigvalsh(A)[1], A, create_graph=True)
+print(g.detach(), torch.autograd.grad((g**2)[0, 0], A))
+equal = torch.eye(2, requires_grad=True)
+torch.linalg.eigh(equal).eigenvectors.sum().backward()
+print(equal.grad, torch.linalg.cond(A), torch.linalg.cond(A, 1))
+for wrong in (torch.ones(2, 3), torch.ones(2), torch.ones(2, 2).long()):
+    try:
+        print(torch.linalg.eigh(wrong))
+    except RuntimeError as error:
+        print(type(error).__name__, error)
+try:
+    torch.linalg.eigh(A, UPLO="Q")
+except RuntimeError as error:
+    print(error)
+# --- singular values and singular vectors
+for B in ([[1, 2, 0.5], [3, -1, 2], [1, 0, 2], [4, 1, 1]], [[1, 2, 0.5, 1], [3, -1, 2, 0]], [[1, 2], [3, 5]]):
+    for full in (False, True):
+        B = torch.tensor(B, dtype=torch.float64, requires_grad=True) if isinstance(B, list) else B.detach().requires_grad_()
+        U, S, Vh = torch.linalg.svd(B, full_matrices=full)
+        k = len(S)
+        print(U.shape, S, Vh.shape, torch.allclose(U[:, :k] * S @ Vh[:k], B))
+        ((U[:, :k] ** 2)[0].dot(S) + S.prod() + ((U[:, :k] @ Vh[:k]) ** 3).sum() + (Vh[:k] ** 2)[:, 1].dot(S**2)).backward()
+        print(B.grad)
+    for order in (2, -2, "nuc"):
+        print(torch.linalg.matrix_norm(B, order), torch.linalg.norm(B, order, keepdim=True))
+    print(torch.linalg.matrix_rank(B), torch.linalg.cond(B))
+print(torch.linalg.matrix_rank(torch.ones(2, 3, 3)), torch.linalg.svdvals(torch.ones(2, 3, 2)).shape)
+U, S, V = torch.svd(torch.tensor([[2.0, 0.0, 0.0], [0.0, -1.0, 0.0]]))
+print(S, (U * S) @ V.T)
+for wrong in (torch.ones(2), torch.ones(2, 2).long(), torch.tensor([[float("nan"), 1.0], [1.0, 1.0]])):
+    try:
+        print(torch.linalg.svd(wrong))
+    except RuntimeError as error:
+        print(type(error).__name__, error)
+try:
+    torch.linalg.matrix_rank(torch.ones(2))
+except RuntimeError as error:
+    print(error)
+try:
+    from torch.linalg import eye
+except ImportError as error:
+    print(str(error).partition(" (")[0])
