@@ -1,6 +1,6 @@
 """Pages of scripts as they are at 60, 80 and 120 columns: the script and its output are in `pinned/`.
 
-`python -m tests.script.test_pinned` writes the outputs of today; read the difference before you keep it.
+`python -m tests.script.test_pinned_pages` writes the outputs of today; read the difference before you keep it.
 """
 
 from __future__ import annotations
