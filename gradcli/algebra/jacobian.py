@@ -19,7 +19,7 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.jacobian import entries
 from gradcli.graph.names import all_elements
 from gradcli.graph.node import Node
-from gradcli.graph.passes import representatives
+from gradcli.graph.rewrite import common_subexpressions
 
 MAX_OPERATIONS = 100_000  # in all entries together
 _SAMPLE = 500  # entries
@@ -146,7 +146,7 @@ class _Written:
 def _best(graph: Graph, found: Mapping[Place, Node], taken: set[str]) -> _Written:
     """Return the entries in terms of the leaves, or of intermediates that have names, whichever is better to read."""
     # The derivative has the nodes of the graph in it, each of which one of its equals may stand for.
-    same = representatives(scheduled(found.values(), graph.nodes))
+    same = common_subexpressions(scheduled(found.values(), graph.nodes))
     derivative = _Derivative(graph, {place: same[n] for place, n in found.items()}, taken)
     derivative.check_length()
     best = derivative.tried({})

@@ -10,7 +10,7 @@ from gradcli.engine.evaluate import at_points
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.jacobian import jacobian, numbered
-from gradcli.graph.passes import optimise
+from gradcli.graph.rewrite import optimise
 
 
 class NumericJacobian:

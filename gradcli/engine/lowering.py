@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node, const, is_const
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.substitute import rewritten
-
-_SIGNED = frozenset(["add", "sub", "mul", "div"])
-_COMPOSITE = {op: row.for_engines for op, row in OPERATIONS.items() if row.for_engines is not None}
-_LOWERED = _SIGNED | {"neg"} | _COMPOSITE.keys()
+from gradcli.graph.rewrite import Rewriter, Rule
 
 
 def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
@@ -25,50 +20,60 @@ def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
     >>> lower([x, y := elementwise("sec", x)])[y]
     div(const, cos), shape ()
     """
-    new: dict[Node, Node] = {}
-    changed: set[Node] = set()
-    for node in nodes:
-        simpler = node if changed.isdisjoint(node.args) else node.with_args(tuple(new[a] for a in node.args))
-        if node.op in _LOWERED:
-            simpler = _lowered(simpler)
-        if simpler is not node:
-            changed.add(node)
-        new[node] = simpler
-    return new
+    return _LOWERING.rewritten(nodes)
 
 
-def _lowered(node: Node) -> Node:
-    """Return a node, whose arguments are lowered, in operations that engines have."""
-    if node.op in _SIGNED:
-        return _signs(node, *node.args)
-    if node.op == "neg" and node.args[0].op == "neg":
-        return node.args[0].args[0]
-    definition = _COMPOSITE.get(node.op)
-    simpler = definition(*node.settings, *node.args) if definition is not None else None
-    if simpler is None or simpler.op == node.op or simpler.shape != node.shape:  # a power that is no product
-        return node
-    # Simplification may have taken the definition to an argument's argument: -(-x) is x.
-    known = {n: n for arg in node.args for n in (arg, *arg.args)}
-    return rewritten(scheduled([simpler], known), lambda n: _lowered(n) if n.args else n, known)[simpler]
+def _definition(definition: Callable[..., Node | None]) -> Rule:
+    """Return the rule of a definition, which is None where it is the operation itself: a power that is no product."""
+
+    def rule(node: Node) -> Node | None:
+        simpler = definition(*node.settings, *node.args)
+        return None if simpler is None or simpler.op == node.op or simpler.shape != node.shape else simpler
+
+    return rule
 
 
-def _signs(node: Node, a: Node, b: Node) -> Node:
-    """Return a sum with the minus of a term as a subtraction, a product with the minus of a factor in front of it.
+# Arithmetic with signs
 
-    Both are exact, in the sign of a zero too, and mostly save an operation.
-    """
-    if node.op in ("mul", "div"):
-        minus = (a.op == "neg") != (b.op == "neg")
-        if "neg" in (a.op, b.op):
-            node = node.with_args(tuple(x.args[0] if x.op == "neg" else x for x in (a, b)))
-        if node.op == "mul":
-            node = _twos(node, *node.args)
-        return Node("neg", (node,), node.shape) if minus else node
+
+def _negative(node: Node) -> Node | None:
+    (a,) = node.args
+    return a.args[0] if a.op == "neg" else None
+
+
+# They are exact, in the sign of a zero too, and mostly save an operation.
+
+
+def _sum(node: Node) -> Node | None:
+    """Return a + (−b) as a − b, and (−a) + b as b − a."""
+    a, b = node.args
     if b.op == "neg":
-        return replace(node, op="add" if node.op == "sub" else "sub", args=(a, b.args[0]))
-    if a.op == "neg" and node.op == "add":
-        return replace(node, op="sub", args=(b, a.args[0]))
-    return node
+        return replace(node, op="sub", args=(a, b.args[0]))
+    return replace(node, op="sub", args=(b, a.args[0])) if a.op == "neg" else None
+
+
+def _difference(node: Node) -> Node | None:
+    """Return a − (−b) as a + b."""
+    a, b = node.args
+    return replace(node, op="add", args=(a, b.args[0])) if b.op == "neg" else None
+
+
+def _product(node: Node) -> Node:
+    plain, minus = _without_signs(node)
+    plain = _twos(plain, *plain.args)
+    return Node("neg", (plain,), plain.shape) if minus else plain
+
+
+def _quotient(node: Node) -> Node:
+    plain, minus = _without_signs(node)
+    return Node("neg", (plain,), plain.shape) if minus else plain
+
+
+def _without_signs(node: Node) -> tuple[Node, bool]:
+    """Return a product or quotient without the signs of its arguments, and whether it is the negative of that."""
+    signs = [a.op == "neg" for a in node.args]
+    args = tuple(a.args[0] if sign else a for a, sign in zip(node.args, signs, strict=True))
+    return (node.with_args(args) if any(signs) else node), sum(signs) == 1
 
 
 def _twos(node: Node, a: Node, b: Node) -> Node:
@@ -99,3 +104,10 @@ def _doubled(node: Node) -> Node:
     if node.op == "div" and (divisor := _half(node.args[1])) is not None:
         return node.with_args((node.args[0], divisor))  # the square's 2, and that of the root above it
     return Node("mul", (const(2), node), node.shape)
+
+
+_RULES: dict[str, Rule] = {
+    "add": _sum, "sub": _difference, "mul": _product, "div": _quotient, "neg": _negative,
+}  # fmt: skip
+_DEFINITIONS = {op: _definition(row.for_engines) for op, row in OPERATIONS.items() if row.for_engines is not None}
+_LOWERING = Rewriter(_RULES, _DEFINITIONS, sharing=False)  # what engines compute, they share later

@@ -13,7 +13,7 @@ from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph, depending, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.passes import optimise
+from gradcli.graph.rewrite import optimise
 from gradcli.graph.shapes import Shape
 
 _CALL = 2**14  # elements at least of a call that is worth a thread

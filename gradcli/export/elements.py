@@ -19,6 +19,7 @@ from gradcli.graph.einsum import aligned, products
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node, const, fold, is_const
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.rewrite import Rewriter
 
 SMALL = 32  # elements of an array that is written out
 MAX_UNROLLED = 20_000  # steps that are looked at, and
@@ -58,7 +59,7 @@ def in_elements(results: Mapping[str, Node]) -> Written | None:
     read = set(scheduled(result.values()))
     if len(read) > MAX_WRITTEN:
         return None
-    order = [n for n in [*made.inputs, made.zero, *made.first.values()] if n in read]
+    order = [n for n in [*made.inputs, made.zero, *made.rewriter.first.values()] if n in read]
     return Written(result, tuple(dict.fromkeys([*order, *result.values()])), made.done)
 
 
@@ -80,7 +81,7 @@ class _Elements:
 
     def __init__(self) -> None:
         self.zero = const(0)
-        self.first: dict[Any, Node] = {}
+        self.rewriter = Rewriter()
         self.done: dict[Node, Array] = {}
         self.inputs: list[Node] = []
         self.plus = np.frompyfunc(lambda a, b: self.make("add", self.node(a), self.node(b)), 2, 1)
@@ -114,15 +115,14 @@ class _Elements:
         """Return a number; a zero of an array is the zero."""
         if node.shape and value == 0:
             return self.zero
-        return self.first.setdefault(("const", repr(value), node.dtype), const(value, (), node.dtype))
+        return self.rewriter.unique(const(value, (), node.dtype))
 
     def make(self, op: str, *args: Node, settings: tuple[Any, ...] = (), dtype: DType = "float64") -> Node:
         """Return the node of an operation on numbers, the one that there is already, or a simpler one."""
         simpler = self.simpler(op, args)
         if simpler is not None:
             return simpler
-        key = (op, frozenset(args) if op in ("add", "mul") else args, settings)
-        return self.first.setdefault(key, Node(op, args, (), settings, dtype))
+        return self.rewriter.unique(Node(op, args, (), settings, dtype))
 
     def simpler(self, op: str, args: Sequence[Node]) -> Node | None:
         """Return what arithmetic comes to with numbers and with signs, if that is less."""

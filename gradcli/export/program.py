@@ -26,8 +26,7 @@ from gradcli.graph.matrices import SMALL
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.passes import representatives
-from gradcli.graph.substitute import rewritten
+from gradcli.graph.rewrite import common_subexpressions, rewritten
 
 MAX_NODES = 20_000  # steps of a function
 
@@ -181,14 +180,14 @@ def simplified(graph: Graph, numbers: bool) -> dict[Node, Node]:
     """
     inputs, outputs = graph.inputs.values(), graph.outputs.values()
     new = {n: n for n in graph.nodes}
-    for step in (representatives, _written_out(numbers), lower, representatives):
+    for step in (common_subexpressions, _written_out(numbers), lower, common_subexpressions):
         done = step(scheduled(new.values(), inputs))
         new = {n: done[own] for n, own in new.items()}
 
     def tidy(nodes: Sequence[Node]) -> dict[Node, Node]:
         return tidied(nodes, [new[y] for y in outputs])
 
-    for step in (_worked_out, tidy, representatives):
+    for step in (_worked_out, tidy, common_subexpressions):
         done = step(scheduled([new[y] for y in outputs], inputs))
         new = {n: done[own] for n, own in new.items() if own in done}  # what no output needs is left out
     return new

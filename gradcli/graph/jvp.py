@@ -16,7 +16,7 @@ from gradcli.graph.construct import Index, broadcast, index, scatter
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, leaf, lift
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.substitute import substituted
+from gradcli.graph.rewrite import substituted
 from gradcli.graph.vjp import active_nodes, reverse, scale, slope
 
 

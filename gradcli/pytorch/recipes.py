@@ -20,8 +20,7 @@ from gradcli.graph import shapes as graph_shapes
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, cast, leaf
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.passes import representatives
-from gradcli.graph.substitute import substituted
+from gradcli.graph.rewrite import common_subexpressions, substituted
 from gradcli.graph.vjp import sweep
 from gradcli.pytorch.facts import TABLES
 from gradcli.pytorch.messages import refusal
@@ -51,7 +50,7 @@ class Program:
     """Nodes ready to be computed from arrays in the engine's layout, with one point."""
 
     def __init__(self, inputs: Sequence[Node], wanted: Sequence[Node]) -> None:
-        same = representatives(scheduled(wanted, inputs))
+        same = common_subexpressions(scheduled(wanted, inputs))
         nodes = scheduled([same[n] for n in wanted], inputs)
         simpler = lower(nodes)
         kept = [simpler[same[n]] for n in wanted]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse, vjp
-from gradcli.graph.passes import optimise
+from gradcli.graph.rewrite import optimise
 
 LEAVES = {"a": (), "b": (), "x": (3,), "z": (3,), "u": (2,), "M": (2, 3), "N": (3, 3)}
 

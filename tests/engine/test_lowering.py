@@ -16,7 +16,7 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.matrices import cofactors
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.passes import optimise
+from gradcli.graph.rewrite import optimise
 
 COMPOSITE = {op for op, row in OPERATIONS.items() if row.for_engines}
 

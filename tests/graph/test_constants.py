@@ -14,7 +14,7 @@ from gradcli.engine.schedule import Schedule
 from gradcli.graph.construct import broadcast, index, reshape, stack, where
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import compare, const, elementwise, leaf
-from gradcli.graph.passes import optimise
+from gradcli.graph.rewrite import optimise
 from gradcli.graph.vjp import sweep
 from gradcli.notation.latex import LatexNotation
 from gradcli.notation.nodes import Notation

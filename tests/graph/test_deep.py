@@ -11,7 +11,7 @@ from gradcli import evaluate, parse, vjp
 from gradcli.graph.construct import call
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
-from gradcli.graph.passes import optimise
+from gradcli.graph.rewrite import optimise
 
 DEEP = 20_000
 

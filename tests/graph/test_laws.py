@@ -16,7 +16,7 @@ from gradcli import evaluate, numeric_jacobian, parse, vjp
 from gradcli.engine.jacobian import NumericJacobian
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import const, leaf
-from gradcli.graph.passes import optimise, representatives
+from gradcli.graph.rewrite import common_subexpressions, optimise
 
 SHAPES = {"a": (), "x": (3,), "z": (3,), "M": (2, 3)}
 
@@ -181,8 +181,8 @@ def test_chain_rule_across_two_systems(first, second, data):
 
 
 def merged(graph):
-    """Return the graph of the representatives of its outputs."""
-    same = representatives(graph.nodes)
+    """Return the graph of the common_subexpressions of its outputs."""
+    same = common_subexpressions(graph.nodes)
     return Graph.of(graph.inputs, {name: same[y] for name, y in graph.outputs.items()})
 
 

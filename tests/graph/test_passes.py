@@ -9,7 +9,7 @@ from gradcli import evaluate, parse
 from gradcli.engine.lowering import lower
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import const, elementwise, leaf
-from gradcli.graph.passes import optimise, representatives
+from gradcli.graph.rewrite import common_subexpressions, optimise
 
 
 def operations(graph):
@@ -53,7 +53,7 @@ def test_constants_are_one_where_they_print_alike():
     y = same[0]
     for c in [*same[1:], x]:
         y = elementwise("add", y, c)
-    kept = dict.fromkeys(representatives(scheduled([y])).values())
+    kept = dict.fromkeys(common_subexpressions(scheduled([y])).values())
     assert [repr(n.value) for n in kept if n.op == "const"] == ["2", "Decimal('2')", "'pi'", "2"]
 
 

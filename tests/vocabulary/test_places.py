@@ -11,8 +11,8 @@ from gradcli import evaluate, parse, vjp
 from gradcli.engine.compiled import Compiled
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import leaf
-from gradcli.graph.passes import optimise
 from gradcli.graph.places import Places, put, take
+from gradcli.graph.rewrite import optimise
 
 # How x is shaped, and an index that NumPy has too, with the same meaning.
 INDICES = [

@@ -18,7 +18,7 @@ from gradcli.export.torch import LANGUAGE
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.substitute import rewritten
+from gradcli.graph.rewrite import rewritten
 
 
 def _numbers(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:

@@ -17,7 +17,7 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.jacobian import jacobian
 from gradcli.graph.node import Node, const, leaf
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.substitute import substituted
+from gradcli.graph.rewrite import substituted
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from gradcli.graph.construct import reduce, reshape, swap
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, elementwise, is_const
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.rewrite import substituted
 from gradcli.graph.shapes import Shape, broadcast_shapes
-from gradcli.graph.substitute import substituted
 
 _MAX_NODES = 300  # of a claim that is mended
 _FACTORED = 40  # of a claim in which factors may be missing

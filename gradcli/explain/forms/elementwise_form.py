@@ -18,10 +18,11 @@ import sympy
 
 from gradcli.algebra.display import READABLE, length, tidy
 from gradcli.engine.evaluate import values_of
-from gradcli.explain.forms.elementwise_rules import RULES, USUAL, Formula, at_places, key
+from gradcli.explain.forms.elementwise_rules import RULES, USUAL, Formula, at_places
 from gradcli.graph.construct import reshape, spread
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Constant, Exact, Node, const, elementwise
+from gradcli.graph.rewrite import structure
 from gradcli.graph.shapes import Shape, bare
 from gradcli.notation.writer import spread_argument
 
@@ -77,7 +78,7 @@ class ElementwiseForm:
         """Make a node with a name a letter, and keep what it is."""
         formula, plain = self.own[node] = self.formulas[node], self.plain[node]
         if formula in self.meanings and bare(plain.shape) == bare(node.shape):
-            self.equal[key(plain)] = node
+            self.equal[structure(plain)] = node
         self.formulas[node], self.plain[node] = self.letter(node), node
 
     def definition(self, node: Node) -> Node:
@@ -140,7 +141,7 @@ class ElementwiseForm:
 
     def first(self, node: Node) -> Node:
         """Return what stands for a node and all that are alike."""
-        return self.equal.setdefault(key(node), node)
+        return self.equal.setdefault(structure(node), node)
 
     # Writing
 

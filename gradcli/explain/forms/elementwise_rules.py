@@ -16,6 +16,7 @@ from gradcli.engine.evaluate import values_of
 from gradcli.graph.construct import index
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const, elementwise
+from gradcli.graph.rewrite import structure
 from gradcli.graph.shapes import bare
 from gradcli.notation.one_hot import one_hot_of
 from gradcli.notation.writer import spread_argument
@@ -28,11 +29,6 @@ _FEW = 12  # elements of an array that is written out
 
 Formula = Any  # of SymPy
 Rule = Callable[["ElementwiseForm", Node], Formula | None]
-
-
-def key(node: Node) -> Any:
-    """Return what is the same for nodes that are alike."""
-    return (node.op, node.args, node.shape, node.settings, repr(node.values)) if not node.is_leaf else node
 
 
 def _arithmetic(compute: Callable[..., Formula]) -> Rule:
@@ -194,7 +190,7 @@ def _not_above(form: ElementwiseForm, node: Node) -> Formula | None:
     """Return h <= 0 for x <= 0, where h is the name of relu(x)."""
     x, zero = node.args
     relu = Node("relu", (form.shortest(x),), x.shape)
-    named = form.equal.get(key(relu))
+    named = form.equal.get(structure(relu))
     told = named in form.named and zero.value == 0
     return form.letter(form.first(replace(node, args=(named, zero)))) if named and told else None
 

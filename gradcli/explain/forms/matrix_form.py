@@ -16,8 +16,8 @@ from gradcli.graph.graph import scheduled
 from gradcli.graph.matrices import inv
 from gradcli.graph.node import Exact, Node, const, fold, leaf
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.rewrite import are_equal, substituted
 from gradcli.graph.shapes import broadcast_shapes
-from gradcli.graph.substitute import substituted
 
 _TERMS = 8  # of a sum that are looked through for one like another
 
@@ -36,7 +36,7 @@ class Term:
         scalars = list(self.scalars + other.scalars)
         divisors: list[Node] = []
         for divisor in self.divisors + other.divisors:
-            equal = next((s for s in scalars if _same(s, divisor)), None)
+            equal = next((s for s in scalars if are_equal(s, divisor)), None)
             if equal is None:
                 divisors.append(divisor)
             else:
@@ -99,7 +99,7 @@ def _by_inverse(term: Term) -> Term:
     if term.body is None or term.body.op != "cofactors":
         return term
     (matrix,) = term.body.args
-    det = next((d for d in term.divisors if d.op == "det" and _same(d.args[0], matrix)), None)
+    det = next((d for d in term.divisors if d.op == "det" and are_equal(d.args[0], matrix)), None)
     if det is None or len(matrix.shape) != 2:
         return term
     rest = tuple(d for d in term.divisors if d is not det)
@@ -187,7 +187,7 @@ def _mul(node: Node, a: Term, b: Term) -> Term:
 def _power_product(a: Node, b: Node) -> Node | None:
     """Return x**4 * x as x**5."""
     (base, m), (other, n) = _power(a), _power(b)
-    if m + n == 2 or not _same(base, other):
+    if m + n == 2 or not are_equal(base, other):
         return None
     return Node("pow", (base, const(m + n)), a.shape)
 
@@ -280,7 +280,7 @@ def _together(a: Term, x: Node, b: Term, z: Node) -> Term | None:
     """Return the sum of two terms with the bodies x and z as one; None where the bodies have nothing in common."""
     if x.shape != z.shape:
         return None
-    if _same(x, z):
+    if are_equal(x, z):
         total = _exact("add", a.number, b.number)
         if total is None:
             return None
@@ -297,7 +297,7 @@ def _together(a: Term, x: Node, b: Term, z: Node) -> Term | None:
 def _gathered(a: Term, x: Node, b: Term, z: Node) -> Term | None:
     """Return a sum with one more term that is like one of its own: eye(4) + 2*A.T for eye(4) + A.T + A.T."""
     terms = _addends(x)
-    like = next((k for k, (_, body) in enumerate(terms) if _same(body, z)), None)
+    like = next((k for k, (_, body) in enumerate(terms) if are_equal(body, z)), None)
     ratio = _exact("div", b.number, a.number)
     total = None if like is None or ratio is None else _exact("add", terms[like][0], ratio)
     if like is None or total is None or len(terms) == 1:
@@ -334,25 +334,13 @@ def _joined(a: Node, b: Node, op: str) -> Node:
     """Return a sum of bodies; of two products by the same factor, the sum by that factor."""
     if a.op == b.op == "matmul":
         for k in (0, 1):
-            if _same(a.args[k], b.args[k]) and a.args[1 - k].shape == b.args[1 - k].shape:
+            if are_equal(a.args[k], b.args[k]) and a.args[1 - k].shape == b.args[1 - k].shape:
                 first, second = a.args[1 - k], b.args[1 - k]
                 if op == "add" and first.op == "transpose":
                     first, second = second, first
                 inner = Node(op, (first, second), first.shape)
                 return Node("matmul", (a.args[0], inner) if k == 0 else (inner, a.args[1]), a.shape)
     return Node(op, (a, b), a.shape)
-
-
-def _same(a: Node, b: Node) -> bool:
-    """Tell whether two nodes are the same operations on the same leaves and numbers."""
-    pairs = [(a, b)]
-    while pairs:
-        a, b = pairs.pop()
-        if a is not b:
-            if a.is_leaf or (a.op, a.shape, a.settings, len(a.args)) != (b.op, b.shape, b.settings, len(b.args)):
-                return False
-            pairs += zip(a.args, b.args, strict=True)
-    return True
 
 
 _RULES: Mapping[str, Callable[..., Term | None]] = {

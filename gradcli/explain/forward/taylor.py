@@ -32,7 +32,7 @@ from gradcli.explain.system import point_parts, system_section
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.hessian import gradient, scalar_output
 from gradcli.graph.node import Node
-from gradcli.graph.passes import representatives
+from gradcli.graph.rewrite import common_subexpressions
 
 _LONG = 10**6  # of a fraction, whose numbers are written
 MAX_NODES = 20_000  # of a derivative: each is longer than the one before
@@ -167,7 +167,7 @@ def _nodes(graph: Graph, output: str, x: str, order: int) -> list[Node]:
     current = graph
     for _ in range(order):
         node = gradient(current, [x]).outputs[x]
-        node = representatives(scheduled([node], graph.inputs.values()))[node]
+        node = common_subexpressions(scheduled([node], graph.inputs.values()))[node]
         current = Graph.of(graph.inputs, {output: node})
         if len(current.nodes) > MAX_NODES:
             raise InputError(

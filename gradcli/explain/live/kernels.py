@@ -88,7 +88,7 @@ class Kernels:
         """Add the function of a node that is computed from some others, which become its arguments."""
         known = {n: leaf(n.shape, n.dtype) for n in read.values() if not n.is_leaf}
         if known:
-            from gradcli.graph.substitute import rewritten
+            from gradcli.graph.rewrite import rewritten
 
             result = rewritten(scheduled([result], known), lambda n: n, known)[result]
         names = {known.get(n, n): k for k, n in read.items()}

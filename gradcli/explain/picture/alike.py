@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
+from gradcli.graph.rewrite import settings_key
 
 LEAST = 8  # fewer are shown each by itself
 _ROUNDS = 4  # in which leaves are told apart; more are hardly ever needed
@@ -62,7 +63,7 @@ def _computed(graph: Graph, leaves: Mapping[Node, Hashable], outputs: frozenset[
         if n in leaves:
             look = ("input", leaves[n])
         else:
-            settings = "" if n.op == "index" else repr(n.settings) if n.is_constant else n.settings
+            settings = "" if n.op == "index" else settings_key(n)
             arguments: Sequence[int] = [colours[a] for a in n.args]
             look = (n.op, n.shape, n.dtype, settings, n in outputs, *arguments)
         colours[n] = numbers.setdefault(look, len(numbers))

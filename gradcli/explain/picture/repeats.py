@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
+from gradcli.graph.rewrite import same_operation
 
 PERIOD = 64  # operations of the longest part that is looked for
 TIMES = 3  # fewer are no repetition
@@ -117,7 +118,7 @@ class _Search:
         """Tell whether one part is like the next one, but for what it reads in the place of a predecessor."""
         carried: dict[Node, Node] = {}
         for a, b in zip(self._part(first, period), self._part(second, period), strict=True):
-            if (a.op, a.shape, a.settings, len(a.args)) != (b.op, b.shape, b.settings, len(b.args)):
+            if not same_operation(a, b):
                 return False
             for mine, other in zip(a.args, b.args, strict=True):
                 if first <= self.place.get(other, -1) < second:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gradcli.graph.graph import Graph
 from gradcli.graph.jvp import push
 from gradcli.graph.node import Node, cast
-from gradcli.graph.substitute import substituted
+from gradcli.graph.rewrite import substituted
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import Mode, _set, _Switch

@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.graph.construct import reshape
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, leaf
-from gradcli.graph.substitute import substituted
+from gradcli.graph.rewrite import substituted
 from gradcli.graph.vjp import sweep
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if

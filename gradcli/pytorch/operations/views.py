@@ -11,8 +11,8 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.node import Node
 from gradcli.graph.places import Places, take
+from gradcli.graph.rewrite import substituted
 from gradcli.graph.shapes import size_of
-from gradcli.graph.substitute import substituted
 from gradcli.pytorch.calls import called, moved
 from gradcli.pytorch.cuts import Kind, cut
 from gradcli.pytorch.dtypes import dtype

@@ -1,0 +1,175 @@
+"""The rewriter: one pass over nodes, in the order of computation, by rules and with equal nodes made one.
+
+Equal nodes, the same operation on the same arguments, are found by hash-consing (J.-C. Filliâtre and S. Conchon,
+"Type-safe modular hash-consing", 2006).  Common subexpressions, lowering, substitution and the elements of exported
+functions are this pass with other rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.weights import Weights
+
+_COMMUTATIVE = frozenset(op for op, row in OPERATIONS.items() if row.commutes)
+Rule = Callable[[Node], Node | None]  # None: the node stays as it is
+
+
+def settings_key(node: Node) -> Hashable:
+    """Return what stands for a node's settings in a comparison.
+
+    1, 1.0 and Decimal(1) are equal but print differently, and 0.0 is not -0.0.  Weights are equal to themselves alone.
+    """
+    listed = node.is_constant and not isinstance(node.settings[0], Weights)
+    return repr(node.settings) if listed else node.settings
+
+
+def structure(node: Node) -> Hashable:
+    """Return a key that is equal for equal nodes: the same operation on the same arguments; a leaf is its own.
+
+    >>> from gradcli.graph.node import elementwise, leaf
+    >>> x, z = leaf(), leaf()
+    >>> structure(elementwise("mul", x, z)) == structure(elementwise("mul", z, x))
+    True
+    """
+    if node.is_leaf:
+        return node
+    args: Hashable = frozenset(node.args) if node.op in _COMMUTATIVE else node.args
+    return node.op, args, node.shape, settings_key(node), node.dtype
+
+
+def same_operation(a: Node, b: Node) -> bool:
+    """Tell whether two nodes are one operation, with the same settings, on arguments that may differ."""
+    return (
+        a.op == b.op
+        and a.shape == b.shape
+        and a.settings == b.settings
+        and a.dtype == b.dtype
+        and len(a.args) == len(b.args)
+        and (not a.is_constant or settings_key(a) == settings_key(b))
+    )
+
+
+class Rewriter:
+    """Rewrites nodes by `rules` and `definitions`, each by operation, and makes equal nodes one if it is `sharing`.
+
+    A rule gets a node whose arguments are rewritten, and its result is final; what a definition returns is rewritten
+    again, down to the node's arguments.
+
+    >>> from gradcli.graph.node import elementwise, leaf
+    >>> x = leaf()
+    >>> y = elementwise("sin", -x)
+    >>> Rewriter(rules={"neg": lambda n: n.args[0]}).rewritten(scheduled([y]))[y].args[0] is x
+    True
+    """
+
+    def __init__(
+        self,
+        rules: Mapping[str, Rule] | None = None,
+        definitions: Mapping[str, Rule] | None = None,
+        sharing: bool = True,
+    ) -> None:
+        self.rules = rules or {}
+        self.definitions = definitions or {}
+        self.sharing = sharing
+        self.first: dict[Hashable, Node] = {}
+
+    def rewritten(self, nodes: Iterable[Node], known: Mapping[Node, Node] | None = None) -> dict[Node, Node]:
+        """Return for each node, in the order of computation, the one it becomes; those in `known` are rewritten."""
+        new = dict(known or {})
+        for node in nodes:
+            if node not in new:
+                args = tuple([new[a] for a in node.args])
+                new[node] = self.node(node if args == node.args else node.with_args(args))
+        return new
+
+    def node(self, node: Node) -> Node:
+        """Return what a node becomes, whose arguments are rewritten."""
+        definition = self.definitions.get(node.op)
+        if definition is not None and (simpler := definition(node)) is not None:
+            # Simplification may have taken the definition to an argument's argument: -(-x) is x.
+            known = {n: n for arg in node.args for n in (arg, *arg.args)}
+            return self.rewritten(scheduled([simpler], known), known)[simpler]
+        rule = self.rules.get(node.op)
+        result = rule(node) if rule is not None else None
+        return self.unique(node if result is None else result)
+
+    def unique(self, node: Node) -> Node:
+        """Return the first node that is equal to this one."""
+        return self.first.setdefault(structure(node), node) if self.sharing else node
+
+
+def common_subexpressions(nodes: Iterable[Node]) -> dict[Node, Node]:
+    """Return for each node, in the order of computation, the first of all nodes that are equal to it."""
+    return Rewriter().rewritten(nodes)
+
+
+def optimise(graph: Graph) -> Graph:
+    """Return the graph without repeated and without unread nodes.
+
+    >>> from gradcli.graph.node import elementwise, leaf
+    >>> x = leaf()
+    >>> y = elementwise("add", elementwise("sin", x), elementwise("sin", x))
+    >>> [n.op for n in optimise(Graph.of({"x": x}, {"y": y})).nodes]
+    ['input', 'sin', 'add']
+    """
+    new = common_subexpressions(graph.nodes)
+    return Graph.of(graph.inputs, {name: new[n] for name, n in graph.outputs.items()})
+
+
+def are_equal(a: Node, b: Node) -> bool:
+    """Tell whether two nodes are the same operations on the same leaves and constants, in the same order.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x, z = leaf(), leaf()
+    >>> are_equal(2 * x + z, 2 * x + z), are_equal(2 * x, 2 * z)
+    (True, False)
+    """
+    pairs, seen = [(a, b)], set()
+    while pairs:
+        a, b = pair = pairs.pop()
+        if a is not b and pair not in seen:
+            if a.is_leaf or not same_operation(a, b):
+                return False
+            seen.add(pair)
+            pairs += zip(a.args, b.args, strict=True)
+    return True
+
+
+def rewritten(
+    nodes: Iterable[Node], rule: Callable[[Node], Node], known: Mapping[Node, Node] | None = None
+) -> dict[Node, Node]:
+    """Return for each node, in the order of computation, what one rule for all operations makes of it.
+
+    The rule gets a node whose arguments are rewritten; those in `known` are rewritten already.
+
+    >>> from gradcli.graph.node import elementwise, leaf
+    >>> x = leaf()
+    >>> nodes = scheduled([y := elementwise("sin", -x)])
+    >>> rewritten(nodes, lambda n: n.args[0] if n.op == "neg" else n)[y].args[0] is x
+    True
+    """
+    new = dict(known or {})
+    for n in nodes:
+        if n not in new:
+            args = tuple([new[a] for a in n.args])
+            new[n] = rule(n if args == n.args else n.with_args(args))
+    return new
+
+
+def substituted(wanted: Iterable[Node], meant: Mapping[Node, Node], kept: Iterable[Node] = ()) -> list[Node]:
+    """Return the nodes with those that `meant` names replaced by its values; `kept` ones stay as they are.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x, z = leaf(), leaf()
+    >>> [y] = substituted([2 * x], {x: z})
+    >>> y.args[1] is z
+    True
+    """
+    wanted = list(wanted)
+    known = dict(meant) | {n: n for n in kept if n not in meant}
+    new = rewritten(scheduled(wanted, known), lambda n: n, known)
+    return [new[n] for n in wanted]
