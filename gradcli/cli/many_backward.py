@@ -45,7 +45,7 @@ def backward_at_points(run: ManyPoints, asked: Backward) -> None:
 
     def origin(point: Named, found: Named) -> str:
         at = {name: value[..., None] for name, value in point.items()}
-        return not_finite(swept, at, {n.removesuffix(".grad"): g for n, g in found.items()})[0]
+        return not_finite(swept, at, {n: found[f"{n}.grad"] for n in (*run.wrt, *asked.retain)})[0]
 
     answer(run, Question("gradients", columns, explained, origin))
 

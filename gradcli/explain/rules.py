@@ -7,6 +7,7 @@ for them, so that no simplification has mixed in what other nodes are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -78,7 +79,8 @@ def slopes(passes: Sequence[Pass], names: Mapping[Node, str]) -> Formula:
     first, *more = (textbook_slope(own, p.position) for p in passes)
     slope, node, argument = sum(more, first), names[passes[0].node], names[passes[0].argument]
     text = Notation(known, implicit=True).name(slope)
-    return Formula(f"∂{node}/∂{argument} = {text}", Equal((Partial(node, argument), quantity(slope, known))))
+    number = slope.value if isinstance(slope.value, int | Decimal) else None
+    return Formula(f"∂{node}/∂{argument} = {text}", Equal((Partial(node, argument), quantity(slope, known))), number)
 
 
 def standing_in(node: Node, names: Mapping[Node, str]) -> tuple[Node, dict[Node, str]]:

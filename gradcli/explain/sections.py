@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -74,10 +75,14 @@ class Computed:
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula that is written already in the language of gradcli, and what it is made of for other notations."""
+    """A formula that is written already in the language of gradcli, and what it is made of for other notations.
+
+    `number` is what its right side is, where that is one number as it is typed.
+    """
 
     text: str
     math: Math
+    number: int | Decimal | None = None
 
 
 @dataclass(frozen=True)

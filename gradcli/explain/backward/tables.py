@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 from gradcli.explain.backward.steps import ReverseStep, reverse_steps
 from gradcli.explain.backward.weights import array_of, cotangent, loss_name
@@ -93,11 +92,8 @@ def local_derivative(step: ReverseStep) -> Math:
 
 def with_number(formula: Formula, slope: Array | None) -> Math:
     """Return a formula with its number, where that is one, unless it is that number already."""
-    if slope is None or slope.shape or slope.dtype == object:
+    if slope is None or slope.shape or slope.dtype == object or formula.number is not None:
         return formula
-    with suppress(ValueError):
-        if float(formula.text.rpartition(" = ")[2]) == float(slope):
-            return formula
     return Equal((formula, Value(slope)))
 
 

@@ -23,7 +23,7 @@ from gradcli.graph.jvp import Push, push, structural
 from gradcli.graph.names import dot
 from gradcli.graph.node import Node, is_const, leaf
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.vjp import textbook_slope, vjp
+from gradcli.graph.vjp import sweep, textbook_slope
 from gradcli.notation.nodes import Notation, node_names
 
 if TYPE_CHECKING:
@@ -157,9 +157,10 @@ def _warn_of_products(value: Named, product: Named, notes: Notes) -> None:
 
 
 def _pulled(graph: Graph, wrt: Sequence[str], at: Named, v: Named) -> Named:
-    swept = vjp(graph, wrt)
-    result = at_point(swept, at | {f"{name}.v": weights for name, weights in v.items()}, swept.outputs.values())
-    return {name.removesuffix(".grad"): result[n] for name, n in swept.outputs.items()}
+    swept = sweep(graph, wrt)
+    inputs = at | {f"{name}.v": weights for name, weights in v.items()}
+    result = at_point(swept.graph, inputs, swept.gradients.values())
+    return {name: result[n] for name, n in swept.gradients.items()}
 
 
 def _in_formulas(

@@ -198,7 +198,7 @@ def hvp(
         computed = [*graph.outputs.values(), *doubled.outputs.values()]
         values = at_point(doubled, at | {f"{name}.u": tangent for name, tangent in u.items()}, computed)
         value = {name: values[y] for name, y in graph.outputs.items()}
-        results = {name.removesuffix(".hvp"): values[n] for name, n in doubled.outputs.items()}
+        results = {name: values[doubled.outputs[f"{name}.hvp"]] for name in wrt}
         corners = note_corners(graph, at, notes, wanted.page) if wanted.notes else ()
         if wanted.warn:
             warn_of_values(graph, at, value, notes)
