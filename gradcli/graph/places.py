@@ -141,6 +141,19 @@ def put(x: Node, axis: int, places: Places, size: int) -> Node:
     return Node("put", (x,), check_size(shape), (axis, places, size))
 
 
+def segment_sum(x: Node, ids: Places, n: int) -> Node:
+    """Return n sums of slices along the first axis: slice i is added to sum `ids[i]`, as `jax.ops.segment_sum` does.
+
+    Errors: `InputError` unless there is one id for each slice.
+    """
+    if not x.shape or ids.shape != x.shape[:1]:
+        raise InputError(
+            f"segment ids of shape {ids.shape} do not fit an array of shape {x.shape}",
+            hint="each slice along the first axis has one id: `segment_sum(x, [0, 0, 1], 2)`",
+        )
+    return Node("segment_sum", (x,), check_size((n, *x.shape[1:])), (ids, n))
+
+
 def gather(x: Node, axis: int, numbers: Any) -> Node:
     """Return `x[i, places[i, j], k]`, for an axis 1, at all places: PyTorch's `gather`.
 

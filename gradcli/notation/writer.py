@@ -141,8 +141,9 @@ def spread_argument(node: Node) -> Node | None:
     return node.args[0] if node.op == "broadcast" else None
 
 
-_DEFAULTS = {"correction": 1, "descending": False, "diagonal": 0, "full_matrices": False}
-SETTINGS = {"axes", "axis", *_DEFAULTS}  # that are typed behind the arguments
+# Settings that are typed behind the arguments, with what they are where nothing is typed.
+_TYPED = {"correction": 1, "descending": False, "diagonal": 0, "full_matrices": False, "ids": None, "n": None}
+SETTINGS = {"axes", "axis", *_TYPED}
 
 
 def settings_of(node: Node) -> Iterator[tuple[str, Any]]:
@@ -153,7 +154,7 @@ def settings_of(node: Node) -> Iterator[tuple[str, Any]]:
     for word, value in settings.items():
         if word == "axes" and (len(value) < rank or ties == "first"):
             yield "axis", value[0] if len(value) == 1 and ties != "even" else value
-        elif (word == "axis" and rank > 1) or value != _DEFAULTS.get(word, value):
+        elif (word == "axis" and rank > 1) or value != _TYPED.get(word, value):
             yield word, value
 
 

@@ -8,7 +8,7 @@ from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import axes_of, broadcast, one_axis, reshape, sliced
 from gradcli.graph.node import Node
-from gradcli.graph.places import gather, places_of, take
+from gradcli.graph.places import gather, places_of, segment_sum, take
 from gradcli.graph.shapes import Shape
 from gradcli.vocabulary.register import Axis, named, whole_numbers
 
@@ -164,6 +164,13 @@ def _take(x: Node, index: Axis, axis: int | None = None) -> Node:
 @named("index_select")
 def _index_select(x: Node, axis: int, index: Axis) -> Node:
     return _take(x, index, one_axis(axis, len(x.shape)))
+
+
+@named("segment_sum")
+def _segment_sum(x: Node, ids: Axis, n: int) -> Node:
+    if type(n) is not int or n < 1:
+        raise InputError("the number of segments is an integer from 1", hint="`segment_sum(x, [0, 0, 1], 2)`")
+    return segment_sum(x, places_of(ids, n), n)
 
 
 @named("gather")

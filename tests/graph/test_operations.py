@@ -27,7 +27,7 @@ _ALIKE = {
     (ANY, ANY): """add sub mul leaky_relu elu maximum minimum logaddexp logistic_loss heaviside lt le gt ge eq ne
         and or""",
     (ANY, NEGATIVE): "div hypot atan2 celu",
-    (ANY,): """neg identity exp expm1 sin cos atan sinh cosh tanh sech asinh erf erfc relu sigmoid softplus
+    (ANY,): """neg identity exp exp2 expm1 sin cos atan sinh cosh tanh sech asinh erf erfc relu sigmoid softplus
         silu gelu mish selu logsigmoid softsign tanhshrink abs ndtr frac sign floor ceil trunc round not""",
     (POSITIVE,): "sqrt log log1p log2 log10 csc cot gamma lgamma digamma polygamma",
     (UNIT,): "tan sec asin acos atanh",
@@ -193,6 +193,7 @@ EXPRESSIONS = {
     ],
     "take": ["M[:, [2, 0, 2]]", "N[[0, 2, 2, 1]]*a", "take(T, [0, 11, 5, 5])"],
     "put": [lambda M: places.put(M, 1, places.Places.of([3, 0, 3]), 5)],
+    "segment_sum": ["segment_sum(x, [1, 0, 1], 2)", "segment_sum(M, [2, 2], 4)*a"],
     "triu": ["triu(P)", "triu(T, 1)"],
     "tril": ["tril(N)", "tril(M, -1)"],
     "scatter": [lambda x, a: construct.scatter((2, 3), [((0, range(3)), x), ((0, range(2, -1, -1)), x), ((1, 2), a)])],

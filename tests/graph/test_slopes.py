@@ -26,6 +26,7 @@ FORMS = {op: function(op) for op in SYMPY} | {
     "neg": lambda a: -a,
     "pow": sympy.Pow,
     "identity": lambda a: a,
+    "exp2": lambda a: 2**a,
     "cbrt": lambda a: sympy.sign(a) * sympy.cbrt(sympy.Abs(a)),
     "hypot": lambda a, b: sympy.sqrt(a**2 + b**2),
     "atan2": sympy.atan2,

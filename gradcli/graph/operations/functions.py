@@ -26,6 +26,7 @@ ROWS: dict[str, Operation] = {
     "sqrt": function(lambda y, x: 1 / (2 * y)),
     "cbrt": function(lambda y, x: 1 / (3 * y**2)),
     "exp": function(lambda y, x: y),
+    "exp2": function(lambda y, x: y * call("log", 2), lowered=lambda x: call("pow", 2, x)),
     "expm1": function(lambda y, x: call("exp", x)),
     "log": function(lambda y, x: 1 / x),
     "log1p": function(lambda y, x: 1 / (1 + x)),

@@ -163,6 +163,13 @@ ROWS: dict[str, Operation] = {
     "put": Operation(
         "scatter", ("axis", "places", "size"), lambda g, y, axis, places, size, x: [take(g, axis, places)], move=_put
     ),
+    "segment_sum": Operation(
+        "whole",
+        ("ids", "n"),
+        lambda g, y, ids, n, x: [take(g, 0, ids)],
+        definition=lambda ids, n, x: put(x, 0, ids, n),
+        linear=(0,),
+    ),
     "triu": _triangle("triu", np.triu),
     "tril": _triangle("tril", np.tril),
     "concatenate": Operation(
