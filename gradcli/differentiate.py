@@ -21,7 +21,7 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.hessian import gradient
 from gradcli.graph.jacobian import jacobian as _jacobian
 from gradcli.graph.node import Node, const, leaf
-from gradcli.graph.substitute import substituted
+from gradcli.graph.rewrite import substituted
 from gradcli.graph.weights import Weights
 from gradcli.pyfunc.patches import patched
 from gradcli.pyfunc.tape import Tape, recording, running

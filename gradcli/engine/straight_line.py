@@ -21,7 +21,7 @@ from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.passes import optimise
+from gradcli.graph.rewrite import optimise
 
 Run = Callable[..., tuple[Any, ...]]
 

@@ -15,8 +15,8 @@ from gradcli.graph import subsystem
 from gradcli.graph.array import Array, Named
 from gradcli.graph.names import identifier
 from gradcli.graph.node import Node
+from gradcli.graph.rewrite import substituted
 from gradcli.graph.shapes import Shape
-from gradcli.graph.substitute import substituted
 from gradcli.pyfunc.tape import Condition, span_of
 from gradcli.pyfunc.trace import Trace, Unknown, parameters_of, trace
 from gradcli.pyfunc.trees import is_number, leaves, mapped
