@@ -124,7 +124,7 @@ def _read(subscripts: str, operands: Sequence[Node]) -> tuple[list[str], str]:
     left, arrow, result = text.partition("->")
     odd = next((c for c in left.replace(",", "") + result if not (c.isascii() and c.isalpha())), None)
     if odd is not None:
-        raise InputError(f"`{odd}` is no subscript", hint=f"axes are letters: {_EXAMPLE}")
+        raise InputError(f"`{odd}` is not a subscript", hint=f"axes are letters: {_EXAMPLE}")
     terms = left.split(",")
     _check_operands(left, terms, operands)
     counts = Counter(chain.from_iterable(terms))

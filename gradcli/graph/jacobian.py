@@ -163,7 +163,7 @@ def _places(graph: Graph, wrt: Iterable[str] | None, limit: int) -> Iterator[tup
     if not lines.are_of_elements and sum(_elements_crossed(row, leaves) for row in lines.rows) > limit:
         rows, columns = dimensions(graph, graph.leaves(wrt))
         raise InputError(
-            f"a Jacobian of {rows:,} rows and {columns:,} columns is too large to tell which entries are not zero",
+            f"a Jacobian of {rows:,} rows and {columns:,} columns is too large to find the entries that are not zero",
             hint=f"at most {limit:,} entries and {MAX_SETS:,} columns are supported: choose some with --outputs and "
             "--wrt",
         )

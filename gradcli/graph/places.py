@@ -95,7 +95,7 @@ def places_of(numbers: Any, size: int) -> Places:
     shape, elements = flattened(numbers)
     for i in elements:
         if type(i) is not int:
-            raise InputError("an index is made of whole numbers", hint="for example `x[[0, 2]]`")
+            raise InputError("an index consists of integers", hint="for example `x[[0, 2]]`")
         if not -size <= i < size:
             brief = str(i) if abs(i) < 10**20 else "of so large a number"
             raise InputError(

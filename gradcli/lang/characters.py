@@ -108,7 +108,7 @@ def _check_name(source: Source, word: str, start: int) -> None:
         raise InputError(f"`{plain}` is a word of Python's", span, f"call it `{plain}_`", fix=Fix(span, f"{plain}_"))
     if any(bar in plain for bar in _BARS):
         hint = f"call it `{re.sub(f'[{_BARS}]', '', plain)}_bar`"
-        raise InputError("a bar stands for an adjoint in gradcli's tables", span, hint)
+        raise InputError("a bar marks an adjoint in gradcli's tables", span, hint)
     if looks(plain).isascii() and not plain.isascii():
         place = next(i for i, c in enumerate(name) if not normal(c).isascii() and looks(normal(c)).isascii())
         like = looks(normal(name[place]))

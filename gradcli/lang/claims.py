@@ -140,7 +140,7 @@ def _claim(source: Source, seen: Source, match: re.Match[str], start: int, end: 
     order = int(match[1][:2] or 1)  # int() refuses thousands of digits
     if not 1 <= order <= _MAX_ORDER or match[1] == "1":
         raise InputError(
-            f"`{span.text}` is no derivative that can be checked",
+            f"`{span.text}` is not a derivative that can be checked",
             span,
             f"those of the first order are df/dx, then come d2f/dx2 to d{_MAX_ORDER}f/dx{_MAX_ORDER}",
         )

@@ -235,7 +235,7 @@ def indices_in(key: ast.expr, names: Integers, expression: Expression) -> list[A
         try:
             index = integers_of(part, names)
             if np.asarray(index).dtype == np.bool_:
-                raise InputError("an index is an integer", None, "a condition stands behind `if`", part)
+                raise InputError("an index is an integer", None, "a condition follows `if`", part)
         except InputError as error:
             raise error.at(expression.span(error.about)) from None
         result.append(index)

@@ -91,5 +91,5 @@ def _one_index(key: Any, sizes: Iterator[int]) -> Sequence[Key]:
 
 def _whole(value: Any) -> int:
     if type(value) is not int:
-        raise InputError("an index is a whole number", hint="for example `x[0]`, `x[-1]`, `x[1:3]`, `x[[0, 2]]`")
+        raise InputError("an index is an integer", hint="for example `x[0]`, `x[-1]`, `x[1:3]`, `x[[0, 2]]`")
     return value

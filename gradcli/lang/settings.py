@@ -93,8 +93,8 @@ def read_setting(tree: ast.expr) -> Any:
 def complaint(name: str, error: str) -> str:
     """Return Python's complaint about a call in our words."""
     words = {
-        "missing a required argument": f"`{name}` lacks an argument",
-        "missing a required keyword": f"`{name}` lacks an argument",
+        "missing a required argument": f"`{name}` is missing an argument",
+        "missing a required keyword": f"`{name}` is missing an argument",
         "too many positional": f"`{name}` has too many arguments",
         "got an unexpected keyword": f"`{name}` has no such setting",
         "multiple values": f"`{name}` is given an argument twice",

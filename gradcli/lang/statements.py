@@ -325,7 +325,7 @@ def read_key(subscript: str, span: Span, done: str, example: str) -> tuple[int, 
     """
     parts = [part.strip() for part in subscript[1:-1].split(",")]
     if not all(re.fullmatch("[0-9]{1,9}", part) for part in parts):
-        raise InputError(f"an element is {done} by whole numbers from 0", span, f"for example {example}")
+        raise InputError(f"an element is {done} by integers from 0", span, f"for example {example}")
     return tuple(map(int, parts))
 
 

@@ -78,7 +78,7 @@ def _arange(start: Node, end: Node | None = None, step: Node = _ONE) -> Node:
 @named("linspace", methods=())
 def _linspace(start: Node, end: Node, steps: int) -> Node:
     if type(steps) is not int or steps < 1:
-        raise InputError("`linspace` makes a whole number of values", hint="for example `linspace(0, 1, 5)`")
+        raise InputError("the number of values of `linspace` is an integer", hint="for example `linspace(0, 1, 5)`")
     (count,) = _listed((steps,))
     step = (end - start) / max(1, count - 1)
     if start.shape or end.shape:

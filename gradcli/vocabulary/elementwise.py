@@ -96,7 +96,7 @@ def _log(x: Node, base: Node | None = None) -> Node:
 def _round(x: Node, decimals: int = 0) -> Node:
     if type(decimals) is not int or abs(decimals) > _MAX_DECIMALS:
         raise InputError(
-            f"`decimals` is a whole number, at most {_MAX_DECIMALS}",
+            f"`decimals` is an integer, at most {_MAX_DECIMALS}",
             hint="`round(x, 2)` leaves two digits, `round(x)` none",
         )
     if not decimals:

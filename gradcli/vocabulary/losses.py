@@ -155,7 +155,7 @@ def _check_classes(scores: Node, target: Node, ignored: int) -> None:
             hint=f"the numbers of the classes have shape {wanted}, probabilities that of the scores",
         )
     if type(ignored) is not int or (ignored != IGNORED and not target.is_constant):
-        raise InputError("`ignore_index` is a whole number among the targets", hint="they are typed as a list then")
+        raise InputError("`ignore_index` is an integer among the targets", hint="they are typed as a list then")
     for value in target.values:
         if value != ignored and value not in range(count):
             raise InputError(f"there is no class {value} among {count}", hint=f"they are counted from 0 to {count - 1}")

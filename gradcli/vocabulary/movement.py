@@ -90,7 +90,7 @@ def _times(name: str, given: Sequence[Axis]) -> Shape:
     """Return how often each axis is repeated."""
     times = whole_numbers(given, f"`{name}(x, 2, 1)`")
     if not times or min(times) < 1:
-        raise InputError(f"`{name}` takes whole numbers from 1", hint=f"for example `{name}(x, 2, 1)`")
+        raise InputError(f"`{name}` takes integers from 1", hint=f"for example `{name}(x, 2, 1)`")
     return times
 
 

@@ -33,7 +33,7 @@ def _extremum_of_any(op: str, *x: Node, axis: Axis = None, keepdims: bool = Fals
     if len(x) == 1:
         return _extremum(op, x[0], axis, keepdims)
     if not x:
-        raise InputError(f"`{op}` lacks an argument", hint=f"for example `{op}(x)`")
+        raise InputError(f"`{op}` is missing an argument", hint=f"for example `{op}(x)`")
     if axis is not None or keepdims:
         raise InputError(f"`{op}` of several values has no axis", hint=f"`{op}(x, axis=0)` reduces one array")
     return folded(f"{op}imum", *x)
@@ -64,7 +64,7 @@ def _spreadness(
 ) -> Node:
     correction = correction if unbiased is None else int(unbiased)
     if type(correction) is not int:
-        raise InputError("the correction is a whole number", hint="1 divides by n - 1, 0 by n")
+        raise InputError("the correction is an integer", hint="1 divides by n - 1, 0 by n")
     return _over(op, x, axis, keepdims, correction)
 
 

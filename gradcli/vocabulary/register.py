@@ -78,7 +78,7 @@ def whole_numbers(given: Axis | Sequence[Axis], example: str) -> tuple[int, ...]
     typed = tuple(given) if isinstance(given, list | tuple) else (given,)
     listed = typed[0] if len(typed) == 1 and isinstance(typed[0], list | tuple) else typed
     if not all(type(n) is int for n in listed):
-        raise InputError("whole numbers are wanted here", hint=f"for example {example}")
+        raise InputError("this is an integer, or a tuple of integers", hint=f"for example {example}")
     return tuple(n for n in listed if isinstance(n, int))
 
 

@@ -22,7 +22,7 @@ def _per_axis(name: str, given: Sizes, axes: int, least: int = 1) -> tuple[int, 
     listed = tuple(n for n in typed if type(n) is int) * (axes if len(typed) == 1 else 1)
     if len(listed) != axes or len(typed) not in (1, axes):
         several = f", or {axes} of them" if axes > 1 else ""
-        raise InputError(f"`{name}` is a whole number{several}", hint=f"for example `{name}={max(1, least)}`")
+        raise InputError(f"`{name}` is an integer{several}", hint=f"for example `{name}={max(1, least)}`")
     if min(listed) < least:
         raise InputError(f"`{name}` is at least {least}, not {min(listed)}")
     if max(listed) > MAX_ELEMENTS:
@@ -71,7 +71,7 @@ def _ends(padding: Sizes | str, stride: Sizes, reaches: Sequence[int]) -> list[t
     if not isinstance(padding, str):
         return [(n, 0) for n in _per_axis("padding", padding, len(reaches), 0)]
     if padding not in ("same", "valid"):
-        raise InputError(f"there is no padding `{padding[:40]}`", hint='it is a whole number, "same" or "valid"')
+        raise InputError(f"there is no padding `{padding[:40]}`", hint='it is an integer, "same" or "valid"')
     if padding == "same" and set(_per_axis("stride", stride, len(reaches))) != {1}:
         raise InputError('`padding="same"` goes with `stride=1`')
     return [divmod(n, 2) if padding == "same" else (0, 0) for n in reaches]

@@ -71,7 +71,7 @@ def test_ends_may_be_variables():
 
 MISTAKES = {
     "zeros(0)": "at least one element",
-    "zeros(2.5)": "whole numbers",
+    "zeros(2.5)": "integer",
     "zeros(-1)": "at least one element",
     "zeros(x)": "plain number",
     "ones(5000, 5000)": "too large",
@@ -88,10 +88,10 @@ MISTAKES = {
     "arange(10**200)": "too many",
     "arange(inf)": "plain numbers",
     "arange([1, 2])": "plain numbers",
-    "linspace(0, 1, 0)": "whole number",
-    "linspace(0, 1)": "lacks an argument",
+    "linspace(0, 1, 0)": "integer",
+    "linspace(0, 1)": "is missing an argument",
     "linspace(x, 1, 3)": "scalar",
-    "full(2)": "lacks an argument",
+    "full(2)": "is missing an argument",
     "full((2, 2), x)": "do not fit together",
 }
 
