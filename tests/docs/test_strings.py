@@ -17,13 +17,10 @@ LIMITS = {
     "explain": 9,
     "explore": 1,
     "export": 5,
-    "graph": 5,
-    "lang": 7,
     "onnx": 5,
     "pytorch": 4,
     "report": 2,
     "script": 7,
-    "vocabulary": 9,
 }
 
 
