@@ -26,6 +26,7 @@ USED: dict[str, tuple[str, ...]] = {
     "--file": ("-F", "s.grad"),
     "--format": (*X, "-f"),
     "--jacobian": (*X, "--jacobian"),
+    "--junit": (*X, "--junit", "verdicts.xml"),
     "--keep": (*MANY, "--keep", "b"),
     "--missing": ("y=a*b", "--points", "holes.csv", "--missing"),
     "--name": (*X, "--name", "f"),

@@ -75,6 +75,9 @@ _POINTS = points_option("Check at the points of a .csv, .npz or .parquet file; -
     is_flag=True,
     help="Count a claim as undecided that is right at points, but not proved: status 1.",
 )
+@click.option(
+    "--junit", metavar="FILE", type=click.Path(dir_okay=False), help="Also write the verdicts to FILE, as JUnit XML."
+)
 @style_option(("table", "json", "markdown", "latex"), "How the result is written.", default="table")
 @page_options(CHECK)
 def check(
@@ -87,6 +90,7 @@ def check(
     seed: int,
     gradient: str | None,
     require_proof: bool,
+    junit: str | None,
     style: str,
     pages: Pages,
     many: Files,
@@ -114,5 +118,10 @@ def check(
     sources = read_sources(asked, points=many.points)
     settings = Settings((), trials, seed, tolerance, require_proof=require_proof)
     result = checked(sources, asked, settings, many if many.wanted else None, gradient)
+    if junit is not None:
+        from gradcli.data.replacement import write_whole
+        from gradcli.report.junit import junit as junit_xml
+
+        write_whole(junit, junit_xml(result))
     show_result(result, lambda: [check_page(result)], look, Notes())
     return DONE if result.right else NO

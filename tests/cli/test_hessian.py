@@ -57,7 +57,7 @@ def test_symmetric_to_the_last_digit(cli):
     ],
 )
 def test_eigenvalues_in_a_line(cli, system, at, line):
-    assert cli.done("hessian", system, "--at", at).out.splitlines()[-1] == line
+    assert line in cli.done("hessian", system, "--at", at).out.splitlines()
 
 
 def test_one_second_derivative_has_no_other_half(cli):

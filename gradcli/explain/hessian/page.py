@@ -30,6 +30,8 @@ from gradcli.explain.system import rates, system_section
 
 _ENTRIES = 400  # of a Hessian that is shown
 _EIGENVALUES = 500  # rows of a Hessian whose eigenvalues are worked out
+_DIRECTION = 12  # components of a direction that is shown: more are longer than two lines
+_SAME = 1e-9  # relative difference of two curvatures that rounding explains
 _NEAR_ZERO = 1e-12  # of the largest eigenvalue: what rounding leaves of 0
 
 
@@ -43,7 +45,7 @@ def _sections(result: HessianResult, p: HessianPoint | None) -> dict[str, Callab
     return {
         "system": lambda: [system_section(result, p.at if p else None, p.value if p else {})],
         "hessian": lambda: _matrix(result, p),
-        "curvature": lambda: [] if p is None else [_curvature(p)],
+        "curvature": lambda: [] if p is None else [_curvature(result, p)],
     }
 
 
@@ -70,10 +72,35 @@ def _cell(result: HessianResult, p: HessianPoint | None, i: int, j: int) -> Math
     return Equal((Value.of(entry), *number))
 
 
-def _curvature(p: HessianPoint) -> Section:
+def _curvature(result: HessianResult, p: HessianPoint) -> Section:
     said = definiteness(p.gradient, p.hessian)
     texts = [Text(("gradient: ", Value(p.gradient + 0.0))), *([Text(said)] if said else [])]
+    if (found := steepest(p.hessian)) is not None:
+        second, along = found
+        direction = Equal((f"({', '.join(result.columns)})", Value(along)))
+        texts.append(Text(("steepest curvature: ", Value.of(second), ", along ", direction)))
     return Section("curvature", tuple(texts))
+
+
+def steepest(matrix: Array) -> tuple[float, Array] | None:
+    """Return the largest second derivative in any direction, and that unit direction; None where there are several.
+
+    Its largest component is positive: a direction and its opposite are curved the same.
+
+    >>> steepest(np.diag([1.0, -2.0]))
+    (-2.0, array([0., 1.]))
+    >>> steepest(np.eye(2)) is None
+    True
+    """
+    if not 1 < len(matrix) <= _DIRECTION or not np.isfinite(matrix).all():
+        return None
+    values, vectors = np.linalg.eigh(matrix)
+    second, first = np.argsort(np.abs(values))[-2:]
+    if abs(values[first]) - abs(values[second]) <= _SAME * abs(values[first]):
+        return None
+    along = vectors[:, first]
+    along = along * np.sign(along[np.abs(along).argmax()]) + 0.0
+    return float(values[first]), np.where(np.abs(along) <= _NEAR_ZERO, 0, along)
 
 
 def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:

@@ -1,0 +1,41 @@
+"""Verdicts as JUnit XML, which CI services read: a test case for each claim."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+from gradcli.explain.check.verdicts import CheckResult, Verdict
+
+
+def junit(result: CheckResult) -> bytes:
+    """Return the verdicts as one XML file; a claim that is not right is a failure, as in the exit status.
+
+    >>> from gradcli import check
+    >>> junit(check("f = x**2; df/dx = 2*x")).splitlines()[1].decode()
+    '<testsuite name="gradcli check" tests="1" failures="0">'
+    """
+    failures = sum(v.verdict != "right" for v in result.verdicts)
+    suite = ET.Element(
+        "testsuite", {"name": "gradcli check", "tests": str(len(result.verdicts)), "failures": str(failures)}
+    )
+    for verdict in result.verdicts:
+        case = ET.SubElement(
+            suite, "testcase", {"classname": "gradcli.check", "name": f"{verdict.claim} = {verdict.said}"}
+        )
+        if verdict.verdict != "right":
+            failure = ET.SubElement(case, "failure", {"type": verdict.verdict, "message": verdict.why})
+            failure.text = "\n".join(_details(verdict))
+    ET.indent(suite)
+    return ET.tostring(suite, "utf-8", xml_declaration=True) + b"\n"
+
+
+def _details(verdict: Verdict) -> list[str]:
+    """Return the numbers of a claim that is wrong, and the right formula where there is one."""
+    lines = []
+    if verdict.at is not None:
+        where = ", ".join(f"{name} = {value.tolist()}" for name, value in verdict.at.items())
+        entry = f"entry {verdict.entry}: " if verdict.entry else ""
+        lines.append(f"{entry}yours is {verdict.yours!r}, right is {verdict.true!r}, at {where}")
+    if verdict.formula:
+        lines.append(f"right: {verdict.formula}")
+    return lines
