@@ -26,7 +26,8 @@ def junit(result: CheckResult) -> bytes:
             failure = ET.SubElement(case, "failure", {"type": verdict.verdict, "message": verdict.why})
             failure.text = "\n".join(_details(verdict))
     ET.indent(suite)
-    return ET.tostring(suite, "utf-8", xml_declaration=True) + b"\n"
+    document: bytes = ET.tostring(suite, "utf-8", xml_declaration=True)
+    return document + b"\n"
 
 
 def _details(verdict: Verdict) -> list[str]:
