@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gradcli.algebra.jacobian import symbolic_jacobian
+    from gradcli.algebra.symbolic_jacobian import symbolic_jacobian
     from gradcli.api import compile, evaluate, explain, export, hessian, numeric_jacobian, parse
     from gradcli.differentiate import elementwise_grad, grad, jacobian, trace, value_and_grad
     from gradcli.errors import InputError
@@ -44,7 +44,7 @@ _LAZY = {
     **dict.fromkeys(("elementwise_grad", "grad", "jacobian", "trace", "value_and_grad"), "gradcli.differentiate"),
     "InputError": "gradcli.errors",
     "jvp": "gradcli.graph.jvp",
-    "symbolic_jacobian": "gradcli.algebra.jacobian",
+    "symbolic_jacobian": "gradcli.algebra.symbolic_jacobian",
     "vjp": "gradcli.graph.vjp",
 }
 

@@ -11,8 +11,8 @@ from gradcli.differentiate import CompiledCall, Derivative, Evaluated
 from gradcli.differentiate import hessian as _hessian
 from gradcli.engine.compiled import Compiled
 from gradcli.engine.evaluate import evaluate as _evaluate
-from gradcli.engine.jacobian import numeric_jacobian as _numeric_jacobian
 from gradcli.engine.names import ENGINES, OLDER_NAMES
+from gradcli.engine.numeric_jacobian import numeric_jacobian as _numeric_jacobian
 from gradcli.errors import InputError, Source, nearest
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph, appearance

@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradcli.algebra.jacobian import SymbolicJacobian
+    from gradcli.algebra.symbolic_jacobian import SymbolicJacobian
     from gradcli.explain.check.verdicts import CheckResult
     from gradcli.explain.results import Named
     from gradcli.graph.graph import Graph
@@ -31,7 +31,7 @@ def show_graphs() -> None:
 
 def show_jacobians() -> None:
     """Let notebooks typeset Jacobians."""
-    from gradcli.algebra.jacobian import SymbolicJacobian
+    from gradcli.algebra.symbolic_jacobian import SymbolicJacobian
 
     _give(SymbolicJacobian, "_repr_latex_", jacobian_latex)
 
@@ -75,8 +75,8 @@ def jacobian_latex(found: SymbolicJacobian) -> str | None:
     >>> print(jacobian_latex(symbolic_jacobian(parse("y = x**2"))))
     $\displaystyle J = \frac{\partial y}{\partial x} = 2 x$
     """
-    from gradcli.explain.results import Style
     from gradcli.explain.sections import Equal, Listed, Math, Name, Partial, Value
+    from gradcli.explain.style import Style
     from gradcli.report.latex_math import LatexWriter
 
     rows, columns = found.rows, found.columns
@@ -110,7 +110,7 @@ def verdicts_markdown(found: CheckResult) -> str:
 
 
 def _page(found: CheckResult, style: str) -> str:
-    from gradcli.explain.check.page import check_page
+    from gradcli.explain.check.check_page import check_page
     from gradcli.report.render import Look, render_pages
 
     return render_pages([check_page(found)], Look(style, _DIGITS)).rstrip("\n")
@@ -128,8 +128,8 @@ class Explanation:
 
     def __str__(self) -> str:
         from gradcli.errors import Notes
-        from gradcli.explain.backward.result import backward
-        from gradcli.explain.pages import Choice, backward_pages
+        from gradcli.explain.backward.accumulation import backward
+        from gradcli.explain.backward.backward_page import Choice, backward_pages
         from gradcli.explain.results import Wanted
         from gradcli.report.render import Look, render_pages
 
@@ -147,7 +147,7 @@ class Explanation:
         from gradcli.explain.live.kernels import Kernels
         from gradcli.explain.live.program import live
         from gradcli.explain.picture.picture import View
-        from gradcli.report.live.page import live_document
+        from gradcli.report.live.live_page import live_document
 
         kernels = Kernels()
         page = live(self.graph, View(self.wrt, self.at, self.v), kernels, formulas=True)

@@ -106,3 +106,52 @@ def test_no_import_within_a_room_is_hidden(room):
         module = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
         hidden = {name for name in local_imports(ast.parse(path.read_text("utf-8"))) if name.split(".")[1] == room}
         assert {name.removeprefix(f"gradcli.{room}.") for name in hidden} == LAZY.get(module, set()), module
+
+
+def modules():
+    """Return all modules of the source, by name."""
+    paths = {path.relative_to(ROOT.parent).with_suffix(""): path for path in ROOT.rglob("*.py")}
+    return {".".join(name.parts).removesuffix(".__init__"): path for name, path in paths.items()}
+
+
+def imported_modules(tree, known):
+    """Yield the modules that are imported anywhere: at the top, inside functions, and for types alone."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names if name.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module in known:
+            members = [f"{node.module}.{name.name}" for name in node.names]
+            yield from (member if member in known else node.module for member in members)
+
+
+def circles(edges):
+    """Return the modules that import themselves in the end: what is left after taking out, again and again, the modules
+    that import nothing of what is left, or are imported by nothing of it."""
+    left = {name: set(targets) - {name} for name, targets in edges.items()}
+    while True:
+        imported = set().union(*left.values())
+        kept = {name: targets & left.keys() for name, targets in left.items() if targets and name in imported}
+        if kept == left:
+            return left
+        left = kept
+
+
+def test_a_circle_of_imports_is_found():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}, "e": set()}) == {"b": {"c"}, "c": {"b"}}
+    tree = ast.parse("if TYPE_CHECKING:\n    from p import q\ndef f():\n    import p.r\n")
+    assert set(imported_modules(tree, {"p", "p.q", "p.r"})) == {"p.q", "p.r"}
+
+
+# The package itself offers what its modules define, when a name is asked for the first time: its imports are for types.
+OFFERING = "gradcli"
+# Deliberate imports inside a function that close a circle, with the reason.
+CLOSING = {("gradcli.pyfunc.tracer", "gradcli.pyfunc.patches")}  # a traced function calls NumPy's, which are patched
+
+
+def test_no_import_runs_in_a_circle():
+    known = modules()
+    del known[OFFERING]
+    edges = {name: {*imported_modules(ast.parse(path.read_text("utf-8")), known)} for name, path in known.items()}
+    for name, target in CLOSING:
+        edges[name].remove(target)  # fails when it is no longer needed
+    assert circles(edges) == {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,13 +17,21 @@ from gradcli.cli.options import (
     page_options,
     system_options,
 )
-from gradcli.cli.sections import BACKWARD
 
 if TYPE_CHECKING:
     from gradcli.explain.sections import Page
     from gradcli.graph.graph import Graph
     from gradcli.lang.system import System
 
+SECTIONS = {
+    "system": "the statements and their values",
+    "v": "the cotangent, and the scalar whose gradient it asks for",
+    "jacobian": "J, with v beside its rows and vᵀJ below",
+    "steps": "the forward and the reverse pass",
+    "calls": "what each call adds to .grad",
+    "grad": "the gradients, with their arithmetic",
+    "pytorch": "the same in PyTorch; alone, a complete script",
+}
 EXAMPLES = """\b
 Examples:
   gradcli backward "y=x**2" --at x=3
@@ -53,7 +61,7 @@ Examples:
     default=None,
     help="Show J however large it is, or not at all.  [default: up to 36 entries]",
 )
-@page_options(BACKWARD)
+@page_options(SECTIONS)
 @file_options
 def backward(
     asked: Asked,
@@ -69,22 +77,28 @@ def backward(
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  The cotangent v weights the outputs;
     a single scalar output needs none.  Without --at, the gradients are formulas.
     """
-    from gradcli.cli.cotangents import read_calls
+    from gradcli.cli.cotangents import read_calls, same_at_all
     from gradcli.cli.outcome import show_result
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves
-    from gradcli.errors import Notes
-    from gradcli.explain.backward.result import backward as explained
+    from gradcli.errors import InputError, Notes
+    from gradcli.explain.backward.question import Gradients
     from gradcli.explain.results import Wanted
 
     notes = Notes()
     system = read_asked(asked, cotangents, many.points)
     if many.wanted:
-        from gradcli.cli.many_backward import backward_at_points
-        from gradcli.cli.many_points import open_many
+        from gradcli.cli.answer import answer
+        from gradcli.cli.file_points import open_many
 
         with open_many(system, asked, many) as run:
             kept = _retained(system, run.graph, retain)
-            backward_at_points(run, Backward(cotangents, strict, kept, steps))
+            if steps and not run.prints_json:
+                raise InputError("--steps shows single points", hint="add -f json, or give the points with --at")
+            of_file = run.with_columns("v", run.graph.outputs, cotangents)
+            calls = [] if of_file else read_calls(run.graph.outputs, None, cotangents, strict, run.notes)
+            run = of_file or run
+            same = frozenset(run.same) | (same_at_all(calls) if calls else frozenset())
+            answer(run, Gradients(run.graph, run.wrt, calls, Wanted(kept, steps, warn=False, same=same)))
         return
     look = pages.look(asked.style)
     situation = read_situation(system, asked, notes)
@@ -92,26 +106,19 @@ def backward(
     calls = read_calls(situation.graph.outputs, len(situation.points), cotangents, strict, notes)
     steps = steps or "steps" in pages.only
     whole = bool(pages.jacobian or "jacobian" in pages.only)
-    wanted = Wanted(kept, steps, asked.page is not None, whole, implicit=not cotangents)
-    result = explained(situation.graph, shown_leaves(situation, asked), situation.points, calls, wanted, notes)
+    same = situation.same | same_at_all(calls)
+    wanted = Wanted(kept, steps, asked.page is not None, whole, implicit=not cotangents, same=same)
+    question = Gradients(situation.graph, shown_leaves(situation, asked), calls, wanted)
+    result = question.result(situation.points, notes)
     if result.forgotten and not kept and asked.page == "table":
         notes.add("note", _forgotten(result.forgotten))
 
     def paged() -> list[Page]:
-        from gradcli.explain.pages import Choice, backward_pages
+        from gradcli.explain.backward.backward_page import Choice, backward_pages
 
         return backward_pages(result, Choice(pages.only, pages.jacobian))
 
     show_result(result, paged, look, notes)
-
-
-class Backward(NamedTuple):
-    """What is asked of `backward`: cotangents, and the intermediates that keep their gradients."""
-
-    cotangents: tuple[str, ...]
-    strict: bool
-    retain: tuple[str, ...]
-    steps: bool
 
 
 def _forgotten(names: Sequence[str]) -> str:

@@ -19,9 +19,10 @@ from gradcli.cli.options import (
     reading_options,
     style_option,
 )
-from gradcli.cli.sections import CHECK
 from gradcli.cli.status import DONE, NO
+from gradcli.report.render import FORMATS, PAGES
 
+SECTIONS = {"claims": "the verdicts"}
 EXAMPLES = """\b
 Examples:
   gradcli check "f=x**2*y" "df/dx=2*x*y" "df/dy=x**2"
@@ -78,8 +79,8 @@ _POINTS = points_option("Check at the points of a .csv, .npz or .parquet file; -
 @click.option(
     "--junit", metavar="FILE", type=click.Path(dir_okay=False), help="Also write the verdicts to FILE, as JUnit XML."
 )
-@style_option(("table", "json", "markdown", "latex"), "How the result is written.", default="table")
-@page_options(CHECK)
+@style_option([style for style in FORMATS if style != "csv"], "How the result is written.", default=PAGES[0])
+@page_options(SECTIONS)
 def check(
     statement: tuple[str, ...],
     files: tuple[str, ...],
@@ -108,7 +109,7 @@ def check(
     from gradcli.cli.situation import read_sources
     from gradcli.cli.subsystems import is_function
     from gradcli.errors import Notes
-    from gradcli.explain.check.page import check_page
+    from gradcli.explain.check.check_page import check_page
     from gradcli.explain.check.verdicts import Settings
 
     look = pages.look(style)

@@ -27,7 +27,7 @@ from gradcli.lang.claims import Claim, read_claims, restored
 from gradcli.lang.system import System, read_system
 
 if TYPE_CHECKING:
-    from gradcli.cli.many_points import ManyPoints
+    from gradcli.cli.file_points import FilePoints
 
 _BLOCK = 2**12  # points that are tried at a time
 _NUMBERS = 4_000_000  # that are worked out for them
@@ -139,24 +139,24 @@ def checked_text(
 
 def _at_file(system: System, claims: Sequence[Claim], asked: Asked, files: Files, settings: Settings) -> CheckResult:
     """Return the verdicts at the points of a file; `y.v` in it is the cotangent at each, one that it lacks is drawn."""
-    from gradcli.cli.many_points import open_many
+    from gradcli.cli.file_points import open_many
 
     with open_many(system, asked, files) as run:
-        found = _cases(claims, run.graph, system)
-        seeds = _cotangents(run, found, system.outputs)
-        result = check_blocks(run.graph, found, _blocks(run, found, seeds), settings, run.label)
+        claimed = _cases(claims, run.graph, system)
+        seeds = _cotangents(run, claimed, system.outputs)
+        result = check_blocks(run.graph, claimed, _blocks(run, claimed, seeds), settings, run.label)
         run.note_skipped(run.points.skipped)
         return result
 
 
-def _cotangents(run: ManyPoints, claims: Sequence[Case], outputs: Sequence[str]) -> dict[str, str]:
+def _cotangents(run: FilePoints, claims: Sequence[Case], outputs: Sequence[str]) -> dict[str, str]:
     """Return the columns of the points that are cotangents, by what the claims call them."""
     own = {name for case in claims for name in case.graph.inputs} - {*run.graph.inputs}
     columns = {name: f"{outputs[0]}.v" if name == "v" else name for name in own}
     return {name: column for name, column in columns.items() if column in run.points.shapes}
 
 
-def _blocks(run: ManyPoints, claims: Sequence[Case], seeds: Mapping[str, str]) -> Iterator[Named]:
+def _blocks(run: FilePoints, claims: Sequence[Case], seeds: Mapping[str, str]) -> Iterator[Named]:
     size = int(np.clip(_NUMBERS // max(cost(case) for case in claims), 16, _BLOCK))
     for block in run.points.blocks([*run.varying, *seeds.values()], size):
         count = next(iter(block.values())).shape[-1]

@@ -231,6 +231,12 @@ def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
     return result
 
 
+def same_at_all(calls: Sequence[Sequence[Named]]) -> frozenset[str]:
+    """Return the names, as inputs (`y.v`), of cotangents that are one and the same for all points."""
+    same = all(own[0] is calls[0][0] for own in calls)
+    return frozenset(f"{name}.v" for name in calls[0][0]) if same else frozenset()
+
+
 def read_calls(
     outputs: Outputs, count: int | None, cotangents: Sequence[str], strict: bool, notes: Notes
 ) -> list[list[Named]]:

@@ -115,7 +115,7 @@ def _live_page(situation: Situation, view: View, asked: Asked) -> str:
     """Return the live page of a system, as one file."""
     from gradcli.explain.live.kernels import Kernels
     from gradcli.explain.live.program import live
-    from gradcli.report.live.page import live_document
+    from gradcli.report.live.live_page import live_document
 
     kernels = Kernels()
     page = live(situation.graph, view, kernels, _command(asked), formulas=True)

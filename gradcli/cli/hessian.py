@@ -5,8 +5,12 @@ from __future__ import annotations
 import click
 
 from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
-from gradcli.cli.sections import HESSIAN
 
+SECTIONS = {
+    "system": "the statements and their values",
+    "hessian": "H, or H·u",
+    "curvature": "the gradient, and what the eigenvalues say",
+}
 EXAMPLES = """\b
 Examples:
   gradcli hessian "f=x**2*y"
@@ -20,7 +24,7 @@ Examples:
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @system_options
 @click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True, help="A tangent: shows H·u, without H.")
-@page_options(HESSIAN)
+@page_options(SECTIONS)
 @file_options
 def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -> None:
     """Show the Hessian H[i, j] = ∂²y/∂x_i∂x_j of a scalar output y.
@@ -34,34 +38,41 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
-    from gradcli.explain.hessian.page import hessian_pages, hvp_pages
-    from gradcli.explain.hessian.result import hessian as explained
-    from gradcli.explain.hessian.result import hvp
+    from gradcli.explain.evaluation import seeded
+    from gradcli.explain.hessian.hessian_page import hessian_pages, hvp_pages
+    from gradcli.explain.hessian.second_order import Hessian, HessianProduct
     from gradcli.explain.results import Wanted
+    from gradcli.graph.hessian import scalar_output
     from gradcli.platform import quote
 
     notes = Notes()
     system = read_asked(asked, points=many.points)
     if many.wanted:
-        from gradcli.cli.many_forward import hessian_at_points, hvp_at_points
-        from gradcli.cli.many_points import open_many
+        from gradcli.cli.answer import answer
+        from gradcli.cli.file_points import open_many
 
         with open_many(system, asked, many) as run:
-            if tangent or any(f"{name}.u" in run.points.shapes for name in run.wrt):
-                hvp_at_points(run, tangent)
+            scalar_output(run.graph)
+            leaves = {name: run.graph.inputs[name] for name in run.wrt}
+            of_file = run.with_columns("u", leaves, tangent)
+            u = read_tangent(leaves, tangent, run.notes) if tangent else None
+            run = of_file or run
+            if of_file or tangent:
+                answer(run, HessianProduct(run.graph, run.wrt, u, run.wanted(u)))
             else:
-                hessian_at_points(run)
+                answer(run, Hessian(run.graph, run.wrt, run.wanted(None)))
         return
     look = pages.look(asked.style)
-    graph, wrt, points = read_situation(system, asked, notes)
-    wanted = Wanted(page=asked.page is not None)
+    graph, wrt, points, same = read_situation(system, asked, notes)
+    wanted = Wanted(page=asked.page is not None, same=same)
     if not tangent:
-        result = explained(graph, wrt, points, notes, wanted)
+        result = Hessian(graph, tuple(wrt), wanted).result(points, notes)
         show_result(result, lambda: hessian_pages(result, pages.only), look, notes)
         return
     if not points:
         shapes = {name: x.shape for name, x in graph.inputs.items()}
         raise InputError("H·u is worked out at points", hint=f"add one: --at {quote(example_of(shapes))}")
     u = read_tangent({name: graph.inputs[name] for name in wrt}, tangent, notes)
-    product = hvp(graph, wrt, points, [u] * len(points), notes, wanted)
+    wanted = wanted._replace(same=same | {*seeded("u", u)})
+    product = HessianProduct(graph, wrt, u, wanted).result(points, notes)
     show_result(product, lambda: hvp_pages(product, pages.only), look, notes)

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
-from gradcli.cli.sections import JACOBIAN
 
 if TYPE_CHECKING:
     from gradcli.explain.sections import Page
 
+SECTIONS = {
+    "system": "the statements and their values",
+    "jacobian": "J, in formulas and in numbers",
+    "steps": "the forward pass, and a reverse pass for each row of J",
+}
 EXAMPLES = """\b
 Examples:
   gradcli jacobian "y=x**2"
@@ -32,7 +36,7 @@ Examples:
     "--order", type=click.IntRange(1, 10), metavar="N", help="Of a scalar of one input: derivatives up to this order."
 )
 @click.option("--numeric", is_flag=True, help="Numbers alone: formulas are left out.  It needs a point.")
-@page_options(JACOBIAN)
+@page_options(SECTIONS)
 @file_options
 def jacobian(
     asked: Asked, sparse: bool, steps: bool, order: int | None, numeric: bool, pages: Pages, many: Files
@@ -45,7 +49,7 @@ def jacobian(
     from gradcli.cli.outcome import show_result
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import InputError, Notes
-    from gradcli.explain.jacobian.result import jacobian as explained
+    from gradcli.explain.jacobian.dense import Jacobian
     from gradcli.explain.results import Wanted
 
     notes = Notes()
@@ -60,11 +64,17 @@ def jacobian(
     if many.wanted:
         if order is not None:
             raise InputError("--order is for single points", hint="give them with --at")
-        from gradcli.cli.many_jacobian import jacobian_at_points
-        from gradcli.cli.many_points import open_many
+        from gradcli.cli.answer import answer
+        from gradcli.cli.file_points import open_many
+        from gradcli.explain.columns import check_whole
 
         with open_many(system, asked, many) as run:
-            jacobian_at_points(run, sparse)
+            if run.prints_json and sparse:
+                raise InputError("-f json shows whole Jacobians", hint="leave out --sparse, or take -f csv")
+            if not sparse:
+                check_whole(run.graph, run.wrt)
+            arrays = f"{many.output}".lower().endswith(".npz")  # which has an array for each entry
+            answer(run, Jacobian(run.graph, run.wrt, run.wanted(None), sparse, alone=arrays))
         return
     look = pages.look(asked.style)
     situation = read_situation(system, asked, notes)
@@ -74,11 +84,13 @@ def jacobian(
     if order is not None:
         from gradcli.explain.forward.taylor import taylor
 
-        found = taylor(situation.graph, situation.wrt, situation.points, order, notes, Wanted(page=page))
-        show_result(found, found.pages, look, notes)
+        wanted = Wanted(page=page, same=situation.same)
+        derivatives = taylor(situation.graph, situation.wrt, situation.points, order, notes, wanted)
+        show_result(derivatives, derivatives.pages, look, notes)
         return
-    wanted = Wanted(steps=page and (steps or "steps" in pages.only), page=page)
-    result = explained(situation.graph, shown_leaves(situation, asked), situation.points, notes, wanted)
+    wanted = Wanted(steps=page and (steps or "steps" in pages.only), page=page, same=situation.same)
+    question = Jacobian(situation.graph, tuple(shown_leaves(situation, asked)), wanted)
+    result = question.result(situation.points, notes)
 
     if numeric:
         from gradcli.explain.jacobian.numbers import NumericJacobianResult, numeric_pages
@@ -88,8 +100,8 @@ def jacobian(
         return
 
     def paged() -> list[Page]:
-        from gradcli.explain.pages import Choice, jacobian_pages
+        from gradcli.explain.jacobian.jacobian_page import jacobian_pages
 
-        return jacobian_pages(result, Choice(pages.only))
+        return jacobian_pages(result, pages.only)
 
     show_result(result, paged, look, notes)

@@ -5,8 +5,15 @@ from __future__ import annotations
 import click
 
 from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
-from gradcli.cli.sections import JVP
 
+SECTIONS = {
+    "system": "the statements and their values",
+    "u": "how fast the inputs change",
+    "jacobian": "J, in formulas and in numbers",
+    "steps": "the forward pass with its tangents",
+    "jvp": "J·u, with its arithmetic",
+    "pairing": "vᵀ(J·u) and (vᵀJ)·u",
+}
 EXAMPLES = """\b
 Examples:
   gradcli jvp "y=x**2" --at x=3
@@ -28,7 +35,7 @@ Examples:
 )
 @click.option("--v", "cotangents", metavar="V", multiple=True, help="A cotangent: shows vᵀ(J·u) = (vᵀJ)·u too.")
 @click.option("--steps", is_flag=True, help="Show the forward table, each value with its tangent.")
-@page_options(JVP)
+@page_options(SECTIONS)
 @file_options
 def jvp(
     asked: Asked, tangent: tuple[str, ...], cotangents: tuple[str, ...], steps: bool, pages: Pages, many: Files
@@ -45,23 +52,28 @@ def jvp(
     from gradcli.cli.situation import read_asked, read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
-    from gradcli.explain.forward.jvp import jvp as explained
-    from gradcli.explain.forward.page import jvp_pages
+    from gradcli.explain.evaluation import seeded
+    from gradcli.explain.forward.jvp import JacobianProduct
+    from gradcli.explain.forward.jvp_page import jvp_pages
     from gradcli.explain.results import Wanted
 
     notes = Notes()
     system = read_asked(asked, cotangents, many.points)
     if many.wanted:
-        from gradcli.cli.many_forward import jvp_at_points
-        from gradcli.cli.many_points import open_many
+        from gradcli.cli.answer import answer
+        from gradcli.cli.file_points import open_many
 
         if steps or cotangents:
             raise InputError("--steps and --v are for single points", hint="give the points with --at")
         with open_many(system, asked, many) as run:
-            jvp_at_points(run, tangent)
+            leaves = {name: run.graph.inputs[name] for name in run.wrt}
+            of_file = run.with_columns("u", leaves, tangent)
+            u = None if of_file else read_tangent(leaves, tangent, run.notes)
+            run = of_file or run
+            answer(run, JacobianProduct(run.graph, run.wrt, u, [], run.wanted(u)))
         return
     look = pages.look(asked.style)
-    graph, wrt, points = read_situation(system, asked, notes)
+    graph, wrt, points, same = read_situation(system, asked, notes)
     if cotangents and not points:
         raise InputError("--v is for points", hint="vᵀ(J·u) = (vᵀJ)·u is shown in numbers: give --at")
     u = read_tangent({name: graph.inputs[name] for name in wrt}, tangent, notes)
@@ -69,6 +81,7 @@ def jvp(
     if cotangents:
         calls = read_calls(graph.outputs, len(points), cotangents, True, notes)
         v = [{name: np.sum([c[name] for c in mine], axis=0) for name in graph.outputs} for mine in calls]
-    wanted = Wanted(steps=steps or "steps" in pages.only, page=asked.page is not None)
-    result = explained(graph, wrt, points, [u] * max(1, len(points)), v, notes, wanted)
+    same = same | {*seeded("u", u)}
+    wanted = Wanted(steps=steps or "steps" in pages.only, page=asked.page is not None, same=same)
+    result = JacobianProduct(graph, wrt, u, v, wanted).result(points, notes)
     show_result(result, lambda: jvp_pages(result, pages.only), look, notes)

@@ -12,15 +12,13 @@ import click
 
 from gradcli.engine.names import ENGINES, OLDER_NAMES
 from gradcli.platform import STANDARD_INPUT
+from gradcli.report.render import FORMATS, PAGES, Look, has_documents
 
 if TYPE_CHECKING:
     from gradcli.data.block import Policy
-    from gradcli.report.render import Look
 
 MAX_THREADS = 1024
 MAX_DIGITS = 17
-PAGES = ("table", "latex", "markdown")
-FORMATS = ("table", "json", "csv", "latex", "markdown")
 _SHORT = len("-f")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -40,7 +38,7 @@ class Asked(NamedTuple):
     @property
     def page(self) -> str | None:
         """The format of the page that is asked for, `table` unless said; None where data are."""
-        style = self.style or "table"
+        style = self.style or PAGES[0]
         return style if style in PAGES else None
 
 
@@ -58,31 +56,31 @@ class _Engine(click.Choice[str]):
         return super().convert(OLDER_NAMES.get(value, value), param, ctx)
 
 
-def _once(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> str | None:
-    if len(given) > 1:
+def _once(_: click.Context, parameter: click.Parameter, typed: tuple[str, ...]) -> str | None:
+    if len(typed) > 1:
         from gradcli.errors import InputError
 
         raise InputError(f"{parameter.opts[0]} is given twice", hint="put all points into one file")
-    path = given[0] if given else None
+    path = typed[0] if typed else None
     return "-" if path in STANDARD_INPUT else path
 
 
-def points_option(told: str) -> Callable[[Command], Command]:
+def points_option(help_text: str) -> Callable[[Command], Command]:
     """Return the option of a file of points, of which there is one."""
     kind = click.Path(allow_dash=True)
-    return click.option("--points", metavar="FILE", type=kind, multiple=True, callback=_once, help=told)
+    return click.option("--points", metavar="FILE", type=kind, multiple=True, callback=_once, help=help_text)
 
 
-def _joined(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> str | None:
-    return ",".join(given) if given else None
+def _joined(_: click.Context, __: click.Parameter, typed: tuple[str, ...]) -> str | None:
+    return ",".join(typed) if typed else None
 
 
 def names_option(
-    name: str, told: str, metavar: str = "NAMES", default: str | None = None
+    name: str, help_text: str, metavar: str = "NAMES", default: str | None = None
 ) -> Callable[[Command], Command]:
     """Return an option of several names, which may be repeated: --wrt x --wrt z is --wrt x,z."""
     return click.option(
-        name, metavar=metavar, multiple=True, callback=_joined, help=told,
+        name, metavar=metavar, multiple=True, callback=_joined, help=help_text,
         default=() if default is None else (default,), show_default=default is not None,
     )  # fmt: skip
 
@@ -143,16 +141,16 @@ def only_system_options(command: Command) -> Command:
     return gathered("asked", Asked, _SYSTEM)(command)
 
 
-def asking(formats: Sequence[str], told: str) -> Callable[[Command], Command]:
+def asking(formats: Sequence[str], help_text: str) -> Callable[[Command], Command]:
     """Return what adds these options to a command that has formats of its own."""
-    return gathered("asked", Asked, (*_SYSTEM, style_option(formats, told)))
+    return gathered("asked", Asked, (*_SYSTEM, style_option(formats, help_text)))
 
 
-def style_option(formats: Sequence[str], told: str, default: str | None = None) -> Callable[[Command], Command]:
+def style_option(formats: Sequence[str], help_text: str, default: str | None = None) -> Callable[[Command], Command]:
     """Return the option of the format."""
     shown = default is not None
     kind = click.Choice(formats)
-    return click.option("-f", "--format", "style", type=kind, default=default, show_default=shown, help=told)
+    return click.option("-f", "--format", "style", type=kind, default=default, show_default=shown, help=help_text)
 
 
 def format_of(asked: str | None, output: str | None, endings: Mapping[str, str], option: str = "-f") -> str | None:
@@ -176,9 +174,9 @@ def gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> C
     """Return what adds options to a command, which gets them as one argument of that name: a tuple of a kind."""
 
     def add(command: Command) -> Command:
-        def with_one(**given: Any) -> Any:
-            own = kind(**{option: given.pop(option) for option in kind._fields if option in given})
-            return command(**given, **{name: own})
+        def with_one(**typed: Any) -> Any:
+            own = kind(**{option: typed.pop(option) for option in kind._fields if option in typed})
+            return command(**typed, **{name: own})
 
         wrapped: Any = update_wrapper(with_one, command)
         for decorate in reversed(options):
@@ -202,11 +200,10 @@ class Pages(NamedTuple):
         Errors: `InputError` for a document of its own in another format than LaTeX.
         """
         from gradcli.errors import InputError
-        from gradcli.report.render import Look
 
-        if self.standalone and style != "latex":
+        if self.standalone and (style not in PAGES or not has_documents(style)):
             raise InputError("--standalone makes a document of LaTeX", hint="it goes with -f latex")
-        return Look(style or "table", self.digits, self.standalone)
+        return Look(style or PAGES[0], self.digits, self.standalone)
 
 
 def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
@@ -231,10 +228,10 @@ def digits_option(where: str) -> Callable[[Command], Command]:
     )  # fmt: skip
 
 
-def _digits(_: click.Context, parameter: click.Parameter, given: str) -> int | None:
+def _digits(_: click.Context, parameter: click.Parameter, typed: str) -> int | None:
     from gradcli.errors import InputError
 
-    text = given.strip()
+    text = typed.strip()
     if text == "full":
         return None
     if not re.fullmatch("[0-9]{1,2}", text) or not 1 <= int(text) <= MAX_DIGITS:
@@ -243,11 +240,11 @@ def _digits(_: click.Context, parameter: click.Parameter, given: str) -> int | N
 
 
 def _sections(
-    sections: Mapping[str, str], _: click.Context, parameter: click.Parameter, given: tuple[str, ...]
+    sections: Mapping[str, str], _: click.Context, parameter: click.Parameter, typed: tuple[str, ...]
 ) -> tuple[str, ...]:
     from gradcli.errors import InputError, nearest
 
-    names = tuple(name.strip() for option in given for name in option.split(","))
+    names = tuple(name.strip() for option in typed for name in option.split(","))
     for name in names:
         if name not in sections:
             raise InputError(f"--only: there is no section `{name}`", hint=nearest(name, sections, "sections"))
@@ -277,14 +274,14 @@ class Files(NamedTuple):
 
         if self.points is not None or self.output is not None:
             return True
-        given: dict[str, object] = {
+        typed: dict[str, object] = {
             "--engine": self.engine != "numpy",
             "--scheduler": self.scheduler,
             "--threads": self.threads,
         }
-        given |= {"--columns": self.columns, "--missing": self.missing != "error", "--keep": self.keep}
-        given |= {"--values": self.values}
-        for option in (name for name, value in given.items() if value):
+        typed |= {"--columns": self.columns, "--missing": self.missing != "error", "--keep": self.keep}
+        typed |= {"--values": self.values}
+        for option in (name for name, value in typed.items() if value):
             raise InputError(f"{option} is for many points", hint="give them with --points FILE")
         return False
 

@@ -12,18 +12,18 @@ import click
 
 from gradcli.activity import before_output, doing, lasting
 from gradcli.cli.memory import lacking, shortage
-from gradcli.cli.options import PAGES
 from gradcli.cli.status import DONE, INTERRUPTED, MISTAKE
 from gradcli.cli.streams import discard, flush, tell, why_not_printed
 from gradcli.files import forget_read
 from gradcli.plain import print_utf8
 from gradcli.platform import is_closed_pipe
+from gradcli.report.render import PAGES
 
 if TYPE_CHECKING:
     from gradcli.cli.retyped import ClaimError
     from gradcli.errors import Fix, InputError, Notes
+    from gradcli.explain.protocol import Answer
     from gradcli.explain.sections import Page
-    from gradcli.report.data_lines import Data
     from gradcli.report.render import Look
 
 # What others call it, and what gradcli does.
@@ -45,10 +45,10 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(1_000_000, 50, 50)
     forget_read()
     output = sys.stdout
-    given = sys.argv[1:] if arguments is None else arguments
+    typed_words = sys.argv[1:] if arguments is None else arguments
     try:
         with lasting("reading the system"):
-            result = command.main(args=given, prog_name="gradcli", standalone_mode=False)
+            result = command.main(args=typed_words, prog_name="gradcli", standalone_mode=False)
         flush()
         return result if isinstance(result, int) else DONE
     except click.exceptions.NoArgsIsHelpError as error:
@@ -65,21 +65,22 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         discard()  # the reader (`| head`) has seen enough
         return DONE
     except Exception as error:
-        return _mistake(error, given)
+        assert isinstance(command, click.Group)
+        return _mistake(error, typed_words, command)
 
 
-def _refused(error: click.ClickException, given: Sequence[str]) -> InputError:
+def _refused(error: click.ClickException, typed_words: Sequence[str]) -> InputError:
     """Return what click refuses in the command line, with what would mend it."""
     from gradcli.cli.typed import typed
     from gradcli.errors import InputError, did_you_mean
 
     context = getattr(error, "ctx", None)
-    if isinstance(error, click.NoSuchOption) and context and (result := _elsewhere(error, context, given)):
+    if isinstance(error, click.NoSuchOption) and context and (result := _elsewhere(error, context, typed_words)):
         return result
-    path = context.command_path if context else " ".join(["gradcli", *given[:1]])
+    path = context.command_path if context else " ".join(["gradcli", *typed_words[:1]])
     message = _message(error)
     hint = did_you_mean(*_choice(error, context, message)) or f"`{path} --help` shows what it takes"
-    return InputError(message, typed(message, given), hint)
+    return InputError(message, typed(message, typed_words), hint)
 
 
 def _message(error: click.ClickException) -> str:
@@ -89,7 +90,7 @@ def _message(error: click.ClickException) -> str:
     return " ".join(error.format_message().split())
 
 
-def _elsewhere(error: click.NoSuchOption, context: click.Context, given: Sequence[str]) -> InputError | None:
+def _elsewhere(error: click.NoSuchOption, context: click.Context, typed_words: Sequence[str]) -> InputError | None:
     """Return the error of an option that a value, or another command, would have; None for any other."""
     from gradcli.cli.retyped import with_command
     from gradcli.errors import InputError
@@ -99,16 +100,16 @@ def _elsewhere(error: click.NoSuchOption, context: click.Context, given: Sequenc
     commands = _commands(whole.command, whole)
     name = next((name for name, options in commands.items() if error.option_name in options), None)
     if name and not context.parent:
-        fix = with_command(given, commands)
+        fix = with_command(typed_words, commands)
         return InputError(_message(error), hint=f"put the command first: {fix.text}", fix=fix)
     if name:
         return InputError(_message(error), hint=f"{error.option_name} belongs to `gradcli {name}`")
-    if point := _as_point(error, context, given):
+    if point := _as_point(error, context, typed_words):
         return InputError(_message(error), hint=f"give values with --at: {point.text}", fix=point)
     return None
 
 
-def _as_point(error: click.NoSuchOption, context: click.Context, given: Sequence[str]) -> Fix | None:
+def _as_point(error: click.NoSuchOption, context: click.Context, typed_words: Sequence[str]) -> Fix | None:
     """Return the command line with `--at x=3` in place of `--x 3`, unless the option is nearly one of the command's."""
     from gradcli.cli.retyped import with_point
     from gradcli.errors import did_you_mean
@@ -116,7 +117,7 @@ def _as_point(error: click.NoSuchOption, context: click.Context, given: Sequence
     name, options = error.option_name, _options(context.command)
     similar = did_you_mean(name.strip("-"), [option.strip("-") for option in options])
     near = name in _MEANT or f"-{name}" in options or (len(name) > _LETTER and similar)
-    return None if near or "--at" not in options else with_point(given, options)
+    return None if near or "--at" not in options else with_point(typed_words, options)
 
 
 def no_command(group: click.Group, context: click.Context, arguments: Sequence[str]) -> InputError:
@@ -153,36 +154,37 @@ def _choice(error: click.ClickException, context: click.Context | None, message:
     return (typed, [*kind.choices]) if isinstance(kind, click.Choice) else ("", [])
 
 
-def in_command_line(error: Exception, given: Sequence[str]) -> Exception:
+def in_command_line(error: Exception, typed_words: Sequence[str], group: click.Group) -> Exception:
     """Return a mistake of the user's as an `InputError`, with its place in the command line; others as they are."""
     from gradcli.cli.retyped import ClaimError, separated
     from gradcli.cli.typed import typed
     from gradcli.errors import InputError
 
     if isinstance(error, click.ClickException):
-        error = _refused(error, given)
+        error = _refused(error, typed_words)
     if isinstance(error, ClaimError):
-        return _to_check(error, given)
+        return _to_check(error, typed_words, group)
     if not isinstance(error, InputError):
         return error
-    return separated(error, given).at(typed(error.message, given))
+    return separated(error, typed_words).at(typed(error.message, typed_words))
 
 
-def _to_check(error: ClaimError, given: Sequence[str]) -> InputError:
+def _to_check(error: ClaimError, typed_words: Sequence[str], group: click.Group) -> InputError:
     """Return the error of a claim, with the command line that checks it."""
-    from importlib import import_module
-
-    from gradcli.cli.check import check
     from gradcli.cli.retyped import as_check
     from gradcli.errors import InputError
 
-    command = getattr(import_module(f"gradcli.cli.{given[0]}"), given[0])
+    context = click.Context(group)
+    command, check = (group.get_command(context, name) for name in (typed_words[0], "check"))
+    assert command is not None
     options = {name: not getattr(p, "is_flag", False) for p in command.params for name in p.opts}
-    fix = as_check(given, options, {*_options(check)} - {"-f", "--format"})  # a format of data may not be one of check
+    fix = as_check(
+        typed_words, options, {*_options(check)} - {"-f", "--format"}
+    )  # a format of data may not be one of check
     return InputError(error.message, error.span, f"check it: {fix.text}", fix=fix)
 
 
-def _mistake(error: Exception, given: Sequence[str]) -> int:
+def _mistake(error: Exception, typed_words: Sequence[str], group: click.Group) -> int:
     """Tell a mistake of the user's; anything else is ours, and is told as such without a traceback."""
     from gradcli.errors import InputError
     from gradcli.tracebacks import FunctionFailedError, traceback_text
@@ -195,7 +197,7 @@ def _mistake(error: Exception, given: Sequence[str]) -> int:
     if lacking(error):
         tell(shortage())
         return MISTAKE
-    error = in_command_line(error, given)
+    error = in_command_line(error, typed_words, group)
     if isinstance(error, InputError):
         from gradcli.wrapping import page_width
 
@@ -231,21 +233,19 @@ def show(text: str | Iterable[str], notes: Notes) -> None:
     tell_notes(notes)
 
 
-def show_result(result: Data, pages: Callable[[], Iterable[Page]], look: Look, notes: Notes) -> None:
+def show_result(result: Answer, pages: Callable[[], Iterable[Page]], look: Look, notes: Notes) -> None:
     """Print a result as pages, or as data, and the notes."""
-    from gradcli.report.data_lines import data_lines
-    from gradcli.report.render import render_pages
+    from gradcli.report.render import data_lines, is_printed, render_pages
 
     if look.style not in PAGES:
         print_utf8()
-    if look.style not in PAGES:
         show(data_lines(result, look.style), notes)
         return
     doing("writing formulas")
-    found = list(pages())
-    if look.style != "table" and found:  # a document holds what a terminal has on standard error
-        found[-1] = found[-1].with_notes(notes.lines)
-    show(render_pages(found, look), notes)
+    shown = list(pages())
+    if not is_printed(look.style) and shown:
+        shown[-1] = shown[-1].with_notes(notes.lines)
+    show(render_pages(shown, look), notes)
 
 
 def deliver(text: str, output: str | None, notes: Notes) -> None:

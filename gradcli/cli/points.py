@@ -147,6 +147,6 @@ def _point(assignments: Sequence[Assignment], system: System) -> Named:
                 elements.setdefault(a.name, {})[a.key] = array_of(a.value)
         except InputError as error:
             raise error.at(a.span) from None
-    for name, given in elements.items():
-        point[name] = assemble(name, given.items())
+    for name, parts in elements.items():
+        point[name] = assemble(name, parts.items())
     return point

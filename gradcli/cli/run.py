@@ -324,8 +324,8 @@ def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> S
     from gradcli.pytorch.session import Script
 
     if code is not None:
-        given = arguments if name is None else (name, *arguments)
-        return Script(code if code.endswith("\n") else code + "\n", "-c", None, given)
+        words = arguments if name is None else (name, *arguments)
+        return Script(code if code.endswith("\n") else code + "\n", "-c", None, words)
     if name is None and (sys.stdin is None or sys.stdin.isatty()):
         raise click.UsageError("give a script: gradcli run SCRIPT.py, or -c CODE, or - for standard input")
     if name is None or name == "-":

@@ -20,7 +20,7 @@ from gradcli.graph.names import identifier
 from gradcli.graph.shapes import Shape
 from gradcli.lang.joined import note_joined
 from gradcli.lang.system import System, read_system
-from gradcli.lang.values import read_names
+from gradcli.lang.values import read_names, read_point
 
 _CLAIM = re.compile(r"/\s*[d∂]|\.\s*grad")
 MAX_SYSTEM_BYTES = 2**24
@@ -109,11 +109,15 @@ def values_of_fixed(system: System, values: Mapping[str, Array]) -> Named:
 
 
 class Situation(NamedTuple):
-    """A system with its points: the graph in the points' shapes, the leaves wanted, and the points."""
+    """A system with its points: the graph in the points' shapes, the leaves wanted, and the points.
+
+    `same` names the inputs that `--at` leaves at their defaults: they have one value at all points.
+    """
 
     graph: Graph
     wrt: list[str]
     points: list[Named]
+    same: frozenset[str] = frozenset()
 
 
 def read_situation(system: System, asked: Asked, notes: Notes) -> Situation:
@@ -128,8 +132,10 @@ def read_situation(system: System, asked: Asked, notes: Notes) -> Situation:
     known = known | {n: v.shape for n, v in values.items()}
     note_joined(system, known, notes)
     note_subsystems(system, notes)
-    situation = Situation(*read_graph(system, known, asked, values), result)
-    check_branches(system.subsystems, situation.graph, result)
+    graph, wrt = read_graph(system, known, asked, values)
+    varying = {a.name for option in asked.at for a in read_point(option)} & {*graph.inputs}
+    situation = Situation(graph, wrt, result, frozenset({*graph.inputs} - varying) if varying else frozenset())
+    check_branches(system.subsystems, graph, result)
     doing("computing derivatives")
     return situation
 

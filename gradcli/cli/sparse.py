@@ -7,13 +7,13 @@ from pathlib import PurePath
 
 import numpy as np
 
-from gradcli.cli.options import PAGES, Asked, Files, format_of
+from gradcli.cli.options import Asked, Files, format_of
 from gradcli.cli.outcome import show, tell_notes
 from gradcli.cli.situation import read_situation
 from gradcli.errors import InputError, Notes
 from gradcli.explain.jacobian.sparse import sparse_jacobian
 from gradcli.lang.system import System
-from gradcli.report.data_lines import data_lines
+from gradcli.report.render import PAGES, data_lines
 
 _ENDINGS = {".csv": "csv", ".json": "json", ".npz": "npz"}
 

@@ -16,17 +16,17 @@ from gradcli.lang.values import Assignment, read_point
 from gradcli.platform import quote
 
 
-def read_tangent(leaves: Mapping[str, Node], given: Sequence[str], notes: Notes) -> Named:
+def read_tangent(leaves: Mapping[str, Node], options: Sequence[str], notes: Notes) -> Named:
     """Return the tangent of each leaf: what `--u` gives, and 0 for the rest; without it, 1 for a single scalar leaf.
 
     Errors: `InputError` for names that are no leaves, for shapes that do not fit, and for several leaves without --u.
     """
-    if len(given) > 1:
-        raise InputError("--u is given twice", hint=f"one tangent has all inputs in it: --u {quote(','.join(given))}")
-    if not given:
+    if len(options) > 1:
+        raise InputError("--u is given twice", hint=f"one tangent has all inputs in it: --u {quote(','.join(options))}")
+    if not options:
         return _implicit(leaves)
     tangent: Named = {name: np.zeros(x.shape) for name, x in leaves.items()}
-    said = read_point(given[0], "--u")
+    said = read_point(options[0], "--u")
     for a in said:
         if a.name not in leaves:
             raise InputError(f"`{a.name}` is not an input here", a.span, nearest(a.name, leaves, "inputs"))

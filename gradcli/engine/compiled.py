@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gradcli.engine.blocks import Arrays, Work, are_rows
+from gradcli.engine.evaluate import depends_on_count
 from gradcli.engine.numpy_kernel import NumpyKernel
 from gradcli.engine.numpy_plan import CACHE_LINE
 from gradcli.engine.schedule import Schedule
@@ -69,6 +70,7 @@ class Compiled:
         self.threads = threads or cores()
         schedule = Schedule.of(graph, same or {})
         self.kernel = _kernel(schedule, engine, notes or Notes())
+        self._fewest = 2 if isinstance(self.kernel, NumpyKernel) and depends_on_count(schedule.steps) else 1
         # In their order; `results` take the place of those that vary.
         self._outputs: dict[str, Any] = {name: schedule.constants.get(name) for name in graph.outputs}
         self._names = list(schedule.outputs)
@@ -78,6 +80,8 @@ class Compiled:
     def __call__(self, points: Arrays, out: Arrays | None = None) -> dict[str, Array]:
         """Return the outputs at the points."""
         count = next((a.shape[-1] for a in points.values()), 1)
+        if 0 < count < self._fewest:
+            return self._at_two(points, out)
         if not out:
             results: Arrays = self.kernel.new(count)
         else:
@@ -88,6 +92,14 @@ class Compiled:
         else:
             self._run(work, count)
         return {**self._outputs, **results}
+
+    def _at_two(self, points: Arrays, out: Arrays | None) -> dict[str, Array]:
+        """Return the outputs at one point, computed as two: so its numbers are those that it has among many."""
+        both = self({name: np.repeat(a, 2, axis=-1) for name, a in points.items()})
+        results = {name: both[name][..., :1] for name in self._names}
+        for name, array in (out or {}).items():
+            array[...] = results[name]
+        return {**self._outputs, **(out or results)}
 
     def _copied(self, points: Arrays, results: Arrays, count: int) -> None:
         """Fill the results by way of copies that are rows."""
@@ -108,7 +120,7 @@ class Compiled:
         # Blocks of one length, as many as the threads share evenly; they begin where a line of the cache may begin.
         rounds = -(-count // (self.kernel.block * workers))
         block = min(self.kernel.block, -(-count // (rounds * workers * _LINE)) * _LINE, count)
-        ranges = iter([(start, min(start + block, count)) for start in range(0, count, block)])
+        ranges = iter(_ranges(count, block))
         # Memory that was used already needs no clearing by the system; a call at the same time finds none to take.
         buffers = self._spare.pop(block, [])
         buffers += [self.kernel.buffers(block) for _ in range(workers - len(buffers))]
@@ -141,6 +153,16 @@ class Compiled:
         with np.errstate(all="ignore"):
             for start, stop in ranges:
                 work(buffers if stop - start == block else self.kernel.buffers(stop - start), start, stop)
+
+
+def _ranges(count: int, block: int) -> list[tuple[int, int]]:
+    """Return the ranges of the blocks of points; none but the first is of one point (see `depends_on_count`).
+
+    >>> _ranges(17, 8)
+    [(0, 8), (8, 17)]
+    """
+    starts = [start for start in range(0, count, block) if start == 0 or start < count - 1]
+    return list(zip(starts, [*starts[1:], count], strict=True))
 
 
 def _kernel(schedule: Schedule, engine: str, notes: Notes) -> Kernel:

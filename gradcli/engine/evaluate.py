@@ -7,7 +7,7 @@ broadcasting keeps its meaning, and each quantity lies contiguous in memory acro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from gradcli.graph.array import Array
 from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.graph import Graph, last_readers, scheduled
 from gradcli.graph.node import Constant, Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.weights import Weights
 
 _NUMBERS = 2**20  # of all nodes, at all points that are computed at once
@@ -69,7 +70,9 @@ def values_of(
     return {n: results[simpler[n]] for n in wanted}
 
 
-def at_point(graph: Graph, at: Mapping[str, Array], wanted: Iterable[Node]) -> dict[Node, Array]:
+def at_point(
+    graph: Graph, at: Mapping[str, Array], wanted: Iterable[Node], same: Collection[str] = ()
+) -> dict[Node, Array]:
     """Return the values of the wanted nodes at one point, as float64; here and in `at` each has its own shape.
 
     >>> from gradcli.graph.node import leaf
@@ -78,29 +81,53 @@ def at_point(graph: Graph, at: Mapping[str, Array], wanted: Iterable[Node]) -> d
     >>> at_point(Graph.of({"x": x}, {"y": y}), {"x": np.array([1.0, 2.0])}, [y])[y]
     array([3., 6.])
     """
-    result = values_of(graph, {name: value[..., None] for name, value in at.items()}, wanted)
-    return {node: value[..., 0].astype(float) for node, value in result.items()}
+    return next(at_points(graph, [at], list(wanted), same))
 
 
 def at_points(
-    graph: Graph, points: Sequence[Mapping[str, Array]], wanted: Sequence[Node]
+    graph: Graph, points: Sequence[Mapping[str, Array]], wanted: Sequence[Node], same: Collection[str] = ()
 ) -> Iterator[dict[Node, Array]]:
     """Yield what `at_point` returns for each point; as many as memory has room for are computed at once.
+
+    The numbers of a point do not depend on how many others there are.  `same` names the inputs that have the first
+    point's value at all points.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()
     >>> y = x**2
     >>> points = [{"x": np.array(2.0)}, {"x": np.array(3.0)}]
-    >>> [found[y].item() for found in at_points(Graph.of({"x": x}, {"y": y}), points, [y])]
+    >>> [values[y].item() for values in at_points(Graph.of({"x": x}, {"y": y}), points, [y])]
     [4.0, 9.0]
     """
-    step = max(1, _NUMBERS // max(1, sum(node.size for node in graph.nodes)))
+    step = max(2, _NUMBERS // max(1, sum(node.size for node in graph.nodes)))
+    fewest = 2 if depends_on_count(graph.nodes) else 1
     for start in range(0, len(points), step):
         some = points[start : start + step]
-        stacked = {name: np.stack([point[name] for point in some], axis=-1) for name in some[0]}
+        stacked = {
+            name: some[0][name][..., None] if name in same else in_columns([p[name] for p in some], fewest)
+            for name in some[0]
+        }
         result = values_of(graph, stacked, wanted)
         for k in range(len(some)):
             yield {n: value[..., min(k, value.shape[-1] - 1)].astype(float) for n, value in result.items()}
+
+
+def depends_on_count(nodes: Iterable[Node]) -> bool:
+    """Tell whether NumPy rounds some of the nodes in another way at a single point than at several.
+
+    It adds the terms of one sum in pairs, and those of several sums one after the other.
+    """
+    return any(n.args and not OPERATIONS[n.op].broadcasts and OPERATIONS[n.op].move is None for n in nodes)
+
+
+def in_columns(values: Sequence[Array], fewest: int) -> Array:
+    """Return the values of an input with the points along the last axis, the last repeated up to the `fewest` columns.
+
+    >>> in_columns([np.array([1.0, 2.0])], 2)
+    array([[1., 1.],
+           [2., 2.]])
+    """
+    return np.stack([*values, *[values[-1]] * (fewest - len(values))], axis=-1)
 
 
 def constant(node: Node) -> Array:

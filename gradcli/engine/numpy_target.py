@@ -7,8 +7,9 @@ one is given.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
+from itertools import chain
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from gradcli.engine import functions, linear_algebra, products, sorting
 from gradcli.engine.functions import into
 from gradcli.graph.array import Array
 from gradcli.graph.dtypes import DType
+from gradcli.graph.einsum import labels
+from gradcli.graph.einsum import products as products_of
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
@@ -25,6 +28,8 @@ def forward(node: Node) -> Callable[..., Array]:
     result = _elementwise(node.op)
     if result is not None:
         return result
+    if node.op in ("matmul", "einsum") and node.dtype == "float64" and products_of(node) <= _SMALL:
+        return partial(_small_product, labels(node))
     function = NUMPY.get(node.op) or OPERATIONS[node.op].move
     assert function is not None  # a test has every primitive operation
     return partial(function, *node.settings)
@@ -66,6 +71,16 @@ def _recurrence(axis: int, a: Array, b: Array, out: Array | None = None) -> Arra
     for k in range(1, len(result)):
         result[k] = b[k] + a[k - 1] * result[k - 1]
     return np.moveaxis(result, 0, axis)
+
+
+_SMALL = 32  # multiplications of a product, up to which BLAS is no faster
+
+
+def _small_product(axes: Sequence[Sequence[object]], a: Array, b: Array, out: Array | None = None) -> Array:
+    """Multiply and add in one order at all points, whether or not a factor is the same at all of them."""
+    numbers = {label: i for i, label in enumerate(dict.fromkeys(chain(*axes)))}
+    first, second, result = ([numbers[label] for label in own] + [len(numbers)] for own in axes)
+    return np.asarray(np.einsum(a, first, b, second, result, out=out))
 
 
 def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:

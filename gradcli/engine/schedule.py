@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import chain
 
+import numpy as np
+
 from gradcli.engine.evaluate import evaluate
 from gradcli.engine.lowering import lower
 from gradcli.graph.array import Array
@@ -51,8 +53,8 @@ class Schedule:
         varying = depending(nodes, (n for name, n in small.inputs.items() if name not in same))
         steps = ordered([n for n in nodes if n.args and n in varying], result.values())
         read = {str(i): n for i, n in enumerate(dict.fromkeys(a for s in steps for a in s.args if a not in varying))}
-        values = evaluate(Graph.of(small.inputs, read), same)
-        constants = evaluate(Graph.of(small.inputs, {name: n for name, n in result.items() if n not in varying}), same)
+        constant = {name: n for name, n in result.items() if n not in varying}
+        values, constants = (_of_one(Graph.of(small.inputs, nodes), same) for nodes in (read, constant))
         needed = varying.intersection(nodes)
         inputs = {name: n for name, n in small.inputs.items() if n in needed}
         outputs = {name: n for name, n in result.items() if n in varying}
@@ -150,6 +152,12 @@ def ordered(steps: Sequence[Node], outputs: Iterable[Node]) -> tuple[Node, ...]:
             if len(readers[source]) == 1 and not waiting[last := next(iter(readers[source]))]:
                 is_ready(last)
     return tuple(order)
+
+
+def _of_one(graph: Graph, same: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the outputs of inputs that have one value, with the numbers that they have among many points."""
+    result = evaluate(graph, {name: np.repeat(a, 2, axis=-1) for name, a in same.items()})
+    return {name: a[..., :1] for name, a in result.items()}
 
 
 def _named(output: Node) -> Node:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gradcli.errors import InputError
+from gradcli.explain.shared import check_entries
 from gradcli.graph.construct import reshape, swap
 from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.jacobian import MAX_SINGLE, entries, jacobian, sparse
@@ -90,16 +91,25 @@ def _mirrored(square: Node) -> Node:
     return triangle("tril", square, 0) + swap(triangle("tril", square, -1))
 
 
-def _blocks(found: Graph, rows: Mapping[str, Node], across: Mapping[str, Node], label: str) -> Columns:
+def _blocks(derivatives: Graph, rows: Mapping[str, Node], across: Mapping[str, Node], label: str) -> Columns:
     """Return the blocks of a Jacobian, and the labels of their entries."""
     blocks: dict[str, Node] = {}
     names = {}
     for (above, y), (below, x) in itertools.product(rows.items(), across.items()):
         name = label.format(above, below)
-        blocks[name] = found.outputs.get(f"d{above}/d{below}") or const(0, (*y.shape, *x.shape))
+        blocks[name] = derivatives.outputs.get(f"d{above}/d{below}") or const(0, (*y.shape, *x.shape))
         places = itertools.product(element_names(above, y.shape), element_names(below, x.shape))
         names[name] = [label.format(*place) for place in places]
-    return Columns(Graph.of(found.inputs, blocks), names)
+    return Columns(Graph.of(derivatives.inputs, blocks), names)
+
+
+def check_whole(graph: Graph, wrt: Sequence[str]) -> None:
+    """Check that all entries of the Jacobian can be columns of a file.
+
+    Errors: `InputError` for more than a million entries, and for too many rows.
+    """
+    check_rows(graph)
+    check_entries(graph, wrt, "--sparse writes only those that are not zero everywhere")
 
 
 def check_rows(graph: Graph) -> None:

@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradcli.engine.evaluate import at_point
 from gradcli.errors import Notes
-from gradcli.explain.results import Array, Named
+from gradcli.explain.results import Array
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
@@ -17,8 +16,8 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import active_nodes
 from gradcli.notation.numbers import number_text
 
-_NODES = 5_000  # of a system that is looked into
-_SHOWN = 60  # characters of an expression
+_NODES = 5_000  # of a system that is looked into: more would take longer than the rest of the page
+_SHOWN = 60  # characters of an expression: a note fits on two lines
 
 
 class Condition(NamedTuple):
@@ -47,24 +46,33 @@ def condition(node: Node, active: Collection[Node]) -> Condition | None:
     return Condition(corner.at(node, *node.settings, *node.args), argument, corner.text(node.settings))
 
 
-def note_corners(graph: Graph, at: Named, notes: Notes, page: bool = True) -> tuple[str, ...]:
-    """Return a note for each operation whose corner the point lies on, and add them to those that a page has."""
-    if len(graph.nodes) > _NODES:
-        return ()
-    active = active_nodes(graph, graph.inputs.values())
-    conditions = {n: c for n in graph.nodes if (c := condition(n, active)) is not None}
-    if not conditions:
-        return ()
-    with np.errstate(all="ignore"):
-        values = at_point(graph, at, [*graph.nodes, *(c.node for c in conditions.values())])
-    result = tuple(
-        f"{_where(graph, node, c, values)} has no derivative: PyTorch takes {c.taken}"
-        for node, c in conditions.items()
-        if values[c.node].any()
-    )
-    for text in result if page else ():
-        notes.add("note", text)
-    return result
+class Corners:
+    """The corners that a system has, and the notes on those that a point lies on; none of a very large system.
+
+    `nodes` are those whose values the notes are made of: without a corner there are none.
+    """
+
+    def __init__(self, graph: Graph, wanted: bool = True) -> None:
+        self._graph = graph
+        looked_into = graph.nodes if wanted and len(graph.nodes) <= _NODES else ()
+        active = active_nodes(graph, graph.inputs.values()) if looked_into else set()
+        with np.errstate(all="ignore"):
+            self._conditions = {n: c for n in looked_into if (c := condition(n, active)) is not None}
+        self.nodes = (*graph.nodes, *(c.node for c in self._conditions.values())) if self._conditions else ()
+
+    def note(self, values: Mapping[Node, Array], notes: Notes, page: bool) -> tuple[str, ...]:
+        """Return a note for each operation whose corner a point lies on, and add them to those that a page has.
+
+        `values` holds those of `nodes` at the point.
+        """
+        result = tuple(
+            f"{_where(self._graph, node, c, values)} has no derivative: PyTorch takes {c.taken}"
+            for node, c in self._conditions.items()
+            if values[c.node].any()
+        )
+        for text in result if page else ():
+            notes.add("note", text)
+        return result
 
 
 def _where(graph: Graph, node: Node, corner: Condition, values: Mapping[Node, Array]) -> str:

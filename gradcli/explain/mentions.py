@@ -36,7 +36,7 @@ def page_of(result: Shown, sections: Iterable[Section]) -> Page:
 
     A definition that no section has follows the first section that needs it.
     """
-    return Page.of(result, _defining(result, [*sections]))
+    return Page(tuple(_defining(result, [*sections])), result.style)
 
 
 def _defining(result: Shown, sections: Sequence[Section]) -> Iterator[Section]:
@@ -55,12 +55,12 @@ def _definitions(result: Shown, mentioned: Iterable[str], known: set[str]) -> di
     names = [] if result.symbolic is None else result.symbolic.worked_out_names
     wanted = {name for name in names if not known & {name, name.partition("[")[0]}}
     pending = wanted.intersection(mentioned)
-    found: set[str] = set()
+    needed: set[str] = set()
     while pending:
         name = pending.pop()
-        found.add(name)
-        pending |= wanted.intersection(names_in(Value.of(result.formulas.where[name]))) - found
-    return {name: Line((Name(name), Value.of(result.formulas.where[name]))) for name in names if name in found}
+        needed.add(name)
+        pending |= wanted.intersection(names_in(Value.of(result.formulas.where[name]))) - needed
+    return {name: Line((Name(name), Value.of(result.formulas.where[name]))) for name in names if name in needed}
 
 
 def _defined(sections: Iterable[Section]) -> Iterator[str]:

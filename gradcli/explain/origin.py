@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -33,8 +33,8 @@ def origin(swept: Sweep, inputs: Named) -> str:
             if (known := next(filter(bad, (p.node, *p.node.args)), None)) is not None:
                 return _value_origin(swept.graph, known, values)
             hidden = (values[p.adjoint] == 0).any() and np.isnan(values[p.contribution]).any()
-            told = f"it arises in {_words(p.node, swept.graph)}, whose local derivative is not finite here"
-            return told + ": 0·inf is nan" * bool(hidden)
+            texts = f"it arises in {_words(p.node, swept.graph)}, whose local derivative is not finite here"
+            return texts + ": 0·inf is nan" * bool(hidden)
     return "it arises where contributions are added"
 
 
@@ -67,16 +67,19 @@ def _words(node: Node, graph: Graph) -> str:
 
 def not_finite(swept: Sweep, inputs: Named, grads: Named) -> list[str]:
     """Return what to tell of gradients that are not finite, with the operation where the first such number arose."""
-    told = [_first_not_finite(f"{name}.grad", grad) for name, grad in grads.items()]
-    where = origin(swept, inputs) if any(told) else ""
-    return [f"{what}: {where}" for what in told if what]
+    texts = [_first_not_finite(f"{name}.grad", grad) for name, grad in grads.items()]
+    where = origin(swept, inputs) if any(texts) else ""
+    return [f"{what}: {where}" for what in texts if what]
 
 
-def not_finite_values(graph: Graph, at: Named) -> list[str]:
-    """Return what to tell of outputs that are not finite at a point, with the operations where that arose."""
-    values = at_point(graph, at, graph.nodes)
-    told = [(_first_not_finite(name, values[y]), y) for name, y in graph.outputs.items()]
-    return [f"{what}: {_value_origin(graph, y, values)}" for what, y in told if what]
+def not_finite_values(graph: Graph, at: Named, same: Collection[str] = ()) -> list[str]:
+    """Return what to tell of outputs that are not finite at a point, with the operations where that arose.
+
+    `same` as for `at_points`.
+    """
+    values = at_point(graph, at, graph.nodes, same)
+    texts = [(_first_not_finite(name, values[y]), y) for name, y in graph.outputs.items()]
+    return [f"{what}: {_value_origin(graph, y, values)}" for what, y in texts if what]
 
 
 def warn_of_values(graph: Graph, at: Named, values: Named, notes: Notes) -> None:

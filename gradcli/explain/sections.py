@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.errors import InputError
-from gradcli.explain.results import PLAIN, Array, Shown, Style
+from gradcli.explain.style import PLAIN, Style
+from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 
 # Mathematics: a format writes it in its own notation, and rounds its numbers.  A `str` is words, as they stand.
@@ -231,11 +232,6 @@ class Page:
 
     sections: tuple[Section, ...]
     style: Style = PLAIN
-
-    @classmethod
-    def of(cls, result: Shown, sections: Iterable[Section]) -> Page:
-        """Return the page of a result."""
-        return cls(tuple(sections), result.style)
 
     def with_notes(self, notes: Iterable[str]) -> Page:
         """Return the page with notes at its end: a document holds what a terminal has on standard error."""

@@ -11,7 +11,8 @@ import numpy as np
 
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError
-from gradcli.explain.results import Array, Named, Style
+from gradcli.explain.results import Array, Named
+from gradcli.explain.style import Style
 from gradcli.graph.array import objects
 from gradcli.graph.einsum import products
 from gradcli.graph.graph import Graph, dimensions
@@ -19,10 +20,10 @@ from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
 if TYPE_CHECKING:
-    from gradcli.algebra.jacobian import SymbolicJacobian
+    from gradcli.algebra.symbolic_jacobian import SymbolicJacobian
 
-MAX_ENTRIES = 10**6  # of a Jacobian that is asked for
-MAX_FORMULAS = 50_000  # elements that are worked out as formulas
+MAX_ENTRIES = 10**6  # of a Jacobian that is computed whole: 8 MB, and as JSON 20 MB
+MAX_FORMULAS = 50_000  # elements whose formulas are computed: more would keep the reader waiting
 
 
 def check_entries(graph: Graph, wrt: Sequence[str], hint: str = "", what: str = "Jacobian") -> None:
@@ -40,7 +41,7 @@ def symbolic(graph: Graph, wrt: Sequence[str], steps: bool = False) -> SymbolicJ
 
     With `steps`, its intermediates have other names than the nodes of the graph, which the page names, too.
     """
-    from gradcli.algebra.jacobian import unwritten_jacobian
+    from gradcli.algebra.symbolic_jacobian import unwritten_jacobian
 
     if (count := formulas_of(graph)) > MAX_FORMULAS:
         raise InputError(

@@ -15,8 +15,8 @@ from gradcli.notation.nodes import readable_names
 from gradcli.notation.numbers import shape_text
 
 _FIRST, _LAST = 20, 4  # statements of a longer system that are shown
-_BEHIND = 6  # numbers of a point that stand behind the first statement
-_LEAVES = 12
+_BEHIND = 6  # numbers of a point that stand behind the first statement: more are wider than a line
+_LEAVES = 12  # inputs of a point that are listed: two lines
 
 
 def system_section(result: Shown, at: Named | None, values: Named, above: Sequence[Block] = ()) -> Section:
@@ -34,8 +34,8 @@ def system_section(result: Shown, at: Named | None, values: Named, above: Sequen
             first = [Text(point)]
     if left_out <= 0:
         return Section("system", (*first, Equations(tuple(lines))))
-    told = Text((f"… {left_out:,} statements more …",))
-    return Section("system", (*first, Equations(tuple(lines[:_FIRST])), told, Equations(tuple(lines[_FIRST:]))))
+    omitted = Text((f"… {left_out:,} more statements …",))
+    return Section("system", (*first, Equations(tuple(lines[:_FIRST])), omitted, Equations(tuple(lines[_FIRST:]))))
 
 
 def shown_names(graph: Graph) -> list[str]:

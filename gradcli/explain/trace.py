@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import values_of
-from gradcli.explain.backward.weights import any_loss, loss_name
+from gradcli.explain.backward.loss import any_loss, loss_name
+from gradcli.explain.evaluation import Values, evaluated_calls
 from gradcli.explain.results import UNMEASURED, Array, Measured, Named
-from gradcli.explain.shared import sweep_inputs
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node
@@ -87,17 +86,18 @@ def numeric_trace(
     >>> [(p.position, float(total)) for p, total in trace.calls[0].totals.items()]
     [(0, 3.0), (1, 6.0)]
     """
-    values = values_of(swept.graph, sweep_inputs(at, calls), _unmeasured(graph, swept, measured))
-
-    def of(call: int) -> Callable[[Node], Array]:
-        return lambda n: values[n][..., min(call, values[n].shape[-1] - 1)].astype(float)
-
-    reverse = tuple(_reverse(graph, swept, of(k), measured) for k in range(len(calls)))
-    return Trace(graph, node_names(graph), swept.passes, {n: of(0)(n) for n in graph.nodes}, reverse)
+    (values,) = evaluated_calls(swept.graph.inputs, [at], [calls], traced(graph, swept, measured))
+    return trace_of(graph, swept, values, measured)
 
 
-def _unmeasured(graph: Graph, swept: Sweep, measured: Measured) -> list[Node]:
-    """Return the nodes of a trace whose numbers are to be computed."""
+def trace_of(graph: Graph, swept: Sweep, calls: Sequence[Values], measured: Measured = UNMEASURED) -> Trace:
+    """Return the trace of a sweep, given the values of the nodes that are `traced` in each call."""
+    reverse = tuple(_reverse(graph, swept, values.__getitem__, measured) for values in calls)
+    return Trace(graph, node_names(graph), swept.passes, {n: calls[0][n] for n in graph.nodes}, reverse)
+
+
+def traced(graph: Graph, swept: Sweep, measured: Measured = UNMEASURED) -> list[Node]:
+    """Return the nodes of a trace whose numbers are to be computed: those that were not measured."""
     result = [*graph.nodes, *swept.cotangents.values(), *(p.slope for p in swept.passes if p.slope is not None)]
     result += [p.contribution for p in swept.passes if (p.node, p.position) not in measured.contributions]
     return result + [adjoint for n, adjoint in swept.adjoints.items() if n not in measured.adjoints]

@@ -9,14 +9,14 @@ from typing import NamedTuple
 from click import unstyle
 
 from gradcli.errors import InputError, Notes
-from gradcli.explain.backward.result import backward
-from gradcli.explain.pages import Choice, backward_pages
+from gradcli.explain.backward.accumulation import backward
+from gradcli.explain.backward.backward_page import Choice, backward_pages
 from gradcli.explain.results import Wanted
 from gradcli.explain.sections import Block, Equations, Grid, Line, Page, Section, Words
 from gradcli.explore.state import Explorer, State
 from gradcli.plain import spelled
+from gradcli.report.pages.table import render
 from gradcli.report.render import DIGITS
-from gradcli.report.table import render
 
 _NARROWEST = 20  # columns
 MARK = "▶ "

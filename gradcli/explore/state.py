@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError
-from gradcli.explain.backward.weights import loss_name
+from gradcli.explain.backward.loss import loss_name
 from gradcli.explain.shared import sweep_inputs
 from gradcli.explore.fields import COTANGENT, INPUT, RATE, Field, Index, fields_of, stepped, typed_values, unit_of
 from gradcli.graph.array import Array, Named

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.results import Array, Style
+from gradcli.explain.results import Array
 from gradcli.explain.sections import (
     Added,
     Computed,
@@ -20,6 +20,7 @@ from gradcli.explain.sections import (
     Partial,
     Words,
 )
+from gradcli.explain.style import Style
 from gradcli.notation.latex import LatexNotation
 from gradcli.notation.latex_names import LatexNames, latex_number, literal
 from gradcli.notation.latex_writer import matrix, times

@@ -93,7 +93,9 @@ def table(rows: Sequence[Row], width: int) -> list[list[str]]:
         last = min(sizes[-1], max(_WORDS, least[-1]))
         tried.append([*_narrowed(sizes[:-1], room - last, least[:-1]), last])
     laid_out = [_laid_out(rows, sizes, gap) for sizes in tried]
-    return min(laid_out, key=lambda found: (any(cells(line) > width for row in found for line in row), _height(found)))
+    return min(
+        laid_out, key=lambda attempt: (any(cells(line) > width for row in attempt for line in row), _height(attempt))
+    )
 
 
 def _height(rows: Sequence[Sequence[str]]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.results import Array, Style
+from gradcli.explain.results import Array
 from gradcli.explain.sections import (
     Added,
     Computed,
@@ -27,6 +27,7 @@ from gradcli.explain.sections import (
     Value,
     Words,
 )
+from gradcli.explain.style import Style
 from gradcli.notation.nodes import Notation
 from gradcli.notation.numbers import array_text, number_text, shape_text
 from gradcli.wrapping import visible

@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 
 from gradcli.engine.differences import along
+from gradcli.explain.check.check_page import check_page
 from gradcli.explain.check.claim import Case, derivative
 from gradcli.explain.check.claim import numbers as values
-from gradcli.explain.check.page import check_page
 from gradcli.explain.check.proof import entry_name
 from gradcli.explain.check.verdicts import WHY, CheckResult, Settings, Verdict, check
-from gradcli.explain.results import PLAIN
 from gradcli.explain.sections import Section, Text
+from gradcli.explain.style import PLAIN
 from gradcli.graph.construct import broadcast, total
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import const, leaf
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.session import Script
 from gradcli.pytorch.tensor import new
-from gradcli.report.data_lines import json_lines
+from gradcli.report.data import json
 from gradcli.report.render import Look, render_pages
 from gradcli.script.corrected import corrected
 from gradcli.script.errors.source import Change
@@ -85,7 +85,7 @@ class Calls:
         if not found:
             self.note("note: the script calls no autograd.Function, so there is nothing to check")
         elif self.style == "json":
-            self.shown.text("\n".join(json_lines(result)))
+            self.shown.text("\n".join(json.lines(result)))
         else:
             page = check_page(result)
             lines = [Text((_fix(change),)) for change in dict.fromkeys(fixes)]

@@ -49,7 +49,7 @@ class Drawing:
     def _live(self, scene: CallScene, view: View) -> str:
         from gradcli.explain.live.kernels import Kernels
         from gradcli.explain.live.program import live
-        from gradcli.report.live.page import live_document
+        from gradcli.report.live.live_page import live_document
 
         kernels = Kernels()
         page = live(scene.recorded.graph, view, kernels, "", formulas=True)

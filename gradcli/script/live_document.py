@@ -15,7 +15,7 @@ from gradcli.explain.live.program import live
 from gradcli.explain.picture.picture import View
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.session import Script
-from gradcli.report.live.page import document, live_section, say, text, word
+from gradcli.report.live.live_page import document, live_section, say, text, word
 from gradcli.script.naming import script_frames
 from gradcli.script.scene import CallScene
 from gradcli.script.shown import Printed

@@ -129,7 +129,7 @@ class Document(Printed):
         text = "\n".join(self.parts)
         if self.style == "markdown":
             return text
-        from gradcli.report.latex import document
+        from gradcli.report.pages.latex import document
 
         return document(text)
 
@@ -139,7 +139,7 @@ class Document(Printed):
 
     def _heading(self, title: str) -> str:
         if self.style == "markdown":
-            from gradcli.report.markdown import code
+            from gradcli.report.pages.markdown import code
 
             return f"## {code(title)}"
         from gradcli.report.latex_math import escaped
@@ -149,9 +149,9 @@ class Document(Printed):
     def _fenced(self, language: str, text: str) -> str:
         lines = text.rstrip("\n").expandtabs().split("\n")
         if self.style == "markdown":
-            from gradcli.report.markdown import fenced
+            from gradcli.report.pages.markdown import fenced
 
             return fenced(language, lines) + "\n"
-        from gradcli.report.latex import verbatim
+        from gradcli.report.pages.latex import verbatim
 
         return verbatim(lines) + "\n"

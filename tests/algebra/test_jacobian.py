@@ -364,7 +364,7 @@ def test_where_an_entry_is_too_long_no_other_is_made_shorter(monkeypatch):
     asked = Asked((), (str(MIXTURE),), (), (), None, None, None)
     graph = read_situation(read_asked(asked), asked, Notes()).graph
     tried = []
-    monkeypatch.setattr("gradcli.algebra.jacobian.tidy", lambda expr, known=None: tried.append(expr) or expr)
+    monkeypatch.setattr("gradcli.algebra.symbolic_jacobian.tidy", lambda expr, known=None: tried.append(expr) or expr)
     found = symbolic_jacobian(graph)
     # Each entry of the Jacobian that is shown, and the definitions that it needs; one entry of each way that was tried.
     assert len(tried) <= len(found.entries) + len(found.where) + 3

@@ -10,7 +10,7 @@ import pytest
 from conftest import ENDINGS, each, needs
 
 from gradcli.batch import job
-from gradcli.cli import many
+from gradcli.cli import answer
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -31,7 +31,7 @@ POLES = [3, 1, 0, 2, 0, 0.5, 0]  # the first is point 3
 def test_poles_are_counted_in_a_warning_each_of_values_and_of_derivatives(cli, monkeypatch, options, form, size):
     needs(form)
     monkeypatch.setattr(job, "_LONGEST", size)
-    monkeypatch.setattr(many, "_JSON_BLOCK", size)
+    monkeypatch.setattr(answer, "_JSON_BLOCK", size)
     np.savez("p.npz", a=POLES)
     output = ("-f", "json") if form == "json" else ("--output", form if form == "-" else f"r.{form}")
     outcome = cli.done(*options, "y=1/a", "--points", "p.npz", *output)

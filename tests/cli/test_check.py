@@ -116,7 +116,7 @@ def test_verdicts(cli, system, claim, verdict, by):
 
 WHY = [
     ("f=sin(3*x)", "df/dx=cos(3*x)",
-     "the derivative of the inner function is forgotten: times 3, the derivative of 3*x"),
+     "the derivative of the inner function is missing: times 3, the derivative of 3*x"),
     ("f=x*sin(x)", "df/dx=sin(x)", "missing: + x*cos(x)"),
     ("f=x*sin(x)", "df/dx=sin(x)+x*cos(x)+x", "too many: + x"),
     ("f=cos(x)", "df/dx=sin(x)", "the sign: yours is -1 times it"),
@@ -345,12 +345,12 @@ def test_a_long_sum_of_missing_terms_is_told_in_fewer_words(cli):
     shapes = "X=2x2,W=2x2,b=2,T=2x2"
     system = ("Z=X@W+b", "A=tanh(Z)", "L=sum((A-T)**2)/2")
     (found,) = cli("check", *system, "dL/dW=X.T@(A-T)", "--shape", shapes, "-f", "json").objects
-    assert found["why"] == "the derivative of A is forgotten: A - T should be (A - T)*(1 - A**2)"
+    assert found["why"] == "the derivative of A is missing: A - T should be (A - T)*(1 - A**2)"
 
 
 def test_what_is_wrong_with_a_deep_system_is_told(cli):
     done = cli("check", f"f = sin({'*'.join(['x'] * 400)})", "df/dx = cos(x**400)", "--trials", "3")
-    assert "df/dx = cos(x**400)   wrong: the derivative of the inner function is forgotten" in done.out
+    assert "df/dx = cos(x**400)   wrong: the derivative of the inner function is missing" in done.out
 
 
 def test_every_name_of_a_long_chain_is_found_at_once():

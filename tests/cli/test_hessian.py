@@ -46,14 +46,14 @@ def test_symmetric_to_the_last_digit(cli):
         (ROSENBROCK, "x=1,y=1", "minimum: the gradient is 0, and the eigenvalues [0.399361, 1001.6] are positive"),
         ("f=-x**2-y**2", "x=0,y=0", "maximum: the gradient is 0, and the eigenvalues [-2, -2] are negative"),
         ("f=x*y", "x=0,y=0", "saddle point: the gradient is 0, and the eigenvalues [-1, 1] have both signs"),
-        ("f=x*y", "x=1,y=0", "curved both ways: the eigenvalues [-1, 1] have both signs"),
+        ("f=x*y", "x=1,y=0", "eigenvalues [-1, 1] curve up and down (a saddle, where the gradient is 0)"),
         ("f=x**2+y**2", "x=1,y=0", "curved up in every direction: the eigenvalues [2, 2] are positive"),
         ("f=x**2", "x=1", "curved up: the second derivative is positive"),
         ("f=-(x**2)", "x=0", "maximum: the gradient is 0, and the second derivative is negative"),
-        ("f=x**4", "x=0", "the second derivative is 0: H says nothing of the curvature"),
+        ("f=x**4", "x=0", "the second derivative is 0: the second-derivative test is inconclusive"),
         ("f=x**2+y", "x=1,y=0", "curved up or flat: the eigenvalues [0, 2] are positive or 0"),
         ("f=x**2+y**4", "x=0,y=0", "maybe a minimum: the gradient is 0, and the eigenvalues [0, 2] are positive or 0"),
-        ("f=x+y", "x=1,y=0", "all eigenvalues are 0: H says nothing of the curvature"),
+        ("f=x+y", "x=1,y=0", "all eigenvalues are 0: the second-derivative test is inconclusive"),
     ],
 )
 def test_eigenvalues_in_a_line(cli, system, at, line):

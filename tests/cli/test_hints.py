@@ -109,7 +109,7 @@ def error_of(arguments: tuple[str, ...]) -> InputError | None:
     try:
         gradcli.main(list(arguments), prog_name="gradcli", standalone_mode=False)
     except Exception as error:
-        told = in_command_line(error, arguments)
+        told = in_command_line(error, arguments, gradcli)
         assert isinstance(told, InputError), told
         return told
     return None

@@ -13,9 +13,9 @@ from conftest import needs
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from gradcli.algebra import jacobian
+from gradcli.algebra import symbolic_jacobian as jacobian
 from gradcli.batch import job
-from gradcli.cli import many
+from gradcli.cli import answer
 from gradcli.data.csv import chunks as csv_chunks
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -230,7 +230,7 @@ def test_blocks_make_no_difference(cli, monkeypatch, source, target):
     whole = run()
     for size in (1, 3, N, N + 1):
         monkeypatch.setattr(job, "_LONGEST", size)
-        monkeypatch.setattr(many, "_JSON_BLOCK", size)
+        monkeypatch.setattr(answer, "_JSON_BLOCK", size)
         monkeypatch.setattr(csv_chunks, "_FIRST", 100 * size)
         monkeypatch.setattr(csv_chunks, "CHUNK", 100 * size)
         blocks = run()
@@ -259,7 +259,7 @@ def test_json_is_what_at_prints(cli, command):
 @pytest.mark.parametrize("command", [("jacobian", "y=a*b"), ("hessian", "y=a*b**2"), ("hessian", "y=sin(a*b)**30")])
 def test_formulas_of_json_are_worked_out_once(cli, monkeypatch, command):
     worked_out = []
-    monkeypatch.setattr(many, "_JSON_BLOCK", 2)
+    monkeypatch.setattr(answer, "_JSON_BLOCK", 2)
     monkeypatch.setattr(jacobian, "MAX_OPERATIONS", 30)  # the last of them is too long: it has none
     monkeypatch.setattr(jacobian, "_best", lambda *given, best=jacobian._best: worked_out.append(best) or best(*given))
     points, stdin = written("-", POINTS)

@@ -62,16 +62,19 @@ def test_a_gradient_for_a_program_needs_no_formulas(process, style):
     assert not found & {"sympy", "mpmath", "scipy", "rich"}
 
 
-PAGES = {"sections", "pages", "steps", "trace", "rules", "product", "gradients", "forms", "tables"}
+PAGES = {"sections", "trace", "rules", "system", "mentions"}
+PAGES |= {f"backward.{name}" for name in ("backward_page", "steps", "tables", "gradients", "weights")}
 OF_PAGES = {f"gradcli.explain.{name}" for name in PAGES} | {f"gradcli.notation.{n}" for n in ("nodes", "text", "latex")}
-OF_PAGES |= {f"gradcli.report.{name}" for name in ("table", "layout", "text_math", "latex", "markdown")}
+OF_PAGES |= {
+    f"gradcli.report.{name}" for name in ("pages.table", "layout", "text_math", "pages.latex", "pages.markdown")
+}
 ELSEWHERE = {"gradcli.graph.jacobian", "gradcli.graph.jvp", "gradcli.engine.compiled", "gradcli.lang.claims", "shutil"}
 
 
 @pytest.mark.parametrize("style", ["json", "csv"])
 def test_a_gradient_for_a_program_needs_nothing_of_pages(style):
     found = modules("backward", "y=sin(x)*x", "--at", "x=3", "-f", style)
-    assert {"gradcli.cli.backward", "gradcli.explain.backward.result", "gradcli.graph.vjp"} <= found
+    assert {"gradcli.cli.backward", "gradcli.explain.backward.accumulation", "gradcli.graph.vjp"} <= found
     assert not found & (OF_PAGES | ELSEWHERE)
     rooms = {name.split(".")[1] for name in found if name.startswith("gradcli.")}
     assert not rooms & {"algebra", "export", "pytorch", "data", "batch", "guide"}

@@ -16,7 +16,7 @@ from targets import LANGUAGES, compare, is_there, made
 from gradcli import evaluate, parse
 from gradcli.cli.options import Asked
 from gradcli.cli.situation import read_asked, read_situation
-from gradcli.engine.jacobian import numeric_jacobian
+from gradcli.engine.numeric_jacobian import numeric_jacobian
 from gradcli.errors import InputError, Notes
 from gradcli.export import c
 from gradcli.export.kinds import KINDS

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gradcli import evaluate, numeric_jacobian, parse, vjp
-from gradcli.engine.jacobian import NumericJacobian
+from gradcli.engine.numeric_jacobian import NumericJacobian
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import const, leaf
 from gradcli.graph.rewrite import common_subexpressions, optimise

@@ -19,7 +19,7 @@ from gradcli.explain.trace import numeric_trace
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import leaf
 from gradcli.graph.vjp import sweep
-from gradcli.report.live.page import data, file_text, live_document
+from gradcli.report.live.live_page import data, file_text, live_document
 from tests.export.random_systems import system
 from tests.vocabulary.structure_systems import SYSTEMS
 

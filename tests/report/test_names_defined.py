@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from gradcli.notation.latex_names import LatexNames
-from gradcli.report import latex, markdown, table
+from gradcli.report.pages import latex, markdown, table
 from gradcli.vocabulary import FUNCTIONS
 
 SAMPLES = Path(__file__).parents[2] / "samples"

@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from gradcli import check
 from gradcli.explain.sections import Code, Equal, Equations, Grad, Grid, Line, Name, Page, Partial, Section, Text
 from gradcli.notation.latex_names import LatexNames
-from gradcli.report.latex import document
+from gradcli.report.pages.latex import document
 from gradcli.report.render import Look, render_pages
 from gradcli.wrapping import visible
 

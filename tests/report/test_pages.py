@@ -17,7 +17,7 @@ y1 = x0**2+2*x1**3   = 17
 y2 = 10*x1           = 20
 
 v weights the outputs, for the gradient of  L = 1·y0 + 10·y1 + 100·y2
-v = [∂L/∂y0, ∂L/∂y1, ∂L/∂y2] = [1, 10, 100]; of L, only these slopes matter
+v = [∂L/∂y0, ∂L/∂y1, ∂L/∂y2] = [1, 10, 100]; backward needs nothing more of L
 
 Jacobian J = ∂(y0, y1, y2)/∂(x0, x1)
   v     J     ∂/∂x0      ∂/∂x1
@@ -185,35 +185,35 @@ def test_a_block_of_a_matrix_has_no_row_that_says_nothing(cli, monkeypatch):
             ("y=3*x**2", "--at", "x=[1,2]", "--v", "1,-10"),
             [
                 "v weights the outputs, for the gradient of  L = sum(v*y) = 1·y[0] + (-10)·y[1]",
-                "v = ∂L/∂y = [1, -10]; of L, only these slopes matter",
+                "v = ∂L/∂y = [1, -10]; backward needs nothing more of L",
             ],
         ),
         (
             ("y=3*x**2", "--at", "x=[1,2]", "--v", "ones"),
             [
                 "v = ones sums the outputs, for the gradient of  L = sum(v*y) = 1·y[0] + 1·y[1]",
-                "v = ∂L/∂y = [1, 1]; of L, only these slopes matter",
+                "v = ∂L/∂y = [1, 1]; backward needs nothing more of L",
             ],
         ),
         (
             ("y=3*x**2", "--at", "x=[1,2]", "--v", "onehot:1"),
             [
                 "the 1 of a one-hot v picks an output, for the gradient of  L = sum(v*y) = 1·y[1]",
-                "v = ∂L/∂y = [0, 1]; of L, only these slopes matter",
+                "v = ∂L/∂y = [0, 1]; backward needs nothing more of L",
             ],
         ),
         (
             ("L=x", "b=2*x", "--at", "x=1", "--v", "1,-2"),
             [
                 "v weights the outputs, for the gradient of  loss = 1·L + (-2)·b",
-                "v = [∂loss/∂L, ∂loss/∂b] = [1, -2]; of loss, only these slopes matter",
+                "v = [∂loss/∂L, ∂loss/∂b] = [1, -2]; backward needs nothing more of loss",
             ],
         ),
         (
             ("y=2*x", "--at", f"x={[1] * 13}", "--v", "ones"),
             [
                 "v = ones sums the outputs, for the gradient of  L = sum(v*y)",
-                "v = ∂L/∂y = [1, 1, 1, …] (13 numbers); of L, only these slopes matter",
+                "v = ∂L/∂y = [1, 1, 1, …] (13 numbers); backward needs nothing more of L",
             ],
         ),
     ],
@@ -230,14 +230,14 @@ def test_the_cotangent_has_another_name_where_the_user_has_a_v(cli):
     assert section(cli, "v", *kinetic) == [f"E{BAR} = 1, the default for a scalar: the gradient of E itself"]
     assert f"v.grad = E{BAR}·∂E/∂v   = 1·1/2·m·(2*v)" in cli.done("backward", *kinetic).out
     product = ("y=v@M", "--at", "v=[1,2],M=[[1,2],[3,4]]", "--v", "1,10")
-    assert section(cli, "v", *product)[1] == f"y{BAR} = ∂L/∂y = [1, 10]; of L, only these slopes matter"
+    assert section(cli, "v", *product)[1] == f"y{BAR} = ∂L/∂y = [1, 10]; backward needs nothing more of L"
     assert f"M.grad = outer(v, y{BAR})" in cli.done("backward", *product).out
     calls = section(cli, "calls", *kinetic, "--v", "1", "--v", "10")
     assert f"Each call has its own E{BAR} = ∂L/∂E, and adds vᵀJ to .grad." in calls
     several = section(cli, "v", "y=v**2", "z=v", "--at", "v=3", "--v", "1,2")
     assert several == [
         "the cotangent weights the outputs, for the gradient of  L = 1·y + 2·z",
-        "[∂L/∂y, ∂L/∂z] = [1, 2]; of L, only these slopes matter",
+        "[∂L/∂y, ∂L/∂z] = [1, 2]; backward needs nothing more of L",
     ]
 
 
@@ -379,7 +379,7 @@ def test_steps_of_a_jacobian_are_a_call_a_row(cli):
     ]
     assert cells(rows[1].splitlines()[-1]) == ["∂t2/∂x0 = 2*x0 = 2", "x̄0 = 1·2 = 2", "power"]
     assert "x̄ = 1·(2*x) = 2*x" in cli.done("jacobian", "y=x**2", "--steps").out
-    assert "\n… and 4 rows more\n" in cli.done("jacobian", "y=2*x", "--at", f"x={[1] * 10}", "--steps").out
+    assert "\n… and 4 more rows\n" in cli.done("jacobian", "y=2*x", "--at", f"x={[1] * 10}", "--steps").out
 
 
 def test_rules_have_names(cli):
@@ -417,7 +417,7 @@ def test_statements(cli, count):
     if count == 24:
         assert len(lines) == 24
     else:
-        assert lines[20] == f"… {count - 24:,} statements more …"
+        assert lines[20] == f"… {count - 24:,} more statements …"
         assert len(lines) == 25
     assert lines[-1].split() == [f"h{count}", "=", f"h{count - 1}+1", "=", str(count + 1)]
 
@@ -495,13 +495,13 @@ def chain_of(count):
     return ["t0 = x0*x1 + x2", *lines, f"y0 = t{count}*x3", f"y1 = t{count}**2"]
 
 
-@pytest.mark.parametrize(("count", "unwanted"), [(300, "_best"), (20, "_Written.where")])
+@pytest.mark.parametrize(("count", "unwanted"), [(300, "_best"), (20, "_Formulas.where")])
 def test_formulas_that_are_too_long_for_the_page_are_not_worked_out(cli, monkeypatch, count, unwanted):
     # Of very many operations nothing is worked out; of fewer, the entries are, and what they mention is not.
     command = ("backward", *chain_of(count), "--v", "1,10", "--at", ",".join(f"x{k}={k + 1}" for k in range(6)))
     shown = cli.done(*command).out
     assert re.search(r"v +J +∂/∂x0 .*\n +1 +y0 +[-\d.e]+ ", shown)
-    monkeypatch.setattr(f"gradcli.algebra.jacobian.{unwanted}", None)
+    monkeypatch.setattr(f"gradcli.algebra.symbolic_jacobian.{unwanted}", None)
     assert cli.done(*command).out == shown
     assert "gradcli failed" in cli("jacobian", *chain_of(count)).err  # which needs them
 

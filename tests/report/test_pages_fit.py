@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradcli.algebra import jacobian
+from gradcli.algebra import symbolic_jacobian as jacobian
 from gradcli.errors import InputError, Notes, Source, Span, in_lines
-from gradcli.report import table
+from gradcli.report.pages import table
 from gradcli.wrapping import broken, cells, wrapped
 
 NETWORK = "h=relu(X@W1+b1); z=h@W2; loss=mean((z-t)**2)"

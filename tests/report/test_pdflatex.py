@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.report import latex
+from gradcli.report.pages import latex
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 NETWORK = "X=[[1,2],[3,4]],W1=[[1,0.1,0.3],[0.2,1,0.2]],b1=[0.1,0.2,0.3],W2=[[1,2],[0.3,1],[2,1]]"

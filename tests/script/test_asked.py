@@ -41,7 +41,7 @@ Jacobian J[i, j] = ∂y[i]/∂x[j]
 
 """
 H = """
-H: the second derivatives of y; it is symmetric, and the lower half says it all
+H: the second derivatives of y; symmetric: only the lower triangle is shown
   H         ∂/∂x[0]      ∂/∂x[1]
   ∂/∂x[0]   2*x[1] = 4
   ∂/∂x[1]   2*x[0] = 6   0

@@ -58,7 +58,7 @@ WRONG = {
     "the sign": (own(SAVE + "x.cos()", SAVED + "x.sin() * g"), "the sign: yours is -1 times it"),
     "the inner function": (
         own(SAVE + "torch.sin(3 * x)", SAVED + "g * torch.cos(3 * x)"),
-        "the derivative of the inner function is forgotten",
+        "the derivative of the inner function is missing",
     ),
     "transposed": (own(SAVE + "x.t() * 1", SAVED + "g"), "transposed"),
     "nothing": (own(SAVE + "x * 3", "return g * 0"), "yours is 0"),
@@ -114,7 +114,7 @@ SAID = {
     "SwishBad": "missing: + v*x*sigmoid(x)*(1 - sigmoid(x))",
     "StraightThroughBad": "missing: - v",
     "InNumpyBad": "it differs from the derivative",
-    "NormBad": "v is forgotten: it is yours times v",
+    "NormBad": "the cotangent v is missing: multiply your result by v",
     "LinearBad": "yours is 1/3 of it: off by 1/n? v has 3 elements along axis 0, and a mean divides by their number",
     "ScaleBad": "the sign: yours is -1 times it",
     "PolarBad": "missing: + v1*sin(t)",
@@ -185,7 +185,10 @@ def test_calls_of_other_shapes_are_counted_together_without_those_at_a_corner(ch
     outcome = check(text + "Own.apply(x[0])\n")
     assert outcome.status == 0
     told = " ".join(outcome.out.split())
-    assert "right: at 1 point, as finite differences say too (1 more does not count: the system has a corner" in told
+    assert (
+        "right: at 1 point (finite differences agree); not proved (1 more does not count: the system has a corner"
+        in told
+    )
 
 
 def test_a_wrong_backward_in_numpy_has_its_numbers_as_json(check):

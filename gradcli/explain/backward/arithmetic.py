@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.explain.results import Array, BackwardResult
+from gradcli.explain.backward.record import BackwardResult
+from gradcli.explain.results import Array
 from gradcli.explain.sections import Listed, Math, Product, Sum, Value
 from gradcli.graph.jacobian import numbered
 from gradcli.graph.node import Node
 
 if TYPE_CHECKING:
-    from gradcli.algebra.jacobian import SymbolicJacobian
+    from gradcli.algebra.symbolic_jacobian import SymbolicJacobian
 
-ELEMENTS = 6  # of a leaf whose arithmetic is written out
-_TERMS = 16  # the same, in all of its sums together
+ELEMENTS = 6  # of a leaf whose arithmetic is written out, a line each: more push the result off the screen
+_TERMS = 16  # in all of these sums together: more are longer than two lines
 
 
 def products(result: BackwardResult, jacobian: Array | None, weights: Array, name: str) -> Iterator[Math]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from gradcli.explain.backward.arithmetic import products
-from gradcli.explain.backward.weights import any_loss, array_of, cotangent, flat
-from gradcli.explain.results import Array, BackwardPoint, BackwardResult, Call, Named
+from gradcli.explain.backward.loss import any_loss, cotangent
+from gradcli.explain.backward.record import BackwardPoint, BackwardResult, Call
+from gradcli.explain.backward.weights import array_of, flat
+from gradcli.explain.results import Array, Named
 from gradcli.explain.sections import Equal, Grid, Math, Name, Partial, Product, Section, Sum, Text, Value
 
-_CALLS = 20  # that are shown
-_LEAVES = 5  # that have a column; the gradients of all stand below
-_RUNNING = 4  # elements of a sum that is shown as a sum
+_CALLS = 20  # rows of the table, less than a screen
+_LEAVES = 5  # columns of the table: more are wider than 80 characters; the gradients of all stand below
+_RUNNING = 4  # elements of a gradient whose sum is written as a sum: more are wider than a column
 
 
 def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:

@@ -14,8 +14,8 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Pass, Sweep, textbook_slope
 from gradcli.notation.nodes import written_size
 
-_LONGEST = 5  # factors
-_MEDIUM = 30  # operations in all factors
+_LONGEST = 5  # factors of a chain that is written: a longer one is a table (--steps)
+_MEDIUM = 30  # operations in all factors: more are longer than two lines
 
 
 def path(swept: Sweep, leaf: Node, output: Node) -> list[Pass] | None:

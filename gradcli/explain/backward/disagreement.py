@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.results import BackwardPoint, BackwardResult
+from gradcli.explain.backward.record import BackwardPoint, BackwardResult
 from gradcli.explain.sections import Computed, Grad, Line, Math, Product, Sum, Text, Value
 from gradcli.graph.names import element_names
 

@@ -10,10 +10,12 @@ from gradcli.explain.backward import chain
 from gradcli.explain.backward.arithmetic import products
 from gradcli.explain.backward.disagreement import disagreements
 from gradcli.explain.backward.indeterminate import indeterminate
+from gradcli.explain.backward.loss import cotangent, loss_name
 from gradcli.explain.backward.no_gradient import leaves_without
-from gradcli.explain.backward.weights import cotangent, flat, loss_name
+from gradcli.explain.backward.record import BackwardPoint, BackwardResult
+from gradcli.explain.backward.weights import flat
 from gradcli.explain.forms.gradients import Forms
-from gradcli.explain.results import Array, BackwardPoint, BackwardResult
+from gradcli.explain.results import Array
 from gradcli.explain.sections import (
     Block,
     Equations,
@@ -33,9 +35,9 @@ from gradcli.graph.names import adjoint_name
 from gradcli.graph.vjp import active_nodes
 from gradcli.wrapping import in_words
 
-WHOLE = 12  # elements of a gradient that is written out in formulas
-_COLUMNS = 12  # of a J beside which sums are written out, too
-_READABLE = 120  # characters of all of them
+WHOLE = 12  # elements of a gradient that is written out in formulas: a matrix of 3 by 4
+_COLUMNS = 12  # of a J beside which sums are written out, too: a wider one says them itself
+_READABLE = 120  # characters of all of them: two lines
 
 
 def gradients_section(result: BackwardResult, point: BackwardPoint, written: Forms) -> Section:
@@ -124,7 +126,7 @@ def _kept(result: BackwardResult, point: BackwardPoint) -> list[Text]:
     texts += [Text((_why_none(result, h),)) for h in result.unreached]
     kept = (name for name in point.retained if name not in result.graph.outputs and name not in result.unreached)
     if not result.wanted.script and (h := next(kept, None)) is not None:
-        why = f"{h} is computed, so it is no leaf (leaves are inputs): PyTorch leaves {h}.grad None unless"
+        why = f"{h} is computed, not a leaf (leaves are inputs): PyTorch leaves {h}.grad None unless"
         fix = f" {h}.retain_grad() comes before backward."
         texts.append(Text((why, fix, f" A hook on {h} sees the same number, which is called the adjoint of {h}.")))
     return texts
@@ -172,5 +174,5 @@ def _along_a_path(result: BackwardResult, point: BackwardPoint, name: str, form:
         yield Product((Name(called), Partial(output, name)))
     if along is not None:
         yield Product((Value(v), *along))
-        if point.trace is not None and (found := chain.numbers(passes, point.trace)):
-            yield Product((Value(v), *found))
+        if point.trace is not None and (chained := chain.numbers(passes, point.trace)):
+            yield Product((Value(v), *chained))

@@ -15,19 +15,19 @@ def indeterminate(trace: Trace) -> Text | None:
     (result,) = trace.calls
     before = dict(result.seeds)
     for p in trace.passes:
-        told = _product(trace, result, p) or _sum(trace, before.get(p.argument), result.contributions[p], p)
-        if told is not None:
-            return told
+        text = _product(trace, result, p) or _sum(trace, before.get(p.argument), result.contributions[p], p)
+        if text is not None:
+            return text
         before[p.argument] = result.totals[p]
     return None
 
 
-def _product(trace: Trace, found: Reverse, p: Pass) -> Text | None:
+def _product(trace: Trace, call: Reverse, p: Pass) -> Text | None:
     """Return that an adjoint of 0 meets an infinite local derivative, or the other way round."""
-    slope = found.slopes.get(p)
+    slope = call.slopes.get(p)
     if slope is None:
         return None
-    pair = _first_nan(found.adjoints[p.node], slope, found.adjoints[p.node] * slope)
+    pair = _first_nan(call.adjoints[p.node], slope, call.adjoints[p.node] * slope)
     if pair is None:
         return None
     labels = trace.graph.labels

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gradcli.explain.results import Array, Call, Named
+from gradcli.explain.backward.record import Call
+from gradcli.explain.results import Array, Named
 from gradcli.explain.sections import Code, Section
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import fresh_names
@@ -13,9 +14,9 @@ from gradcli.notation.numbers import array_text, number_text
 
 Outputs = Mapping[str, Node]
 
-_CALLS = 6
-_WEIGHTS = 12
-_ELEMENTS = 12
+_CALLS = 6  # lines of code, one a call: the next ones look the same
+_WEIGHTS = 12  # terms of a weighted sum: more are longer than two lines
+_ELEMENTS = 12  # numbers of a tensor that is written out: more are longer than a line
 
 
 def pytorch_section(graph: Graph, calls: Sequence[Call], retained: Sequence[str] = ()) -> Section:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from gradcli.explain.backward.loss import cotangent, loss_name
 from gradcli.explain.backward.steps import ReverseStep, reverse_steps
-from gradcli.explain.backward.weights import array_of, cotangent, loss_name
+from gradcli.explain.backward.weights import array_of
 from gradcli.explain.results import Array, Named
 from gradcli.explain.sections import (
     Computed,
@@ -51,8 +52,8 @@ def _meaning(trace: Trace, v: Named) -> tuple[Math, ...]:
     loss = loss_name(trace.graph, v)
     whole = Partial(loss, x)
     adjoint = adjoint_name(x, loss)
-    named = () if adjoint.startswith("∂") else (Name(adjoint), ", ")
-    return ("reverse, last line first: ", *named, "the whole ", whole, ", adds up adjoint · derivative")
+    named = whole if adjoint.startswith("∂") else Equal((Name(adjoint), whole))
+    return ("reverse pass, last operation first: ", named, " sums adjoint × local derivative")
 
 
 def forward_section(trace: Trace) -> Section:

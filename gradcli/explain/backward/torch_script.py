@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.engine.evaluate import number
 from gradcli.explain.backward.pytorch import call_line
-from gradcli.explain.results import BackwardPoint, BackwardResult
+from gradcli.explain.backward.record import BackwardPoint, BackwardResult
 from gradcli.export.arrays import ArrayWriter, Rule, Text
 from gradcli.export.program import Function, identifier
 from gradcli.export.python import literal

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gradcli.explain.results import Array, BackwardResult, Call, Named
+from gradcli.explain.backward.loss import cotangent, loss_name
+from gradcli.explain.backward.record import BackwardResult, Call
+from gradcli.explain.results import Array, Named
 from gradcli.explain.sections import (
     Block,
     Computed,
@@ -23,14 +25,14 @@ from gradcli.explain.sections import (
 )
 from gradcli.graph.construct import total
 from gradcli.graph.graph import Graph
-from gradcli.graph.names import adjoint_name, element_names
+from gradcli.graph.names import element_names
 from gradcli.graph.node import Node, elementwise, leaf
 
 Outputs = Mapping[str, Node]
 
-_TERMS = 8  # of a sum that is written out
-_ELEMENTS = 4  # the same, of an array's elements
-_NAMES = 4  # of outputs that are listed
+_TERMS = 8  # of a sum that is written out: a line
+_ELEMENTS = 4  # the same, of an array's elements, beside which stands sum(v*y)
+_NAMES = 4  # of outputs that are listed: a line
 
 
 def weights_section(result: BackwardResult, calls: Sequence[Call]) -> Section:
@@ -41,37 +43,6 @@ def weights_section(result: BackwardResult, calls: Sequence[Call]) -> Section:
         return Section("v", (Text(_of_one_number(result, name, v)),))
     blocks: list[Block] = [Text((_meaning(graph, v), ", for the gradient of  ", loss(graph, v, name)))]
     return Section("v", (*blocks, Text(_whatever(graph, v, name))))
-
-
-def loss_name(graph: Graph, v: Named) -> str:
-    """Return the name of the scalar whose gradient a call gives: the output, if it is that, or a name of its own."""
-    (name, y), *others = graph.outputs.items()
-    return name if not others and not y.shape and v[name] == 1 else any_loss(graph)
-
-
-def any_loss(graph: Graph) -> str:
-    """Return a name for a scalar that is computed from the outputs: L, unless the user has an L."""
-    return "loss" if _has(graph, "L") else "L"
-
-
-def cotangent(graph: Graph, loss: str = "") -> str:
-    """Return what the cotangent is called: v, unless the user has a v; then the adjoint of the only output.
-
-    Several outputs have no such name: "".  `loss` is what adjoints are derivatives of; `any_loss`, if it is not named.
-
-    >>> v = leaf()
-    >>> cotangent(Graph.of({"v": v}, {"E": v * v})) == adjoint_name("E", "L")
-    True
-    >>> cotangent(Graph.of({"v": v}, {"energy": v * v}))
-    '∂L/∂energy'
-    """
-    if not _has(graph, "v"):
-        return "v"
-    return adjoint_name(next(iter(graph.outputs)), loss or any_loss(graph)) if len(graph.outputs) == 1 else ""
-
-
-def _has(graph: Graph, name: str) -> bool:
-    return any(name in names for names in (graph.inputs, graph.names, graph.outputs))
 
 
 def _of_one_number(result: BackwardResult, name: str, v: Named) -> tuple[Math, ...]:
@@ -133,7 +104,7 @@ def _whatever(graph: Graph, v: Named, name: str) -> tuple[Math, ...]:
         listed += ["…"] * (len(outputs) > _NAMES)
         short = len(outputs) <= _NAMES and not any(y.shape for y in outputs.values())
         what = [Listed(tuple(listed)), *([array_of(outputs, v)] if short else [])]
-    return (Equal((*([Name(called)] if called else []), *what)), "; of ", Name(name), ", only these slopes matter")
+    return (Equal((*([Name(called)] if called else []), *what)), "; backward needs nothing more of ", Name(name))
 
 
 def array_of(outputs: Outputs, v: Named) -> Math:

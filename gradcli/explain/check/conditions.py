@@ -35,8 +35,8 @@ def by_sign(e: Evidence) -> str:
         values = e.points[name].reshape(-1, e.points[name].shape[-1])
         whole: list[Array] = [np.asarray(each.all(axis=0)) for each in (good, values > 0, values < 0)]
         seen = [whole]
-        if x.shape and (spread := e.spread(x)) is not None:
-            seen.append([good, spread > 0, spread < 0])
+        if x.shape and (entries := e.in_shape(x)) is not None:
+            seen.append([good, entries > 0, entries < 0])
         for right, positive, negative in seen:
             for sign, inside, outside in (("positive", positive, negative), ("negative", negative, positive)):
                 some = inside.any() and outside.any() and right[inside].all() and not right[outside].any()
@@ -59,7 +59,7 @@ def by_condition(e: Evidence) -> str:
     if good is None:
         return ""
     for node in scheduled([e.case.base, e.case.truth]):
-        holds = e.spread(node) if node.op in _MIRRORED else None
+        holds = e.in_shape(node) if node.op in _MIRRORED else None
         if holds is None:
             continue
         both: tuple[tuple[Node, Array], ...] = (node, holds > 0), (replace(node, op=_OPPOSITE[node.op]), holds == 0)

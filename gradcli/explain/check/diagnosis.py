@@ -34,12 +34,12 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import active_nodes, reverse
 from gradcli.wrapping import in_words
 
-_ROUNDED = 0.01  # of a factor that is 1 but for the rounding of a constant
-_SHORT = 100  # characters of terms that are told before other explanations are tried
-_MAX_RANK = 4  # of arrays whose axes are tried in another order
-_MAX_LINES = 60  # along an axis, to be tried in another order
-_MAX_INPUTS = 12  # that are tried in pairs
-_CANDIDATES = 200  # nodes that are tried as a factor
+_ROUNDED = 0.01  # how far a factor may be from 1 that comes of a constant rounded to two digits
+_SHORT = 100  # characters of terms that are shown before other explanations are tried: a line
+_MAX_RANK = 4  # of arrays whose axes are tried in another order: 24 orders
+_MAX_LINES = 60  # along an axis, to be tried in another order: the work is their square
+_MAX_INPUTS = 12  # that are tried in pairs: 66 pairs
+_CANDIDATES = 200  # nodes that are tried as a factor: each is evaluated at all points
 
 
 def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: int) -> str:
@@ -53,18 +53,18 @@ def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: 
             names, said = words
             return f"even where {said_symmetric(names)}: {said}"
     if proof.difference:
-        return f"it is yours + ({proof.difference})"
+        return f"the right value is yours plus {proof.difference}"
     return "it differs from the derivative"
 
 
-def _with_declaration(found: str, e: Evidence) -> str:
+def _with_declaration(explanation: str, e: Evidence) -> str:
     """Return what is wrong, and the input lines with which the claim is right: those of matrices that are symmetric."""
     names = right_where_symmetric(e)
     if not names:
-        return found
+        return explanation
     lines = in_words([f"`input {name} symmetric = …`" for name in names])
     right = f"right only where {said_symmetric(names)}"
-    return f"{right}: {lines}" if found == right else f"{found}; {right}: {lines}"
+    return f"{right}: {lines}" if explanation == right else f"{explanation}; {right}: {lines}"
 
 
 def _explained(e: Evidence) -> str:
@@ -98,11 +98,11 @@ def _transposed(e: Evidence) -> str:
 
 
 def _cotangent(e: Evidence) -> str:
-    """Say that the cotangent is forgotten."""
+    """Say that the cotangent is missing."""
     for name in e.case.cotangents:
-        factor = e.spread(e.case.graph.inputs[name])
+        factor = e.in_shape(e.case.graph.inputs[name])
         if factor is not None and e.right(e.yours * factor):
-            return f"{name} is forgotten: it is yours times {name}"
+            return f"the cotangent {name} is missing: multiply your result by {name}"
     return ""
 
 
@@ -119,9 +119,9 @@ def _factor(e: Evidence) -> str:
         allowed = f"1e-{floor(-log10(abs(ratio - 1)))}"
         return f"yours is {ratio:.6g} of it: is a number rounded? --tolerance {allowed} allows for it"
     text = number(ratio, e.tolerance)
-    told = f"yours is {text} times it" if abs(ratio) > 1 else f"yours is {text} of it"
+    sentence = f"yours is {text} times it" if abs(ratio) > 1 else f"yours is {text} of it"
     counted = _counted(e, max(abs(ratio), 1 / abs(ratio)))
-    return f"{told}: off by 1/n? {counted}, and a mean divides by their number" if counted else told
+    return f"{sentence}: off by 1/n? {counted}, and a mean divides by their number" if counted else sentence
 
 
 def _counted(e: Evidence, count: float) -> str:
@@ -135,12 +135,12 @@ def _counted(e: Evidence, count: float) -> str:
 
 
 def _inner(e: Evidence) -> str:
-    """Say that the derivative of an inner function is forgotten, or there twice."""
+    """Say that the derivative of an inner function is missing, or there twice."""
     for u, slope in _inner_slopes(e):
         if e.right(e.yours * slope[1]):
             factor, inner = _once(e, slope[0]), e.write(u)
-            forgotten = f"the derivative of the inner function is forgotten: times {factor}, the derivative of {inner}"
-            return f"the sign: {forgotten}" if factor == "-1" else forgotten
+            missing = f"the derivative of the inner function is missing: times {factor}, the derivative of {inner}"
+            return f"the sign: {missing}" if factor == "-1" else missing
         if not slope[0].is_constant and e.equal(e.yours, e.truth * slope[1]):
             return f"the derivative of the inner function {e.write(u)} is there once too often: {e.write(slope[0])}"
     return ""
@@ -157,8 +157,12 @@ def _inner_slopes(e: Evidence) -> Iterator[tuple[Node, tuple[Node, Array]]]:
         whole = total(u)
         before = Graph(scheduled([whole]), {}, {})
         slope = reverse(before, [(whole, const(1))], active_nodes(before, [by]))[1].get(by)
-        if slope is not None and (spread := e.spread(slope)) is not None and not e.equal(spread, np.ones_like(spread)):
-            yield u, (slope, spread)
+        if (
+            slope is not None
+            and (values := e.in_shape(slope)) is not None
+            and not e.equal(values, np.ones_like(values))
+        ):
+            yield u, (slope, values)
 
 
 def _is_sum_or_factor(node: Node, position: int) -> bool:
@@ -176,7 +180,7 @@ def _by_factor(e: Evidence) -> str:
     """Say by which quantity of the system the claim has to be multiplied or divided."""
     nodes = [n for n in scheduled([e.case.base]) if not n.is_constant and n.dtype != "bool"]
     for node in e.some(nodes[:_CANDIDATES]):
-        factor = e.spread(node) if node.shape in ((), e.case.by.shape) else None
+        factor = e.in_shape(node) if node.shape in ((), e.case.by.shape) else None
         if factor is None:
             continue
         for power in (1, 2):

@@ -22,9 +22,9 @@ from gradcli.graph.kinds import of_kinds
 from gradcli.graph.node import Node
 from gradcli.notation.nodes import Notation, written_size
 
-_READABLE = 120  # operations of an expression that is written
+_READABLE = 120  # operations of an expression that is written: more are longer than a few lines
 _DIGITS = 1e3  # times its rounding: a number of which some digits are known
-_WORK = 1_000_000  # nodes that are worked out for the candidates of an explanation
+_WORK = 1_000_000  # nodes that are computed for the candidates of an explanation: more would keep the reader waiting
 # Powers of numbers that are simple fractions of units, and how those numbers are written.
 _FORMS = (
     (1, 1.0, "{}"), (2, 1.0, "sqrt({})"), (1, math.pi, "{}*pi"), (1, 1 / math.pi, "{}/pi"),
@@ -119,7 +119,7 @@ class Evidence:
         ratio = float(np.median(a[some] / b[some]))
         return ratio if self.equal(a, ratio * b) else None
 
-    def spread(self, node: Node) -> Array | None:
+    def in_shape(self, node: Node) -> Array | None:
         """Return a node's values as a factor of the claim's entries: a number, or an array of the variable's shape."""
         (result,) = self.evaluate(node)
         if result.shape[0] == 1:

@@ -12,11 +12,12 @@ from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
-_USUAL = 2  # the power of ten up to which numbers are near 1
-_MOST = 200  # the power of ten of inputs that are drawn
-_WORK = 2_000_000  # coefficients that are computed
-_KNOWN = 10.0  # the weight of an input's own value among the equations
-_ROUNDS = 8
+_USUAL = 2  # the power of ten up to which numbers are near 1, as the points are that are drawn first
+_MOST = 200  # the power of ten of inputs that are drawn: their squares are still float64
+_WORK = 2_000_000  # coefficients that are computed: more would keep the reader waiting
+# The weight of an input's own value among the equations: a value that is declared counts as ten that follow.
+_KNOWN = 10.0
+_ROUNDS = 8  # of least squares with new weights, after which they change no more
 
 Form = Array  # log10 of a node's size: a coefficient for the log10 of each input's, and a constant
 

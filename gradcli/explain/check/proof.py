@@ -18,12 +18,12 @@ from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.notation.numbers import array_text
 
-SECONDS = 2.0
-MAX_ENTRIES = 400  # of a claim that is proved
-_SHOWN = 36
-_LENGTH = 200  # characters of a formula that is shown
-_TERMS = 4
-_NAMED = 6  # intermediates that formulas are written in
+SECONDS = 2.0  # of SymPy for each claim: most proofs take less, and what takes longer is mostly not found
+MAX_ENTRIES = 400  # of a claim that is proved: a matrix of 20 by 20, each entry an equation for SymPy
+_SHOWN = 36  # entries of a derivative that is shown: a matrix of 6 by 6
+_LENGTH = 200  # characters of a formula that is shown: three lines
+_TERMS = 4  # by which two sums differ where the terms are named: more explain nothing
+_NAMED = 6  # intermediates that formulas are written in: each doubles the forms that are compared
 
 Prove = Callable[[int, int | None], "Proof"]  # of a claim's place, and of the entry that is wrong if one is
 

@@ -21,20 +21,21 @@ from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import size_of
 
-_CONDITIONS = 100  # elements of conditions that are looked at
-_JOINT = 6  # conditions of which every combination is looked for
-_PATTERNS = 12  # points that are added for such combinations
-_VALUES = 4  # of a step function
-_COORDINATES = 12  # along which lines are taken by each input's element
-_BASES = 3  # points through which lines are taken
-_WORK = 4_000_000  # numbers that are computed along the lines
+_CONDITIONS = 100  # elements of conditions that are looked at: each is a search
+_JOINT = 6  # conditions of which every combination is looked for: 64 combinations
+_PATTERNS = 12  # points that are added for such combinations: half as many as are drawn
+_VALUES = 4  # of a step function: more differ in nothing that a derivative shows
+_COORDINATES = 12  # along which lines are taken by each input's element: each is a line of 20 points
+_BASES = 3  # points through which lines are taken: a border that is missed by three is rarely met
+_WORK = 4_000_000  # numbers that are computed along the lines: more would keep the reader waiting
+# Distances along a line, two for each power of ten, in both directions.
 _GRID = np.array([m * 10.0**k for k in range(-3, 7) for m in (1, 3)])
-_CELLS = 200  # that are searched at a time, of a small system
-_SEARCHED = 1_000_000  # numbers that are computed for one point in each of them
-_LARGE = 20_000  # numbers that are computed at a point of a system that is not searched
-_SECTIONS = 16  # of a cell, at a step of a search
-_STEPS = 9
-_ROUNDS = 3
+_CELLS = 200  # that are searched at a time, of a small system: more would keep the reader waiting
+_SEARCHED = 1_000_000  # numbers that are computed for one point in each of them: more would keep the reader waiting
+_LARGE = 20_000  # numbers that are computed at a point of a system that is too large to be searched
+_SECTIONS = 16  # of a cell, at a step of a search: one evaluation at as many points
+_STEPS = 9  # of a search: a border is known to about ten digits then
+_ROUNDS = 3  # of dividing the lines where states change
 _BESIDE = 1e-6  # relative distance at which a region goes on: a point in it lies on no border
 _CLOSE = 1e-9  # relative distance of points that are not separated
 

@@ -14,9 +14,9 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import substituted
 from gradcli.graph.shapes import Shape, broadcast_shapes
 
-_MAX_NODES = 300  # of a claim that is mended
-_FACTORED = 40  # of a claim in which factors may be missing
-_NAMED = 12  # quantities that are taken for each other
+_MAX_NODES = 300  # of a claim whose repairs are tried: their number is its square
+_FACTORED = 40  # nodes of a claim in which factors may be missing: their number is its third power
+_NAMED = 12  # quantities that are tried for each other: 132 pairs
 # Functions that are taken for each other.
 _TAKEN = {
     "sin": "cos", "cos": "sin", "sinh": "cosh", "cosh": "sinh", "tan": "sec", "sec": "tan", "tanh": "sech",
@@ -85,17 +85,17 @@ def _fits(other: Node, node: Node, readers: Sequence[Node]) -> bool:
 def _of_system(node: Node, system: Mapping[Node, bool], write: Write) -> Changes:
     """Yield what the system has as a function of a node, and the node times the slope of one of the system's functions.
 
-    Either may be forgotten.
+    Either may be missing.
     """
     for other in system:
         if len(other.args) == 1 and other.args[0] is node and OPERATIONS[other.op].broadcasts:
-            yield f"a function is forgotten: {write(node)} should be {write(other)}", other
+            yield f"a function is missing: {write(node)} should be {write(other)}", other
     for other in (n for n, depends in system.items() if depends and len(n.args) == 1 and n.shape == node.shape):
         if slopes := OPERATIONS[other.op].slopes:
             slope = slopes[0](other, other.args[0])
             if isinstance(slope, Node) and not slope.is_constant and slope.shape == node.shape:
                 whole = slope if is_const(node, 1) else node * slope
-                yield f"the derivative of {write(other)} is forgotten: {write(node)} should be {write(whole)}", whole
+                yield f"the derivative of {write(other)} is missing: {write(node)} should be {write(whole)}", whole
 
 
 def _brackets(node: Node, graph: Graph, write: Write) -> Changes:
@@ -224,7 +224,7 @@ def _squares(node: Node, graph: Graph, write: Write) -> Changes:
     """Yield the square of a quantity that has a name, or of an element of it."""
     whole = node.args[0] if node.op == "index" else node
     if any(n is whole for n in (*graph.inputs.values(), *graph.names.values())):
-        yield f"an exponent is forgotten: {write(node)} should be {write(node**2)}", node**2
+        yield f"an exponent is missing: {write(node)} should be {write(node**2)}", node**2
 
 
 def _missing(node: Node, graph: Graph, write: Write) -> Changes:

@@ -15,11 +15,11 @@ from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Exact, Node, const
 from gradcli.graph.shapes import Shape
 
-_CANDIDATES = 200  # nodes that are tried as a term
-_FACTORS = 48  # nodes that are tried as a factor of a term
-_ELEMENTS = 400  # of such a factor
-_LENGTH = 160  # characters of a term that is shown
-_LOOK = 4  # points at which most products are seen to be none
+_CANDIDATES = 200  # nodes that are tried as a term: each is evaluated at all points
+_FACTORS = 48  # nodes that are tried as a factor of a term: pairs of them are multiplied
+_ELEMENTS = 400  # of such a factor: a matrix of 20 by 20
+_LENGTH = 160  # characters of a term that is shown: two lines
+_LOOK = 4  # points at which most products are seen to be different, before all points are computed
 
 Multiply = Callable[[Array, Array], Array]
 
@@ -50,7 +50,9 @@ def _wrong_term(e: Evidence) -> str:
 def _missing_term(e: Evidence) -> str:
     missing = e.truth - e.yours
     if (number := e.quotient(missing, np.ones_like(missing))) is not None and (text := exact(number, e.tolerance)):
-        return f"missing: {_signed(text, const(1), e)}"
+        if text.startswith("-"):
+            return f"the constant {text[1:]} does not belong here"
+        return f"the constant {text} is missing"
     nodes = dict.fromkeys(n for n in scheduled([e.case.base, e.case.truth]) if n.shape == e.shape and not n.is_constant)
     for node in e.some(list(nodes)[-_CANDIDATES:]):
         (result,) = e.evaluate(node) if node.dtype != "bool" else (np.zeros_like(e.truth),)

@@ -19,16 +19,17 @@ from gradcli.explain.check.witness import agreement
 from gradcli.explain.results import Array, Named
 from gradcli.graph.kinds import holds, of_kinds
 
-_CANDIDATES = 400  # points that are drawn at a time
-_NUMBERS = 4_000_000  # that are worked out at a time
+_CANDIDATES = 400  # points that are drawn at a time: some twenty are enough of a system that is finite everywhere
+_NUMBERS = 4_000_000  # that are computed at a time: 32 MB
 MAX_WORK = 100_000_000  # numbers that are worked out at all random points: of large arrays, fewer points are tried
+# Of the numbers that are drawn, in turn: most near 1, where functions differ most.
 _SCALES = (1.0, 0.5, 2.0, 1.0, 0.3, 5.0)
 _FAR = 5  # powers of 10 up to which numbers are drawn where nothing near is in the domain
-_ROUNDS = 10
+_ROUNDS = 10  # of drawing, after which a domain is taken to be empty
 _LARGE = 1e8  # times the usual size of the numbers: these leave no digits for a comparison
-TOLERANCE = 1e-6
+TOLERANCE = 1e-6  # the relative error of a claim that is right: its constants may be rounded to seven digits
 _SURE = 1e-9  # the relative error of numbers that agree, however large the terms are that they are the sum of
-_KEPT = 100  # wrong points, and right ones, that a diagnosis looks at
+_KEPT = 100  # wrong points, and right ones, that a diagnosis looks at: more show no more
 
 
 @dataclass(frozen=True)
@@ -98,21 +99,21 @@ class Tally:
     kept: Trials | None = None
     narrow: bool = False
 
-    def add(self, found: Trials) -> Tally:
+    def add(self, batch: Trials) -> Tally:
         """Add what was found at more points."""
-        wrong = found.wrong(self.tolerance)
-        self.points += len(found.why)
-        self.narrow |= found.narrow
-        self.counted += int(found.counted.sum())
+        wrong = batch.wrong(self.tolerance)
+        self.points += len(batch.why)
+        self.narrow |= batch.narrow
+        self.counted += int(batch.counted.sum())
         self.wrong += int(wrong.sum())
-        self.why.update(w for w in found.why if w)
-        room = int(np.clip(_NUMBERS // (4 * max(1, len(found.truth))), 1, _KEPT))
+        self.why.update(w for w in batch.why if w)
+        room = int(np.clip(_NUMBERS // (4 * max(1, len(batch.truth))), 1, _KEPT))
         before = np.zeros(0, dtype=bool) if self.kept is None else self.kept.wrong(self.tolerance)
         more = [
             np.flatnonzero(kind)[: max(0, room - had)]
-            for kind, had in ((wrong, int(before.sum())), (found.counted & ~wrong, int((~before).sum())))
+            for kind, had in ((wrong, int(before.sum())), (batch.counted & ~wrong, int((~before).sum())))
         ]
-        some = found.chosen(np.sort(np.concatenate(more)))
+        some = batch.chosen(np.sort(np.concatenate(more)))
         self.kept = some if self.kept is None else self.kept.followed_by(some)
         return self
 
@@ -197,8 +198,8 @@ def _moderate(values: Array) -> Array:
     return np.asarray(finite & (sizes <= _LARGE * (usual or np.inf)))
 
 
-def _count(found: Iterable[Named]) -> int:
-    return sum(next(iter(p.values())).shape[-1] for p in found)
+def _count(batch: Iterable[Named]) -> int:
+    return sum(next(iter(p.values())).shape[-1] for p in batch)
 
 
 def _draw(

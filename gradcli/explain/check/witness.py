@@ -12,11 +12,11 @@ from gradcli.explain.check.claim import Case, numbers, term_numbers
 from gradcli.explain.results import Array, Named
 from gradcli.graph.graph import Graph, scheduled
 
-_NUMBERS = 4_000_000  # that are worked out for the differences of some points
-_STEPS = 11  # places at which a difference looks at the system
+_NUMBERS = 4_000_000  # that are computed for the differences of some points: 32 MB
+_STEPS = 11  # points at which a difference evaluates the system
 _SURE = 1e-6  # the relative error of a difference whose estimated error is 0
-_DOUBTS = 10.0  # times the estimate of its error
-_TRUSTED = 1e-3  # the relative error of a difference that says nothing
+_DOUBTS = 10.0  # times the estimate of its error, which is rarely exceeded
+_TRUSTED = 1e-3  # the relative error of a difference that decides nothing
 _ROUNDED = 1e4  # times what rounding makes of a difference: no error, however small the difference is
 
 
@@ -55,12 +55,12 @@ def agreement(case: Case, points: Named, truth: Array, seed: int) -> tuple[Array
 
 
 @np.errstate(all="ignore")
-def _agree(found: Difference, expected: Array, size: Array, rounding: Array | float = 0.0) -> Array:
+def _agree(measured: Difference, expected: Array, size: Array, rounding: Array | float = 0.0) -> Array:
     """Tell where differences are what is expected, the sum of numbers of that size, which are rounded by so much."""
-    least = found.rounding + rounding
-    off = np.abs(found.value - expected)
-    trusted = found.error <= np.maximum(_TRUSTED * np.maximum(size, found.slope), _ROUNDED * least)
-    return np.asarray(trusted & (off <= _SURE * size + _DOUBTS * found.error + least))
+    least = measured.rounding + rounding
+    off = np.abs(measured.value - expected)
+    trusted = measured.error <= np.maximum(_TRUSTED * np.maximum(size, measured.slope), _ROUNDED * least)
+    return np.asarray(trusted & (off <= _SURE * size + _DOUBTS * measured.error + least))
 
 
 def _sizes(case: Case, points: Named) -> Array:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import sympy
@@ -17,18 +17,54 @@ from gradcli.graph.construct import index
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const, elementwise
 from gradcli.graph.rewrite import structure
-from gradcli.graph.shapes import bare
+from gradcli.graph.shapes import Shape, bare
 from gradcli.notation.one_hot import one_hot_of
 from gradcli.notation.writer import spread_argument
-
-if TYPE_CHECKING:
-    from gradcli.explain.forms.elementwise_form import ElementwiseForm
 
 _LARGEST_POWER = 8
 _FEW = 12  # elements of an array that is written out
 
 Formula = Any  # of SymPy
-Rule = Callable[["ElementwiseForm", Node], Formula | None]
+
+
+class ElementwiseForm(Protocol):
+    """What a rule uses of a form that is being written: the formulas so far, and the nodes of their letters."""
+
+    formulas: dict[Node, Formula]
+    meanings: dict[Formula, Node]
+    plain: dict[Node, Node]
+    equal: dict[Any, Node]
+
+    @property
+    def named(self) -> Mapping[Node, str]:
+        """The names that nodes have."""
+
+    def __call__(self, node: Node) -> Node:
+        """Return a node with the same value that is shorter to read."""
+
+    def letter(self, node: Node) -> Formula:
+        """Return the letter, or the number, that a node is in formulas."""
+
+    def first(self, node: Node) -> Node:
+        """Return the representative of a node."""
+
+    def shortest(self, node: Node) -> Node:
+        """Return the shortest form of a node, in its own shape."""
+
+    def written(self, formula: Formula, like: Node) -> Node:
+        """Return the shortest form of a formula, in the shape of a node."""
+
+    def shapes(self, formula: Formula) -> set[Shape]:
+        """Return the shapes of the letters of a formula."""
+
+    def reshaped(self, letter: Formula, shape: Shape) -> Formula:
+        """Return the letter of a letter's meaning in another shape."""
+
+    def exact(self, number: Formula) -> Any:
+        """Return a number of a formula, as a decimal where the system has some."""
+
+
+Rule = Callable[[ElementwiseForm, Node], Formula | None]
 
 
 def _arithmetic(compute: Callable[..., Formula]) -> Rule:

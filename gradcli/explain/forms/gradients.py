@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradcli.explain.backward.weights import cotangent, loss_name
+from gradcli.explain.backward.loss import cotangent, loss_name
+from gradcli.explain.backward.record import BackwardResult
 from gradcli.explain.forms.matrix_form import matrix_form
-from gradcli.explain.results import Array, BackwardResult, Named
+from gradcli.explain.results import Array, Named
 from gradcli.explain.sections import Computed, Math, quantity
 from gradcli.graph.construct import reshape, spread
 from gradcli.graph.graph import scheduled
@@ -24,10 +25,10 @@ from gradcli.notation.writer import spread_argument
 if TYPE_CHECKING:
     from gradcli.explain.forms.elementwise_form import ElementwiseForm
 
-_SHORT = 14  # operations in a gradient that needs no adjoints of intermediates
-_LONG = 40  # operations in one that is not written
+_SHORT = 14  # operations in a gradient that needs no adjoints of intermediates: half a line
+_LONG = 40  # operations in one that is not written: two lines
 _ALGEBRA = ("add", "sub", "mul", "div", "pow", "where", "sigmoid")  # without which SymPy has nothing to shorten
-_PARTS = 300  # nodes of a gradient that is shortened
+_PARTS = 300  # nodes of a gradient that is shortened: the work is their square
 _UNTOLD = ("scatter", "put", "put_along", "prod_others", "recurrence")  # that no formula can say in a few words
 
 
@@ -53,7 +54,7 @@ def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = N
     names = dict(result.graph.labels)
     only = cotangent(result.graph, loss_name(result.graph, v)) if rest == 1 else None
     names |= {n: called.get(name, only or f"v_{name}") for name, n in cotangents.items()}
-    return _Writer(result, known, names, loss_name(result.graph, v)).forms()
+    return _GradientWriter(result, known, names, loss_name(result.graph, v)).forms()
 
 
 def _uniform(v: Array) -> Exact | None:
@@ -64,7 +65,7 @@ def _uniform(v: Array) -> Exact | None:
     return int(number) if number.is_integer() else Decimal(repr(number))
 
 
-class _Writer:
+class _GradientWriter:
     """Writes the gradients in terms of what the user named, or of adjoints of that, too."""
 
     def __init__(
@@ -98,11 +99,11 @@ class _Writer:
         told = [*by_adjoints.values(), *self.adjoints(by_adjoints.values()).values()]
         return self.readable(direct if sum(map(size, direct.values())) <= sum(map(size, told)) else by_adjoints)
 
-    def readable(self, found: Mapping[str, Node]) -> Forms:
+    def readable(self, readable_forms: Mapping[str, Node]) -> Forms:
         """Return forms that say something, and the adjoints that they mention."""
         shown = {
             name: form
-            for name, form in found.items()
+            for name, form in readable_forms.items()
             if not form.is_constant
             and not self.picks(form)
             and not self.only_places(form)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import at_point
-from gradcli.engine.jacobian import NumericJacobian
+from gradcli.engine.numeric_jacobian import NumericJacobian
 from gradcli.errors import Notes
 from gradcli.explain.backward.steps import ForwardStep, forward_steps
-from gradcli.explain.corners import note_corners
+from gradcli.explain.columns import Columns
+from gradcli.explain.corners import Corners
+from gradcli.explain.evaluation import Values, evaluated, seeded
 from gradcli.explain.origin import warn_of_values
+from gradcli.explain.protocol import first_not_finite, without_seeds
 from gradcli.explain.results import Array, Named, Row, Shown, Wanted, noted
 from gradcli.explain.rules import standing_in
 from gradcli.explain.sections import Formula, Math, Name, Product, Sum, Value, quantity
@@ -23,14 +26,14 @@ from gradcli.graph.jvp import Push, push, structural
 from gradcli.graph.names import dot
 from gradcli.graph.node import Node, is_const, leaf
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.vjp import sweep, textbook_slope
+from gradcli.graph.vjp import Sweep, sweep, textbook_slope
 from gradcli.notation.nodes import Notation, node_names
 
 if TYPE_CHECKING:
-    from gradcli.algebra.jacobian import SymbolicJacobian
+    from gradcli.algebra.symbolic_jacobian import SymbolicJacobian
 
-_ENTRIES = 36  # of a Jacobian that is shown beside J·u
-_FORMULAS = 2_000  # elements that are worked out as formulas for it
+_ENTRIES = 36  # of a Jacobian that is shown beside J·u: a matrix of 6 by 6
+_FORMULAS = 2_000  # elements whose formulas are computed for it: more would keep the reader waiting
 
 
 @dataclass(frozen=True)
@@ -119,13 +122,13 @@ def jvp(
         formulas = symbolic(graph, moving, wanted.steps)
         result = _in_formulas(graph, pushed, formulas, moving, directions[0], wanted.steps)
         return JvpResult(graph, tuple(moving), style, (result,), symbolic=formulas)
-    given = zip(points, directions, cotangents or [{}] * len(points), strict=True)
-    results = [_point(graph, pushed, at, u, v, wanted, notes) for at, u, v in given]
-    if not wanted.page or not _is_small(graph, moving):
-        return JvpResult(graph, tuple(moving), style, tuple(results))
-    matrix = NumericJacobian(graph, moving)
-    results = [replace(p, jacobian=matrix(p.at)) for p in results]
-    return JvpResult(graph, tuple(moving), style, tuple(results), symbolic=symbolic(graph, moving, wanted.steps))
+    small = wanted.page and _is_small(graph, moving)
+    matrix = NumericJacobian(graph, moving) if small else None
+    pulled = sweep(graph, wrt) if cotangents else None
+    numbers = _Numbers(graph, pushed, pulled, matrix, wanted, notes)
+    written = symbolic(graph, moving, wanted.steps) if small else None
+    results = tuple(numbers.points(points, directions, cotangents or [{}] * len(points)))
+    return JvpResult(graph, tuple(moving), style, results, symbolic=written)
 
 
 def _is_small(graph: Graph, moving: Sequence[str]) -> bool:
@@ -134,33 +137,62 @@ def _is_small(graph: Graph, moving: Sequence[str]) -> bool:
     return rows * columns <= _ENTRIES and formulas_of(graph) <= _FORMULAS
 
 
-def _point(graph: Graph, pushed: Push, at: Named, u: Named, v: Named, wanted: Wanted, notes: Notes) -> JvpPoint:
-    computed = [*graph.names.values(), *pushed.graph.outputs.values()]
-    if wanted.steps:
-        computed += [*graph.nodes, *pushed.tangents.values()]
-    result = at_point(pushed.graph, at | {f"{name}.u": tangent for name, tangent in u.items()}, computed)
-    value = {name: result[y] for name, y in graph.outputs.items()}
-    product = {name: result[pushed.graph.outputs[f"{name}.jvp"]] for name in graph.outputs}
-    corners = note_corners(graph, at, notes, wanted.page) if wanted.notes else ()
-    if wanted.warn:
-        warn_of_values(graph, at, value, notes)
-        _warn_of_products(value, product, notes)
-    grad = _pulled(graph, list(u), at, v) if v else {}
-    steps = tuple(_steps(graph, pushed, result)) if wanted.steps else ()
-    return JvpPoint(at, value, u, product, steps, v, grad, notes=corners)
+@dataclass(frozen=True)
+class _Numbers:
+    """J·u in numbers, with vᵀJ and J where they are shown: all of it is computed together, for all points at once."""
+
+    graph: Graph
+    pushed: Push
+    pulled: Sweep | None
+    jacobian: NumericJacobian | None
+    wanted: Wanted
+    notes: Notes
+
+    @cached_property
+    def corners(self) -> Corners:
+        """The corners of the system, if they are noted."""
+        return Corners(self.graph, self.wanted.notes)
+
+    def nodes(self) -> Iterator[Node]:
+        """Yield the nodes whose values the results have."""
+        yield from self.graph.names.values()
+        yield from self.pushed.graph.outputs.values()
+        if self.wanted.steps:
+            yield from (*self.graph.nodes, *self.pushed.tangents.values())
+        yield from self.corners.nodes
+        if self.pulled is not None:
+            yield from self.pulled.gradients.values()
+        if self.jacobian is not None:
+            yield from self.jacobian.blocks
+
+    def points(
+        self, points: Sequence[Named], directions: Sequence[Named], cotangents: Sequence[Named]
+    ) -> Iterator[JvpPoint]:
+        """Yield the results at all points."""
+        inputs = {**self.pushed.graph.inputs, **(self.pulled.graph.inputs if self.pulled else {})}
+        seeds = list(zip(points, directions, cotangents, strict=True))
+        columns = [at | seeded("u", u) | seeded("v", v) for at, u, v in seeds]
+        for (at, u, v), values in zip(seeds, evaluated(inputs, columns, self.nodes(), self.wanted.same), strict=True):
+            yield self.point(at, u, v, values)
+
+    def point(self, at: Named, u: Named, v: Named, values: Values) -> JvpPoint:
+        """Return the result at one point, given the values of the nodes."""
+        value = {name: values[y] for name, y in self.graph.outputs.items()}
+        product = {name: values[self.pushed.graph.outputs[f"{name}.jvp"]] for name in self.graph.outputs}
+        corners = self.corners.note(values, self.notes, self.wanted.page)
+        if self.wanted.warn:
+            warn_of_values(self.graph, at, value, self.notes)
+            _warn_of_products(value, product, self.notes)
+        grad = {} if self.pulled is None else {name: values[n] for name, n in self.pulled.gradients.items()}
+        steps = tuple(_steps(self.graph, self.pushed, values)) if self.wanted.steps else ()
+        matrix = None if self.jacobian is None else self.jacobian.matrix(values)
+        return JvpPoint(at, value, u, product, steps, v, grad, matrix, corners)
 
 
 def _warn_of_products(value: Named, product: Named, notes: Notes) -> None:
     for name, tangent in product.items():
         if not np.isfinite(tangent).all() and np.isfinite(value[name]).all():
             notes.add("warning", f"{name}.jvp is not finite: a local derivative on the way is not")
-
-
-def _pulled(graph: Graph, wrt: Sequence[str], at: Named, v: Named) -> Named:
-    swept = sweep(graph, wrt)
-    inputs = at | {f"{name}.v": weights for name, weights in v.items()}
-    result = at_point(swept.graph, inputs, swept.gradients.values())
-    return {name: result[n] for name, n in swept.gradients.items()}
 
 
 def _in_formulas(
@@ -176,19 +208,50 @@ def _in_formulas(
     return JvpPoint({}, {}, u, summed(terms, graph.outputs), tuple(_steps(graph, pushed, {})) if steps else ())
 
 
+@dataclass(frozen=True)
+class JacobianProduct:
+    """J·u; `u` is None where points hold their tangents (`x.u`).  `cotangents`, one a point or none, add vᵀJ."""
+
+    graph: Graph
+    wrt: Sequence[str]
+    u: Named | None
+    cotangents: Sequence[Named]
+    wanted: Wanted
+    plural = "products J·u"
+
+    @property
+    def seeds(self) -> Named:
+        """The tangents."""
+        return seeded("u", self.u or {})
+
+    def columns(self) -> Columns:
+        """Return the products."""
+        return Columns(push(self.graph, self.wrt).graph)
+
+    def result(self, points: Sequence[Named], notes: Notes) -> JvpResult:
+        """Return J·u at each point, or as formulas where there is none."""
+        tangents = [self.u or {name: point[f"{name}.u"] for name in self.wrt} for point in points or [{}]]
+        at = without_seeds(self.graph, points)
+        return jvp(self.graph, self.wrt, at, tangents, self.cotangents, notes, self.wanted)
+
+    def origin(self, point: Named, results: Named) -> str:
+        """Return which product is not finite."""
+        return first_not_finite(results)
+
+
 # Steps
 
 
-def _steps(graph: Graph, pushed: Push, found: Mapping[Node, Array]) -> Iterator[TangentStep]:
+def _steps(graph: Graph, pushed: Push, node_values: Mapping[Node, Array]) -> Iterator[TangentStep]:
     """Yield the steps of the nodes that have names, in the order in which they are computed."""
     names = node_names(graph)
-    for step in forward_steps(graph, names, found):
+    for step in forward_steps(graph, names, node_values):
         tangent = pushed.tangents.get(step.node)
         if tangent is None:
             yield TangentStep(step)
         else:
             rule = None if step.node.is_leaf else tangent_rule(step.node, names, pushed)
-            yield TangentStep(step, True, rule, found.get(tangent))
+            yield TangentStep(step, True, rule, node_values.get(tangent))
 
 
 def tangent_rule(node: Node, names: Mapping[Node, str], pushed: Push) -> Formula:
@@ -202,9 +265,9 @@ def tangent_rule(node: Node, names: Mapping[Node, str], pushed: Push) -> Formula
     own, known = standing_in(node, names)
     tangents = {i: dot(names[a]) for i, a in enumerate(node.args) if a in pushed.tangents}
     if not OPERATIONS[node.op].broadcasts:
-        given = {i: leaf(own.args[i].shape) for i in tangents}
-        whole = structural(own, given)
-        known |= {u: tangents[i] for i, u in given.items()}
+        leaves = {i: leaf(own.args[i].shape) for i in tangents}
+        whole = structural(own, leaves)
+        known |= {u: tangents[i] for i, u in leaves.items()}
         return Formula(Notation(known, implicit=True).name(whole), quantity(whole, known))
     notation, texts, parts = Notation(known, implicit=True), [], list[Math]()
     for i, tangent in tangents.items():

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError, Notes
-from gradcli.explain.corners import note_corners
+from gradcli.explain.corners import Corners
+from gradcli.explain.evaluation import evaluated
 from gradcli.explain.mentions import page_of
 from gradcli.explain.results import Array, Named, Row, Shown, Wanted, noted
 from gradcli.explain.sections import (
+    Equal,
     Equations,
     Formula,
     Line,
@@ -24,18 +25,20 @@ from gradcli.explain.sections import (
     Partial,
     Polynomial,
     Section,
+    Sum,
     Text,
     Value,
+    assigned,
 )
 from gradcli.explain.shared import style_of
-from gradcli.explain.system import point_parts, system_section
+from gradcli.explain.system import system_section
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.hessian import gradient, scalar_output
 from gradcli.graph.node import Node
 from gradcli.graph.rewrite import common_subexpressions
 
-_LONG = 10**6  # of a fraction, whose numbers are written
-MAX_NODES = 20_000  # of a derivative: each is longer than the one before
+_LONG = 10**6  # the largest number of a fraction that is written as one: a longer one is read more easily as a decimal
+MAX_NODES = 20_000  # of a derivative: each is some times longer than the one before
 
 
 class TaylorPoint(NamedTuple):
@@ -114,7 +117,10 @@ class TaylorResult(Shown):
         if not np.isfinite([float(c) for c in p.coefficients]).all():
             return Section("jacobian", (Text(("no Taylor polynomial: a derivative is not finite here",)),))
         h = "h" if "h" not in self.style.taken else "δ"
-        title = ("Taylor polynomial ", *point_parts(p.at), ", in the distance ", Name(h), " from there")
+        ((x, value),) = p.at.items()
+        shift = Sum((Name(x), Value.of(-float(value)))) if value else Name(x)
+        distance = Equal((Name(h), shift))
+        title = ("Taylor polynomial ", *assigned("about ", p.at.items(), given=True), ", with ", distance)
         line = Line((Name(self.output), Polynomial(p.coefficients, h)))
         return Section("jacobian", (Equations((line,)),), title)
 
@@ -135,11 +141,12 @@ def taylor(
     nodes = [y, *_nodes(graph, output, wrt[0], order)]
     formulas = tuple(_formula(graph, n) for n in nodes)
     result = []
-    for at in points:
-        corners = note_corners(graph, at, notes, wanted.page) if wanted.notes else ()
-        numbers = at_point(graph, at, nodes)
+    corners = Corners(graph, wanted.notes)
+    computed = [*nodes, *corners.nodes]
+    for at, numbers in zip(points, evaluated(graph.inputs, points, computed, wanted.same), strict=True):
+        noted_corners = corners.note(numbers, notes, wanted.page)
         values = np.array([float(numbers[n]) for n in nodes]) + 0.0
-        result.append(TaylorPoint(at, values, tuple(_coefficients(formulas, at, values)), corners))
+        result.append(TaylorPoint(at, values, tuple(_coefficients(formulas, at, values)), noted_corners))
     return TaylorResult(graph, tuple(wrt), style_of(graph), output, formulas[1:], tuple(result))
 
 

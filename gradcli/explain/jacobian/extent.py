@@ -11,14 +11,14 @@ from gradcli.explain.jacobian.product import cell, heading, jacobian_sections, z
 from gradcli.explain.results import Array, Shown
 from gradcli.explain.sections import Equations, Line, Math, Partial, Section, Text, Value
 
-SCREEN = 48  # lines of J that a page has room for
+SCREEN = 48  # lines of J that a page shows: two screens of 24 lines
 _WIDTH = 60  # columns of the narrowest page
-_GAP = 3
+_GAP = 3  # columns between two entries
 _NUMBER = 10  # columns of a number
 _SIGN = 3  # columns of " = "
-_MOST = 2_000  # entries that are looked at
+_MOST = 2_000  # entries whose formulas are measured: more would keep the reader waiting
 _FIRST = 4  # entries that show how a J begins
-_DEFINITIONS = 12  # that they may need
+_DEFINITIONS = 12  # intermediates that these may need, a line each
 
 
 class Extent(Enum):

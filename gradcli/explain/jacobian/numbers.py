@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gradcli.explain.jacobian.dense import JacobianPoint, JacobianResult
 from gradcli.explain.jacobian.product import heading, jacobian_sections
 from gradcli.explain.mentions import page_of
-from gradcli.explain.results import JacobianPoint, JacobianResult, noted
+from gradcli.explain.results import noted
 from gradcli.explain.sections import Page, Section, Text, chosen
 from gradcli.explain.system import system_section
 

@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.explain.backward.record import Call
 from gradcli.explain.backward.weights import flat
-from gradcli.explain.results import Array, Call, Named, Shown
+from gradcli.explain.results import Array, Named, Shown
 from gradcli.explain.sections import Block, Equal, Equations, Line, Math, Matrix, Name, Partial, Section, Text, Value
 from gradcli.explain.shared import formulas_of
 from gradcli.graph.node import Node
 from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
 
-_ZEROS = 3  # derivatives of one output that are listed though they are 0
-_LONG = 40  # characters of a derivative that is not shown for each element
-_OPERATIONS = 500  # elements that a system computes whose derivatives are not worked out to be found long
-_PATTERN = 100_000  # entries of a J of which it is said which are 0
-_NAMES = 4  # of outputs, or of leaves, in the heading
+_ZEROS = 3  # derivatives of one output that are listed though they are 0: a few are shorter than a sentence
+_LONG = 40  # characters of a derivative that is not shown for each element: half a line
+_OPERATIONS = 500  # elements that a system computes whose derivatives are taken to be long, without computing them
+_PATTERN = 100_000  # entries of a J whose zeros are counted: more would keep the reader waiting
+_NAMES = 4  # of outputs, or of leaves, in the heading: a line
 _ZERO = Value.of(0.0)
 
 
@@ -129,8 +130,8 @@ def zeros(result: Shown, rows: int, columns: int) -> str:
     if not 1 < rows * columns <= _PATTERN or columns > MAX_COLUMNS:
         return ""
     leaves = list(result.leaves.values())
-    found = dependencies(result.graph, leaves)
-    sets = [int(columns) for y in result.graph.outputs.values() for columns in found[y].reshape(-1)]
+    columns_of = dependencies(result.graph, leaves)
+    sets = [int(columns) for y in result.graph.outputs.values() for columns in columns_of[y].reshape(-1)]
     if rows == columns and all(columns == 1 << i for i, columns in enumerate(sets)):
         return ", and 0 unless i = j"
     none = rows * columns - sum(columns.bit_count() for columns in sets)

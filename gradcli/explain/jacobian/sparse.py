@@ -96,7 +96,7 @@ def sparse_jacobian(graph: Graph, wrt: Sequence[str], at: Named | None, notes: N
 
 def _formulas(graph: Graph, wrt: Sequence[str], matrix: Sparse, notes: Notes) -> Any:
     """Return the symbolic Jacobian, or None with a note where it would take too long."""
-    from gradcli.algebra.jacobian import unwritten_jacobian
+    from gradcli.algebra.symbolic_jacobian import unwritten_jacobian
 
     if max(len(matrix.rows), formulas_of(graph)) > MAX_FORMULAS:
         notes.add("note", f"formulas are left out: there are {len(matrix.rows):,} entries")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gradcli.explain.results import JacobianResult
+from gradcli.explain.jacobian.dense import JacobianResult
 from gradcli.graph.jacobian import plan
 
 
@@ -13,10 +13,10 @@ def sweeps_told(result: JacobianResult) -> str:
     rows, columns = len(result.formulas.rows), len(result.formulas.columns)
     if rows == 1:
         return ""
-    found = plan(result.graph, result.wrt)
-    forward = _Mode("forward", "column", "output", columns, found.forward_sweeps)
-    reverse = _Mode("reverse", "row", "input", rows, found.reverse_sweeps)
-    taken, other = (forward, reverse) if found.forward else (reverse, forward)
+    planned = plan(result.graph, result.wrt)
+    forward = _Mode("forward", "column", "output", columns, planned.forward_sweeps)
+    reverse = _Mode("reverse", "row", "input", rows, planned.reverse_sweeps)
+    taken, other = (forward, reverse) if planned.forward else (reverse, forward)
     there = ""
     if other.sweeps > taken.sweeps:
         there = f", where {other.name} mode takes {other.sweeps:,}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
-from gradcli.explain.backward.weights import any_loss
+from gradcli.explain.backward.loss import any_loss
 from gradcli.explain.corners import condition
 from gradcli.explain.live.kernels import Call, Kernels, Pull
 from gradcli.explain.picture.picture import Kind, Picture, View, picture
@@ -24,10 +24,10 @@ from gradcli.graph.shapes import Shape
 from gradcli.graph.vjp import active_nodes, sweep
 from gradcli.notation.nodes import Notation, readable_names
 
-_ENTRIES = 36  # of a Jacobian that is shown
-_ELEMENTS = 400  # of a system whose Jacobian has formulas
+_ENTRIES = 36  # of a Jacobian that is shown: a matrix of 6 by 6
+_ELEMENTS = 400  # of a system whose Jacobian has formulas: more would keep the reader waiting
 _LONG = 60  # letters of an expression that a sentence names
-_LETTERS = 28  # of such a formula
+_LETTERS = 28  # of such a formula: the width of a column
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,8 @@ def live(graph: Graph, view: View, kernels: Kernels, command: str = "", formulas
     passes = []
     for p in swept.passes:
         bars = [adjoint_name(trace.names[n], scalar) for n in (p.node, p.argument)]
-        told = rule(p, trace.names, bars[0], bars[1], trace.several(p.argument)).text
-        passes.append(LivePass(places[p.node], p.position, told, kernels.pull(p.node, p.position)))
+        rule_text = rule(p, trace.names, bars[0], bars[1], trace.several(p.argument)).text
+        passes.append(LivePass(places[p.node], p.position, rule_text, kernels.pull(p.node, p.position)))
     return LivePage(
         title=", ".join(list(graph.outputs)[:6]),
         scalar=scalar,
@@ -179,9 +179,9 @@ def _jacobian(graph: Graph, wrt: Sequence[str], formulas: bool) -> Sequence[Sequ
     from gradcli.notation.formulas import code
 
     try:
-        found = symbolic(graph, wrt)
-        if not found.where:
-            for (i, j), entry in found.entries.items():
+        entries_of = symbolic(graph, wrt)
+        if not entries_of.where:
+            for (i, j), entry in entries_of.entries.items():
                 formula = code(entry, *style_of(graph))
                 texts[i][j] = formula if len(formula) <= _LETTERS else ""
     except (InputError, TooDeepError):

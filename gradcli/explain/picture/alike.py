@@ -9,7 +9,7 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.rewrite import settings_key
 
-LEAST = 8  # fewer are shown each by itself
+LEAST = 8  # nodes that are drawn as one: fewer are shown each by itself, and fit beside each other
 _ROUNDS = 4  # in which leaves are told apart; more are hardly ever needed
 
 Colours = Mapping[Node, int]

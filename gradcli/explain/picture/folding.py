@@ -14,7 +14,7 @@ from gradcli.explain.picture.repeats import LEAST, repeats
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 
-_MANY = 40  # arguments of one operation whose leaves stand in one box
+_MANY = 40  # arguments of one operation whose leaves stand in one box: more are wider than a screen
 _JOINED = 7  # operations that join eight which stand side by side, as a sum does
 _SCOPES = 40  # boxes of a model that are read one by one: where there are more, deep parts become one
 MOST_BOXES = 200  # of a folded picture: more are too many to read
@@ -140,15 +140,15 @@ def _chains(graph: Graph, nodes: Sequence[Node], least: int = LEAST) -> list[Fol
     return [Fold(tuple(nodes[r.start : r.stop]), r.period) for r in repeats(graph, nodes, least)]
 
 
-def _without(nodes: Sequence[Node], found: Iterable[Fold]) -> list[Node]:
-    inside = {n for fold in found for n in fold.nodes}
+def _without(nodes: Sequence[Node], kept: Iterable[Fold]) -> list[Node]:
+    inside = {n for fold in kept for n in fold.nodes}
     return [n for n in nodes if n not in inside]
 
 
-def _in_order(nodes: Sequence[Node], found: Sequence[Fold]) -> list[Fold]:
+def _in_order(nodes: Sequence[Node], kept: Sequence[Fold]) -> list[Fold]:
     """Return what is found, and the other nodes by themselves, each behind what it needs; without those in a circle."""
     place = {n: k for k, n in enumerate(nodes)}
-    parts = sorted([*found, *(Fold((n,)) for n in _without(nodes, found))], key=lambda fold: place[fold.nodes[0]])
+    parts = sorted([*kept, *(Fold((n,)) for n in _without(nodes, kept))], key=lambda fold: place[fold.nodes[0]])
     part_of = {n: k for k, fold in enumerate(parts) for n in fold.nodes}
     needs = [{part_of[a] for n in fold.nodes for a in n.args if a in part_of} - {k} for k, fold in enumerate(parts)]
     sorter = TopologicalSorter(dict(enumerate(needs)))

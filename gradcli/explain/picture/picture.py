@@ -9,14 +9,16 @@ from typing import Final, Literal
 
 import numpy as np
 
+from gradcli.explain.backward.loss import any_loss, loss_name
 from gradcli.explain.backward.steps import reverse_step
 from gradcli.explain.backward.tables import local_derivative, with_number
-from gradcli.explain.backward.weights import any_loss, loss, loss_name
+from gradcli.explain.backward.weights import loss
 from gradcli.explain.picture.folding import Fold, folds, leaves_alike
-from gradcli.explain.results import Array, Named, Style
+from gradcli.explain.results import Array, Named
 from gradcli.explain.rules import rule, slopes
 from gradcli.explain.sections import Computed, Equal, Math, Name, Partial, Value, Words
 from gradcli.explain.shared import style_of
+from gradcli.explain.style import Style
 from gradcli.explain.trace import Reverse, Trace, numeric_trace, symbolic_trace
 from gradcli.graph.graph import Graph, depending
 from gradcli.graph.names import adjoint_name
@@ -31,9 +33,9 @@ from gradcli.notation.numbers import shape_text
 Kind = Literal["leaf", "intermediate", "output"]
 
 NOT_COMPUTED: Final = "not computed"
-_WRITTEN = 12  # operations of a repeated part that is written out
-_SMALL = 200  # operations of a system whose adjoints are shown as formulas
-_LONG = 40  # operations in the formula of an adjoint that is shown
+_WRITTEN = 12  # operations of a repeated part that is written out: a line
+_SMALL = 200  # operations of a system whose adjoints are shown as formulas: more would keep the reader waiting
+_LONG = 40  # operations in the formula of an adjoint that is shown: two lines
 
 
 @dataclass(frozen=True)

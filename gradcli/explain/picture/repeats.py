@@ -12,9 +12,9 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.rewrite import same_operation
 
-PERIOD = 64  # operations of the longest part that is looked for
+PERIOD = 64  # operations of the longest part that is looked for: a layer of a network has fewer
 TIMES = 3  # fewer are no repetition
-LEAST = 10  # operations that are worth folding, all repetitions together
+LEAST = 10  # operations that are worth folding, all repetitions together: fewer fit on a screen
 
 Places = Mapping[Node, int]
 

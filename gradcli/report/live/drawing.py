@@ -11,7 +11,7 @@ from gradcli.explain.picture.picture import Box
 from gradcli.files import printable
 from gradcli.report.live.numbers import exact, shown
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
-from gradcli.report.pictures.layers import Curve, Layout, Place, Size, layered
+from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered
 from gradcli.report.pictures.ranks import ranks
 from gradcli.wrapping import cells
 
@@ -172,7 +172,7 @@ def _short(coordinate: float) -> str:
     return f"{round(2 * coordinate) / 2:g}"
 
 
-def _box(page: LivePage, sign: _Sign, place: Place) -> Iterator[str]:
+def _box(page: LivePage, sign: _Sign, place: Position) -> Iterator[str]:
     size, x, y = sign.size(), place.left, place.top
     ours = f' data-box="{sign.node}"' if sign.node >= 0 else ""
     yield f'<g class="box {sign.box.kind}"{ours}>'

@@ -37,7 +37,7 @@ class Size(NamedTuple):
         return cls(max(width, sum(ports)), height, tuple(ports))
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """Where a box is: its left and upper corner, and for each arrow the left end of what is said of it."""
 
     left: float
@@ -59,7 +59,7 @@ class Curve(NamedTuple):
 class Layout:
     """Places of boxes, the lines between them, and the size of it all."""
 
-    places: tuple[Place, ...]
+    places: tuple[Position, ...]
     curves: tuple[Curve, ...]
     width: float
     height: float
@@ -202,37 +202,39 @@ def _move(layer: Sequence[_Item], wanted: dict[int, list[tuple[_Item, float, flo
         item.x = x
 
 
-def _drawn(found: _Layers, sizes: Sequence[Size], ranked: Ranks) -> Layout:
-    left = min(i.x - i.width / 2 for layer in found.layers for i in layer)
-    for layer in found.layers:
+def _drawn(layering: _Layers, sizes: Sequence[Size], ranked: Ranks) -> Layout:
+    left = min(i.x - i.width / 2 for layer in layering.layers for i in layer)
+    for layer in layering.layers:
         for item in layer:
             item.x -= left
-    tops, bottoms = _rows(found, sizes)
+    tops, bottoms = _rows(layering, sizes)
     places = []
-    for item, size in zip(found.boxes, sizes, strict=True):
+    for item, size in zip(layering.boxes, sizes, strict=True):
         corner = item.x - size.width / 2
         ports = tuple(item.x + o - p / 2 for o, p in zip(item.offsets(), size.ports, strict=True))
-        places.append(Place(corner, tops[item.layer], ports))
-    width = max(i.x + i.width / 2 for layer in found.layers for i in layer)
-    curves = tuple(_curves(found, sizes, tops, bottoms))
+        places.append(Position(corner, tops[item.layer], ports))
+    width = max(i.x + i.width / 2 for layer in layering.layers for i in layer)
+    curves = tuple(_curves(layering, sizes, tops, bottoms))
     return Layout(tuple(places), curves, width, bottoms[-1])
 
 
-def _rows(found: _Layers, sizes: Sequence[Size]) -> tuple[list[float], list[float]]:
+def _rows(layering: _Layers, sizes: Sequence[Size]) -> tuple[list[float], list[float]]:
     """Return the top and the bottom of each layer; the further lines lead aside, the further layers are apart."""
     tops, bottoms = [0.0], list[float]()
-    for k, layer in enumerate(found.layers):
+    for k, layer in enumerate(layering.layers):
         bottoms.append(tops[-1] + max((sizes[i.box].height for i in layer if i.box is not None), default=0.0))
-        after = found.layers[k + 1] if k + 1 < len(found.layers) else []
+        after = layering.layers[k + 1] if k + 1 < len(layering.layers) else []
         aside = max((abs(item.x + o - other.x) for item in after for other, o in _links(item)), default=0.0)
         tops.append(bottoms[-1] + min(96.0, max(30.0, aside / 6)))
     return tops, bottoms
 
 
-def _curves(found: _Layers, sizes: Sequence[Size], tops: Sequence[float], bottoms: Sequence[float]) -> Iterable[Curve]:
+def _curves(
+    layering: _Layers, sizes: Sequence[Size], tops: Sequence[float], bottoms: Sequence[float]
+) -> Iterable[Curve]:
     """Yield the lines: straight through layers, curved between them."""
     straight = set[int]()
-    for layer in found.layers:
+    for layer in layering.layers:
         for item in layer:
             if item.box is None:
                 yield Curve(item.x, tops[item.layer], item.x, bottoms[item.layer], False)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gradcli.explain.picture.picture import Box, Picture
 from gradcli.files import printable
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
-from gradcli.report.pictures.layers import Curve, Layout, Place, Size, layered
+from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered
 from gradcli.report.pictures.ranks import ranks
 from gradcli.wrapping import cells, wrapped
 
@@ -138,7 +138,7 @@ def _curve(c: Curve) -> str:
     return f'<path class="gg-line" d="M{c.x1:.1f} {c.y1:.1f}{way}"/>'
 
 
-def _box(box: Box, place: Place, lines: _Lines) -> Iterator[str]:
+def _box(box: Box, place: Position, lines: _Lines) -> Iterator[str]:
     size = lines.size()
     x, y = place.left, place.top
     where = f'x="{x:.1f}" y="{y:.1f}" width="{size.width:.1f}" height="{size.height:.1f}"'

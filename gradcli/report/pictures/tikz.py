@@ -12,7 +12,7 @@ from gradcli.explain.picture.picture import Box, Picture
 from gradcli.explain.sections import Math, Value
 from gradcli.report.latex_math import LatexWriter
 from gradcli.report.pictures.labels import Labels
-from gradcli.report.pictures.layers import Curve, Layout, Place, Size, layered
+from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered
 from gradcli.report.pictures.ranks import ranks
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import cells
@@ -106,7 +106,7 @@ class _Drawing:
         """Return the height of what is said at the arrows into a box."""
         return max((_height(line) for line in self.ports[k] if line), default=0.0)
 
-    def box(self, k: int, place: Place, size: Size, far: Sequence[Box | None]) -> Iterator[str]:
+    def box(self, k: int, place: Position, size: Size, far: Sequence[Box | None]) -> Iterator[str]:
         top, kind = place.top + self.head(k), self.picture.boxes[k].kind
         text = r" \\[2pt] ".join(f"${line.latex}$" for line in self.bodies[k])
         if head := self.head(k):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gradcli.engine.evaluate import at_point
-from gradcli.engine.jacobian import NumericJacobian
+from gradcli.engine.numeric_jacobian import NumericJacobian
 from gradcli.errors import Notes
 from gradcli.explain.forward.jvp import jvp
-from gradcli.explain.forward.page import jvp_pages
-from gradcli.explain.hessian.page import hessian_pages, hvp_pages
-from gradcli.explain.hessian.result import hessian, hvp
+from gradcli.explain.forward.jvp_page import jvp_pages
+from gradcli.explain.hessian.hessian_page import hessian_pages, hvp_pages
+from gradcli.explain.hessian.second_order import hessian, hvp
+from gradcli.explain.jacobian.dense import jacobian
 from gradcli.explain.jacobian.product import heading, is_long, jacobian_sections, number_cells, zeros
-from gradcli.explain.jacobian.result import jacobian
 from gradcli.explain.results import Named, Shown, Wanted
 from gradcli.explain.sections import Math, Matrix, Name, Page, Partial, Section, Text
 from gradcli.explain.shared import formulas_of

@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.explain.backward.accumulation import backward
 from gradcli.explain.backward.gradients import introduced
-from gradcli.explain.backward.result import backward
-from gradcli.explain.backward.weights import cotangent, loss_name, weights_section
+from gradcli.explain.backward.loss import cotangent, loss_name
+from gradcli.explain.backward.record import BackwardResult
+from gradcli.explain.backward.record import Call as Shown
+from gradcli.explain.backward.weights import weights_section
 from gradcli.explain.forms.gradients import forms
 from gradcli.explain.mentions import page_of
-from gradcli.explain.results import BackwardResult, Named, Wanted
-from gradcli.explain.results import Call as Shown
+from gradcli.explain.results import Named, Wanted
 from gradcli.explain.sections import Equations, Grad, Line, Math, Name, Page, Section, Text, Value, Words, quantity
 from gradcli.explain.system import point_parts
 from gradcli.graph.graph import Graph, appearance

@@ -12,11 +12,13 @@ import numpy as np
 
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError
-from gradcli.explain.backward.result import backward
-from gradcli.explain.backward.weights import flat, loss_name
+from gradcli.explain.backward.accumulation import backward
+from gradcli.explain.backward.backward_page import Choice, backward_pages
+from gradcli.explain.backward.loss import loss_name
+from gradcli.explain.backward.record import BackwardResult
+from gradcli.explain.backward.weights import flat
 from gradcli.explain.mentions import names_in
-from gradcli.explain.pages import Choice, backward_pages
-from gradcli.explain.results import BackwardResult, Shown, Wanted
+from gradcli.explain.results import Shown, Wanted
 from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
 from gradcli.explain.shared import style_of
 from gradcli.explain.system import system_section

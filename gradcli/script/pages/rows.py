@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.explain.sections import Equations, Math, Page, Text, Value
 from gradcli.pytorch.backward import Call
-from gradcli.report.data_lines import plain
+from gradcli.report.data.json import plain
 from gradcli.report.text_math import TextWriter
 from gradcli.script.naming import fresh
 from gradcli.script.scene import CallScene

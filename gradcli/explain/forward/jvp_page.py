@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from gradcli.explain.backward.weights import any_loss, cotangent, flat
+from gradcli.explain.backward.loss import any_loss, cotangent
+from gradcli.explain.backward.weights import flat
 from gradcli.explain.forward.jvp import JvpPoint, JvpResult, TangentStep, pairing
 from gradcli.explain.jacobian.product import entry_cells, jacobian_sections
 from gradcli.explain.mentions import page_of
@@ -29,8 +30,8 @@ from gradcli.graph.names import adjoint_name, dot, element_names
 from gradcli.graph.node import Node
 from gradcli.notation.nodes import node_names
 
-_TERMS = 12  # of a sum that is written out
-_STEPS = 200  # nodes that are shown with their tangents
+_TERMS = 12  # of a sum that is written out: two lines
+_STEPS = 200  # rows of the table of tangents: some screens
 
 
 def jvp_pages(result: JvpResult, only: tuple[str, ...]) -> list[Page]:

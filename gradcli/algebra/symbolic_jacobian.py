@@ -42,10 +42,10 @@ class SymbolicJacobian:
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    write: Callable[[], _Written]
+    write: Callable[[], _Formulas]
 
     @cached_property
-    def written(self) -> _Written:
+    def written(self) -> _Formulas:
         """The entries, and the definitions that they need.
 
         Errors: `InputError` for formulas that are too large together.
@@ -126,7 +126,7 @@ def symbolic_entries(
 
 
 @dataclass(frozen=True)
-class _Written:
+class _Formulas:
     """A Jacobian in formulas: its entries, and the definitions that they need, as they were cut off."""
 
     entries: Entries
@@ -143,7 +143,7 @@ class _Written:
             return {name: tidy(e) for name, e in self.definitions.items()}
 
 
-def _best(graph: Graph, found: Mapping[Place, Node], taken: set[str]) -> _Written:
+def _best(graph: Graph, found: Mapping[Place, Node], taken: set[str]) -> _Formulas:
     """Return the entries in terms of the leaves, or of intermediates that have names, whichever is better to read."""
     # The derivative has the nodes of the graph in it, each of which one of its equals may stand for.
     same = common_subexpressions(scheduled(found.values(), graph.nodes))
@@ -187,7 +187,7 @@ class _Derivative:
         if written.length * len(self.nodes) > 2 * _SAMPLE * MAX_OPERATIONS:
             raise _too_long()
 
-    def tried(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written | None:
+    def tried(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Formulas | None:
         """Return the entries, as `written` does, unless they are too deep.
 
         SymPy turns the sign of a cosine's argument without an end where a minus is not distributed, in
@@ -201,7 +201,7 @@ class _Derivative:
                     return None
         return None
 
-    def written(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Written:
+    def written(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Formulas:
         """Return the entries, in which the nodes in `names` may stand for themselves."""
         result = formulas(self.nodes.values(), self.leaves, names, cut, self.taken)
         numbers = _numbers(result.definitions)
@@ -209,7 +209,7 @@ class _Derivative:
         exprs: Entries = {place: result.exprs[n][()] for place, n in self.nodes.items()}
         exprs = {place: e.xreplace(numbers) for place, e in exprs.items()} if numbers else exprs
         written = _tidied(exprs, shorthands(definitions), None if cut else READABLE)
-        return _Written(written, _mentioned(written, definitions))
+        return _Formulas(written, _mentioned(written, definitions))
 
 
 def _numbers(definitions: Mapping[sympy.Symbol, sympy.Expr]) -> dict[sympy.Symbol, sympy.Expr]:

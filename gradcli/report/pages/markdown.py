@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gradcli.explain.sections import Block, Code, Equations, Grid, Math, Matrix, Page, Section, Text
-from gradcli.report.latex import equations, matrices
 from gradcli.report.latex_math import LatexWriter
+from gradcli.report.pages.latex import equations, matrices
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import visible
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import values_of
 from gradcli.errors import InputError, Notes
 from gradcli.explain.backward.no_gradient import leaves_without
+from gradcli.explain.backward.record import BackwardPoint, BackwardResult, Call
+from gradcli.explain.corners import Corners
+from gradcli.explain.evaluation import Values, evaluated_calls
 from gradcli.explain.origin import not_finite, warn_of_values
-from gradcli.explain.results import UNMEASURED, Array, BackwardPoint, BackwardResult, Call, Measured, Named, Wanted
+from gradcli.explain.results import UNMEASURED, Measured, Named, Wanted
 from gradcli.explain.shared import (
     check_entries,
-    cotangents,
     formulas_of,
     style_of,
     summed,
@@ -28,15 +30,16 @@ from gradcli.graph.node import Node
 from gradcli.graph.vjp import Sweep, sweep
 
 if TYPE_CHECKING:
-    from gradcli.algebra.jacobian import SymbolicJacobian
+    from gradcli.algebra.symbolic_jacobian import SymbolicJacobian
+    from gradcli.engine.numeric_jacobian import NumericJacobian
     from gradcli.explain.sections import Text
     from gradcli.explain.trace import Trace
 
-SHOWN_FORMULAS = 5_000  # elements that are worked out as formulas, beside a gradient
-SHOWN_ENTRIES = 36  # of a Jacobian that is shown beside a gradient
-TRACED = 1_000  # nodes of a system that a page looks into
-SHOWN_RETAINED = 6  # elements of an intermediate whose gradient is shown as formulas
-MAX_STEPPED_CALLS = 16
+SHOWN_FORMULAS = 5_000  # elements whose formulas a page computes beside a gradient: more would keep the reader waiting
+SHOWN_ENTRIES = 36  # entries of a J that a page shows without being asked: a matrix of 6 by 6 fills half a screen
+TRACED = 1_000  # nodes of a system whose steps a page looks into: more would take longer than the rest of the page
+SHOWN_RETAINED = 6  # elements of an intermediate whose gradient is shown as formulas: a line each, and a few are enough
+MAX_STEPPED_CALLS = 16  # calls whose steps are shown: each is a table as long as the system
 
 
 @np.errstate(all="ignore")
@@ -64,9 +67,16 @@ def backward(
     if formulas is not None and not points:
         result = [_in_formulas(graph, wrt, swept, calls[0], wanted, formulas)]
     else:
-        result = _Numbers(graph, wrt, swept, wanted, formulas is not None, notes, measured).points(points, calls)
+        matrix = None if formulas is None else _numeric_jacobian(graph, wrt)
+        result = _Numbers(graph, wrt, swept, wanted, matrix, notes, measured).points(points, calls)
     style = style_of(graph, calls[0])
     return BackwardResult(graph, tuple(wrt), style, swept, wanted, tuple(result), bool(points), symbolic=formulas)
+
+
+def _numeric_jacobian(graph: Graph, wrt: Sequence[str]) -> NumericJacobian:
+    from gradcli.engine.numeric_jacobian import NumericJacobian
+
+    return NumericJacobian(graph, wrt)
 
 
 def _is_small(graph: Graph, wrt: Sequence[str]) -> bool:
@@ -75,63 +85,79 @@ def _is_small(graph: Graph, wrt: Sequence[str]) -> bool:
     return rows * columns <= SHOWN_ENTRIES and formulas_of(graph) <= SHOWN_FORMULAS
 
 
-class _Numbers(NamedTuple):
-    """The gradients in numbers: all points and calls in one batch, of which each point is a part."""
+@dataclass(frozen=True)
+class _Numbers:
+    """The gradients in numbers: what is shown at a point is named first, and computed for all points at once."""
 
     graph: Graph
     wrt: Sequence[str]
     swept: Sweep
     wanted: Wanted
-    jacobian: bool
+    jacobian: NumericJacobian | None
     notes: Notes
     measured: Measured
 
-    def points(self, points: Sequence[Named], calls: Sequence[Sequence[Named]]) -> list[BackwardPoint]:
-        """Return the results at all points; every point has the same number of calls."""
-        unknown = (g for name, g in self.swept.gradients.items() if name not in self.measured.gradients)
-        keep = [*unknown, *self.graph.outputs.values()]
+    @cached_property
+    def traced(self) -> bool:
+        """Whether there are traces: for steps, or for a page that has something to say of them."""
+        return self.wanted.steps or (self.wanted.page and len(self.graph.nodes) <= TRACED)
+
+    @cached_property
+    def corners(self) -> Corners:
+        """The corners of the system, if they are noted."""
+        return Corners(self.graph, self.wanted.notes)
+
+    def nodes(self) -> Iterator[Node]:
+        """Yield the nodes whose values the results have."""
+        yield from (g for name, g in self.swept.gradients.items() if name not in self.measured.gradients)
+        yield from self.graph.outputs.values()
         if self.wanted.page:
             from gradcli.explain.system import shown_names
 
-            keep += [self.graph.names[name] for name in shown_names(self.graph)]
-        count = len(calls[0])
-        # One point is a column that broadcasts; several are repeated, once for each call.
-        repeat = count if len(points) > 1 else 1
-        inputs = {n: np.repeat(np.stack([p[n] for p in points], axis=-1), repeat, axis=-1) for n in points[0]}
-        inputs |= cotangents([call for mine in calls for call in mine])
-        batch = (len(points), count)
-        result = {
-            n: np.broadcast_to(a, (*n.shape, batch[0] * batch[1])).reshape(*n.shape, *batch)
-            for n, a in values_of(self.swept.graph, inputs, keep).items()
-        }
-        results = [
-            self.point(at, mine, {n: a[..., k, :] for n, a in result.items()})
-            for k, (at, mine) in enumerate(zip(points, calls, strict=True))
-        ]
-        if not self.jacobian:
-            return results
-        from gradcli.engine.jacobian import NumericJacobian
+            yield from (self.graph.names[name] for name in shown_names(self.graph))
+        yield from self.corners.nodes
+        if self.traced:
+            from gradcli.explain.trace import traced
 
-        matrix = NumericJacobian(self.graph, self.wrt)
-        return [replace(p, jacobian=matrix(p.at)) for p in results]
+            yield from traced(self.graph, self.swept, self.measured)
+        if self.jacobian is not None:
+            yield from self.jacobian.blocks
 
-    def point(self, at: Named, calls: Sequence[Named], found: Mapping[Node, Array]) -> BackwardPoint:
-        """Return the result at one point; `found` holds the values, the calls along the last axis."""
-        known = {name: grad[..., None] for name, grad in self.measured.gradients.items()}
-        own = {name: known[name] if name in known else found[g] for name, g in self.swept.gradients.items()}
-        running = {name: np.cumsum(grads, axis=-1, dtype=float) for name, grads in own.items()}
-        called = [
-            Call(v, {name: own[name][..., k] for name in self.wrt}, {name: running[name][..., k] for name in self.wrt})
-            for k, v in enumerate(calls)
+    def points(self, points: Sequence[Named], calls: Sequence[Sequence[Named]]) -> list[BackwardPoint]:
+        """Return the results at all points."""
+        values = evaluated_calls(self.swept.graph.inputs, points, calls, self.nodes(), self.wanted.same)
+        return [self.point(at, own, of_calls) for at, own, of_calls in zip(points, calls, values, strict=True)]
+
+    def point(self, at: Named, calls: Sequence[Named], values: Sequence[Values]) -> BackwardPoint:
+        """Return the result at one point, given the values in each call."""
+        called: list[Call] = []
+        for v, computed in zip(calls, values, strict=True):
+            known = self.measured.gradients
+            own = {n: known[n] if n in known else computed[g] for n, g in self.swept.gradients.items()}
+            total = {name: called[-1].grad[name] + g for name, g in own.items()} if called else own
+            called.append(Call(v, own, total))
+        grads = called[-1].grad
+        of_wrt = [
+            Call(c.v, {name: c.own[name] for name in self.wrt}, {name: c.grad[name] for name in self.wrt})
+            for c in called
         ]
-        values = {name: found[n][..., 0].astype(float) for name, n in self.graph.names.items() if n in found}
-        value = {name: values[name] for name in self.graph.outputs}
-        grads = {name: g[..., -1] for name, g in running.items()}
-        corners = self.tell(at, value, calls, grads)
+        first = values[0]
+        named = {name: first[n] for name, n in self.graph.names.items() if n in first}
+        value = {name: named[name] for name in self.graph.outputs}
+        corners = self.tell(at, value, calls, grads, first)
         retained = {name: grads[name] for name in self.wanted.retain}
-        trace, adjoints = self.trace(at, calls), self.adjoints(calls)
+        trace = self.trace(values[:MAX_STEPPED_CALLS]) if self.traced else None
+        matrix = None if self.jacobian is None else self.jacobian.matrix(first)
         notes = (*corners, *self.notes_beside(at, calls, grads))
-        return BackwardPoint(at, value, values, tuple(called), retained, trace, adjoints, notes=notes)
+        return BackwardPoint(
+            at, value, named, tuple(of_wrt), retained, trace, self.adjoints(calls), jacobian=matrix, notes=notes
+        )
+
+    def trace(self, values: Sequence[Values]) -> Trace:
+        """Return the trace of some calls."""
+        from gradcli.explain.trace import trace_of  # for pages: data start sooner without it
+
+        return trace_of(self.graph, self.swept, values, self.measured)
 
     def notes_beside(self, at: Named, calls: Sequence[Named], grads: Named) -> Iterator[str | Text]:
         """Yield what a page says beside the gradients, for formats without pages: why they are nan, or None."""
@@ -146,26 +172,14 @@ class _Numbers(NamedTuple):
             if why is not None:
                 yield why
 
-    def tell(self, at: Named, value: Named, calls: Sequence[Named], grads: Named) -> tuple[str, ...]:
+    def tell(self, at: Named, value: Named, calls: Sequence[Named], grads: Named, values: Values) -> tuple[str, ...]:
         """Add notes of what is not finite at a point, and of the corners that it lies on; return these."""
         if self.wanted.warn:
             warn_of_values(self.graph, at, value, self.notes)
         if self.wanted.warn and not all(np.isfinite(g).all() for g in grads.values()):
             for text in not_finite(self.swept, sweep_inputs(at, calls), grads):
                 self.notes.add("warning", text)
-        if not self.wanted.notes:
-            return ()
-        from gradcli.explain.corners import note_corners
-
-        return note_corners(self.graph, at, self.notes, self.wanted.page)
-
-    def trace(self, at: Named, calls: Sequence[Named]) -> Trace | None:
-        """Return the trace at one point, if steps are wanted, or a page that has something to say of them."""
-        if not self.wanted.steps and not (self.wanted.page and len(self.graph.nodes) <= TRACED):
-            return None
-        from gradcli.explain.trace import numeric_trace
-
-        return numeric_trace(self.graph, self.swept, at, calls[:MAX_STEPPED_CALLS], self.measured)
+        return self.corners.note(values, self.notes, self.wanted.page)
 
     def adjoints(self, calls: Sequence[Named]) -> Named:
         """Return the gradients of retained intermediates as formulas, where a page shows them."""

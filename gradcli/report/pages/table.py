@@ -14,6 +14,7 @@ from gradcli.report.layout import blocks, equations, table
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import TIED, broken, cells, page_width, visible, wrapped
 
+PRINTED = True
 _INDENT = "  "
 _ENTRIES = 400  # of a matrix that is shown as one
 

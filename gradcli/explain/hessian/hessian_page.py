@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from gradcli.explain.forms.hessian_form import hessian_form
-from gradcli.explain.hessian.result import HessianPoint, HessianResult, HvpPoint, HvpResult
+from gradcli.explain.hessian.second_order import HessianPoint, HessianResult, HvpPoint, HvpResult
 from gradcli.explain.mentions import page_of
 from gradcli.explain.results import Array
 from gradcli.explain.sections import (
@@ -28,8 +28,9 @@ from gradcli.explain.sections import (
 )
 from gradcli.explain.system import rates, system_section
 
-_ENTRIES = 400  # of a Hessian that is shown
-_EIGENVALUES = 500  # rows of a Hessian whose eigenvalues are worked out
+_ENTRIES = 400  # of a Hessian that is shown: a matrix of 20 by 20
+_EIGENVALUES = 500  # rows of a Hessian whose eigenvalues are computed: more would keep the reader waiting
+_SADDLE = "curve up and down (a saddle, where the gradient is 0)"
 _DIRECTION = 12  # components of a direction that is shown: more are longer than two lines
 _SAME = 1e-9  # relative difference of two curvatures that rounding explains
 _NEAR_ZERO = 1e-12  # of the largest eigenvalue: what rounding leaves of 0
@@ -56,7 +57,7 @@ def _matrix(result: HessianResult, p: HessianPoint | None) -> list[Section]:
         return [Section("hessian", (Text((said,)),))]
     cells = {(i, j): _cell(result, p, i, j) if j <= i else "" for i, j in product(range(len(columns)), repeat=2)}
     heads = tuple(Partial("", c) for c in columns)
-    title = f"H: the second derivatives of {result.output}; it is symmetric, and the lower half says it all"
+    title = f"H: the second derivatives of {result.output}; symmetric: only the lower triangle is shown"
     if len(columns) == 1:
         title = f"H: the second derivative of {result.output}"
     form = hessian_form(result.graph, result.wrt)
@@ -109,7 +110,7 @@ def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
     >>> definiteness(np.zeros(2), np.diag([1.0, 2.0]))
     ('minimum: the gradient is 0, and the eigenvalues ', Value(array=array([1., 2.]), given=False), ' are positive')
     >>> definiteness(np.ones(2), np.diag([1.0, -2.0]))[0]
-    'curved both ways: the eigenvalues '
+    'eigenvalues '
     """
     if len(matrix) > _EIGENVALUES or not np.isfinite(matrix).all():
         return ()
@@ -122,7 +123,7 @@ def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
         return _of_one(float(values[0]), at_rest)
     if not (up or down):
         what = "the second derivative is 0" if len(matrix) == 1 else "all eigenvalues are 0"
-        return (f"{what}: H says nothing of the curvature",)
+        return (f"{what}: the second-derivative test is inconclusive",)
     kind, said = _kind(up, down, flat, at_rest)
     return f"{kind} ", Value(values), f" {said}"
 
@@ -139,7 +140,7 @@ def _kind(up: bool, down: bool, flat: bool, at_rest: bool) -> tuple[str, str]:
     """Return what a point is, by the signs of the eigenvalues: what stands before them, and what behind."""
     still = "the gradient is 0, and the eigenvalues"
     if up and down:
-        return f"saddle point: {still}" if at_rest else "curved both ways: the eigenvalues", "have both signs"
+        return (f"saddle point: {still}", "have both signs") if at_rest else ("eigenvalues", _SADDLE)
     sign, kind, way = ("positive", "minimum", "up") if up else ("negative", "maximum", "down")
     if flat:
         said = f"{sign} or 0"

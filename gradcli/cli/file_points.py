@@ -1,4 +1,4 @@
-"""A system at many points: what varies from point to point, and what does not."""
+"""A system at the points of a file: what varies from point to point, and what does not."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from gradcli.data.given import GivenPoints
 from gradcli.data.mistakes import label
 from gradcli.data.points import open_points
 from gradcli.errors import InputError, Notes, did_you_mean, nearest
+from gradcli.explain.evaluation import seeded
+from gradcli.explain.results import Wanted
 from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import NAME
@@ -28,13 +30,14 @@ from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
 from gradcli.lang.system import System
 from gradcli.platform import quote
+from gradcli.report.render import PAGES
 
 # Commas stand in headers, too: what follows one that parts is NAME=.
 _BETWEEN = re.compile(rf",(?=\s*{NAME}(?:\[[\d\s,]*\])?(?:\.[uv])?\s*=)")
 
 
 @dataclass(frozen=True)
-class ManyPoints:
+class FilePoints:
     """A system in the shapes of its points.
 
     `varying` has the shapes of what the file has for each point, `same` the arrays of the rest, with a last axis of 1;
@@ -64,43 +67,43 @@ class ManyPoints:
             points = "1 point was" if count == 1 else f"{count:,} points were"
             self.notes.add("note", f"{points} skipped: a cell is missing")
 
-    def seeded(self, suffix: str, nodes: Mapping[str, Node], given: Sequence[str]) -> ManyPoints | None:
+    def with_columns(self, suffix: str, nodes: Mapping[str, Node], typed: Sequence[str]) -> FilePoints | None:
         """Return the run with the seeds that the file has, `y.v` or `x.u` of the nodes; None where it has none.
 
-        Of those that it lacks, the seed is 0.  `given` are those of the command line.
+        Of those that it lacks, the seed is 0.  `typed` are those of the command line.
 
         Errors: `InputError` for seeds of another shape than their nodes, and for seeds in both places.
         """
-        own = {f"{n}.{suffix}": x.shape for n, x in nodes.items() if f"{n}.{suffix}" in self.points.shapes}
-        if own and given:
-            raise InputError(f"{suffix} is given twice: by --{suffix}, and in {self.label} as `{next(iter(own))}`")
-        for name, shape in own.items():
+        columns = {f"{n}.{suffix}": x.shape for n, x in nodes.items() if f"{n}.{suffix}" in self.points.shapes}
+        if columns and typed:
+            raise InputError(f"{suffix} is given twice: by --{suffix}, and in {self.label} as `{next(iter(columns))}`")
+        for name, shape in columns.items():
             if (result := self.points.shapes[name]) != shape:
                 raise InputError(f"`{name}` has shape {result} in {self.label}, but {name[:-2]} has shape {shape}")
-        if not own:
+        if not columns:
             return None
-        rest = {n: np.zeros(x.shape) for n, x in nodes.items() if f"{n}.{suffix}" not in own}
+        rest = {f"{n}.{suffix}": np.zeros(x.shape) for n, x in nodes.items() if f"{n}.{suffix}" not in columns}
         what = "cotangent" if suffix == "v" else "tangent"
         for name in rest:
-            self.notes.add("note", f"{self.label} has no `{name}.{suffix}`: {name} gets the {what} 0")
-        return replace(self.with_seeds(suffix, rest), varying={**self.varying, **own})
+            self.notes.add("note", f"{self.label} has no `{name}`: {name[:-2]} gets the {what} 0")
+        return replace(self.with_seeds(rest), varying={**self.varying, **columns})
 
     @property
     def prints_json(self) -> bool:
         """Whether lines of JSON are printed."""
         return self.asked.style == "json" and self.files.output in (None, "-")
 
-    def with_seeds(self, suffix: str, seeds: Mapping[str, Array]) -> ManyPoints:
+    def wanted(self, u: Named | None) -> Wanted:
+        """Return what JSON shows at the points of a file; `u` is a tangent that is the same at all of them."""
+        return Wanted(warn=False, same=frozenset([*self.same, *seeded("u", u or {})]))
+
+    def with_seeds(self, seeds: Named) -> FilePoints:
         """Return the run with seeds that are the same at all points."""
-        return replace(self, same={**self.same, **{f"{n}.{suffix}": v[..., None] for n, v in seeds.items()}})
+        return replace(self, same={**self.same, **{name: v[..., None] for name, v in seeds.items()}})
 
     def point(self, at: Mapping[str, Array]) -> Named:
         """Return a point whole, given what varies."""
         return {**at, **{name: value[..., 0] for name, value in self.same.items()}}
-
-    def inputs(self, points: Sequence[Named]) -> list[Named]:
-        """Return the inputs of the system at some points, without the seeds."""
-        return [{name: point[name] for name in self.graph.inputs} for point in points]
 
     def blocks(self, size: int) -> Iterator[tuple[Block, list[Named]]]:
         """Yield the points block by block, and one by one: inputs and seeds, in their own shapes."""
@@ -140,7 +143,7 @@ def read_reading(system: System, columns: Sequence[str], missing: Policy) -> Rea
 
 
 @contextmanager
-def open_many(system: System, asked: Asked, files: Files) -> Iterator[ManyPoints]:
+def open_many(system: System, asked: Asked, files: Files) -> Iterator[FilePoints]:
     """Open the points and read the system in their shapes; in the end, tell the notes.
 
     Errors: `InputError` for options that do not go together, and for points that lack an input of the system.
@@ -172,7 +175,7 @@ def _open(system: System, asked: Asked, files: Files, shapes: Mapping[str, Shape
 
 def _read(
     system: System, asked: Asked, files: Files, points: Points, given: tuple[Mapping[str, Shape], Named]
-) -> ManyPoints:
+) -> FilePoints:
     """Return the run; `given` are the shapes of `--shape` and the values of an `--at` beside a file."""
     where = "--at" if files.points is None else label(files.points)
     known, constants = given
@@ -193,7 +196,7 @@ def _read(
     constant = {n: same[n][..., None] for n in rest}
     notes = Notes()
     note_subsystems(system, notes)
-    return ManyPoints(asked, files, notes, graph, tuple(wrt), points, varying, constant, where)
+    return FilePoints(asked, files, notes, graph, tuple(wrt), points, varying, constant, where)
 
 
 def _shapes(system: System, points: Points) -> dict[str, Shape]:
@@ -204,11 +207,11 @@ def _shapes(system: System, points: Points) -> dict[str, Shape]:
     return own
 
 
-def _check_shapes(known: Mapping[str, Shape], found: Mapping[str, Shape], where: str) -> None:
+def _check_shapes(known: Mapping[str, Shape], of_points: Mapping[str, Shape], where: str) -> None:
     """Refuse shapes of `--shape` that are not those of the points."""
     for name, shape in known.items():
-        if found.get(name, shape) != shape:
-            raise InputError(f"--shape: `{name}` has shape {found[name]} in {where}, not {shape}")
+        if of_points.get(name, shape) != shape:
+            raise InputError(f"--shape: `{name}` has shape {of_points[name]} in {where}, not {shape}")
 
 
 def _missing(where: str, name: str, points: Points) -> InputError:
@@ -244,7 +247,7 @@ def _check(asked: Asked, files: Files) -> None:
 
 
 def _check_style(style: str | None, files: Files) -> None:
-    if style in ("table", "latex", "markdown"):
+    if style in PAGES:
         raise InputError(f"-f {style} is for single points", hint="many points are printed with -f csv or -f json")
     to_file = files.output not in (None, "-")
     if to_file and style is not None and not f"{files.output}".lower().endswith(f".{style}"):

@@ -1,30 +1,24 @@
-"""The pages of the commands: which sections, in which order."""
+"""The page of `gradcli backward`: which sections, in which order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
+from gradcli.explain.backward.accumulation import SHOWN_ENTRIES
 from gradcli.explain.backward.calls import calls_section
 from gradcli.explain.backward.gradients import gradients_section
 from gradcli.explain.backward.pytorch import pytorch_section
-from gradcli.explain.backward.result import SHOWN_ENTRIES
+from gradcli.explain.backward.record import BackwardPoint, BackwardResult
 from gradcli.explain.backward.tables import steps_sections
 from gradcli.explain.backward.weights import flat, weights_section
 from gradcli.explain.forms.gradients import Forms, forms
-from gradcli.explain.jacobian.collected import collected
-from gradcli.explain.jacobian.extent import shown_sections
 from gradcli.explain.jacobian.product import heading, is_long, jacobian_sections, zeros
-from gradcli.explain.jacobian.result import one_hots
-from gradcli.explain.jacobian.sweeps import sweeps_told
 from gradcli.explain.mentions import page_of
-from gradcli.explain.results import BackwardPoint, BackwardResult, JacobianPoint, JacobianResult
 from gradcli.explain.sections import Code, Page, Section, Text, chosen
 from gradcli.explain.system import system_section
-from gradcli.explain.trace import Trace
 from gradcli.graph.graph import dimensions
 
 
@@ -40,12 +34,6 @@ class Choice:
 def backward_pages(result: BackwardResult, choice: Choice) -> list[Page]:
     """Return a page for each point."""
     return [page_of(result, _backward(result, point, choice)) for point in result.points]
-
-
-@np.errstate(all="ignore")
-def jacobian_pages(result: JacobianResult, choice: Choice) -> list[Page]:
-    """Return a page for each point; a single one without a point."""
-    return [page_of(result, _jacobian(result, point, choice)) for point in result.points or (None,)]
 
 
 def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> Iterator[Section]:
@@ -116,42 +104,3 @@ def _steps(result: BackwardResult, point: BackwardPoint) -> list[Section]:
     if not result.wanted.steps or point.trace is None:
         return []
     return steps_sections(point.trace, [call.v for call in point.calls])
-
-
-def _jacobian(result: JacobianResult, point: JacobianPoint | None, choice: Choice) -> Iterator[Section]:
-    at, values = (None, {}) if point is None else (point.at, point.value)
-    build: dict[str, Callable[[], Sequence[Section]]] = {
-        "system": lambda: [system_section(result, at, values)],
-        "jacobian": lambda: [*_whole_or_shown(result, point, choice), *_calls_for_rows(result)],
-        "steps": lambda: _rows(result, result.trace if point is None else point.trace),
-    }
-    unwanted = {"system"} if point is not None and point.trace is not None else set()
-    return chosen(build, choice.only, unwanted)
-
-
-def _whole_or_shown(result: JacobianResult, point: JacobianPoint | None, choice: Choice) -> list[Section]:
-    matrix = None if point is None else point.jacobian
-    return jacobian_sections(result, matrix) if "jacobian" in choice.only else shown_sections(result, matrix)
-
-
-def _calls_for_rows(result: JacobianResult) -> list[Section]:
-    """Return what J has to do with `backward`."""
-    if len(result.formulas.rows) == 1:
-        return []
-    y = result.formulas.rows[0]
-    said = f"Row i is what backward leaves in .grad for a one-hot v (--v onehot:{y} gives the first), one call a row."
-    told = sweeps_told(result)
-    blocks = (Text((said,)), collected(result.graph, result.wrt), Text((told,)) if told else None)
-    return [Section("jacobian", (block,)) for block in blocks if block is not None]
-
-
-def _rows(result: JacobianResult, trace: Trace | None) -> list[Section]:
-    """Return how the first rows of J come about, each by a call of its own."""
-    if trace is None:
-        return []
-    vectors = list(islice(one_hots(result.graph), len(trace.calls)))
-    names = [f"the row of {row}" for row in result.formulas.rows[: len(vectors)]]
-    sections = steps_sections(trace, vectors, names)
-    left_out = len(result.formulas.rows) - len(vectors)
-    said = [Section("steps", (Text((f"… and {left_out:,} rows more",)),))] if left_out else []
-    return [*sections, *said]

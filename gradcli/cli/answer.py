@@ -1,8 +1,8 @@
-"""Runs over many points: what a command asks at each of them is computed, written, and what is not finite told."""
+"""The answer to a question at the points of a file: computed block by block, written, and checked to be finite."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,52 +11,39 @@ import numpy as np
 
 from gradcli.batch.job import Job, Tally
 from gradcli.batch.progress import progress
-from gradcli.cli.many_points import ManyPoints
+from gradcli.cli.file_points import FilePoints
 from gradcli.cli.options import Files
 from gradcli.data.block import COPIED, Block
 from gradcli.data.result import create_result
 from gradcli.errors import InputError, Notes
 from gradcli.explain.columns import Columns
 from gradcli.explain.origin import not_finite_values
+from gradcli.explain.protocol import Answer, Question
 from gradcli.explain.results import Row
-from gradcli.graph.array import Named
+from gradcli.graph.array import Array
 from gradcli.graph.construct import total
 from gradcli.graph.graph import Graph
-from gradcli.report.data_lines import Data, json_lines, row_of
+from gradcli.report.data import json
 
-_JSON_BLOCK = 2**10  # points whose steps of JSON are worked out at a time
-
-
-class Question(NamedTuple):
-    """What is asked at each point.
-
-    `what` it is called where some are not finite, and `origin` says where the first of those arose: it gets the point
-    and what was found there.  A file gets `columns`, and JSON what is `explained` of points, as at those of `--at`.
-    """
-
-    what: str
-    columns: Callable[[], Columns]
-    explained: Callable[[Sequence[Named]], Data]
-    origin: Callable[[Named, Named], str]
+_JSON_BLOCK = 2**10  # points whose lines of JSON are computed at a time: more take memory, and no less time
 
 
-def answer(run: ManyPoints, question: Question) -> None:
-    """Answer a question at all points of a run, and warn of what is not finite.
+def answer(run: FilePoints, question: Question) -> None:
+    """Answer a question at all points of a file, and warn of what is not finite.
 
     Errors: `InputError` for points that cannot be read and results that cannot be written.
     """
+    run = run.with_seeds(question.seeds)
     tally = _print(run, question) if run.prints_json else _write(run, question.columns())
     run.note_skipped(tally.skipped)
     if not tally.points:
         run.notes.add("note", f"{run.label} holds no points, so the result has no rows")
     if (checked := tally.checked) is not None and checked.not_finite:
-        told = not_finite_values(run.graph, run.point(checked.at))
-        # A sum in another order may be finite.
-        _warn(
-            checked, "values", told[0] if told else "a value is not finite: it arises where terms are added", run.notes
-        )
+        # An engine that rounds in another way than NumPy may have a sum that is not finite alone.
+        first = [*not_finite_values(run.graph, run.point(checked.at), run.same), "a sum in it overflows"]
+        _warn(checked, "values", first[0], run.notes)
     if tally.not_finite:
-        _warn(tally, question.what, question.origin(run.point(tally.at), tally.found), run.notes)
+        _warn(tally, question.plural, question.origin(run.point(tally.at), tally.found), run.notes)
 
 
 def _warn(tally: Tally, what: str, first: str, notes: Notes) -> None:
@@ -67,23 +54,23 @@ def _warn(tally: Tally, what: str, first: str, notes: Notes) -> None:
     )
 
 
-def _print(run: ManyPoints, question: Question) -> Tally:
+def _print(run: FilePoints, question: Question) -> Tally:
     """Print what `--at` prints, for each point of the file."""
     tally = Tally(checked=(checked := Tally()))
     for block, points in run.blocks(_JSON_BLOCK):
-        result = question.explained(points)
-        click.echo("\n".join(json_lines(_Kept(result, _copied(run, block)) if run.kept else result)))
+        result = question.result(points, run.notes)
+        click.echo("\n".join(json.lines(_Kept(result, _copied(run, block)) if run.kept else result)))
         rows = [dict(row) for row in result.rows()]
-        found = {names: np.stack([row[names] for row in rows], axis=-1) for names in rows[0]}
-        checked.add(block, {name: found[name] for name in run.graph.outputs})
+        arrays = {names: np.stack([row[names] for row in rows], axis=-1) for names in rows[0]}
+        checked.add(block, {name: arrays[name] for name in run.graph.outputs})
         known = {*run.graph.inputs, *run.graph.outputs}
-        tally.add(block, {names: value for names, value in found.items() if names not in known})
+        tally.add(block, {names: value for names, value in arrays.items() if names not in known})
         tally.skipped = run.points.skipped
-    tally.found = row_of([*tally.found.items()])
+    tally.found = _by_name([*tally.found.items()])
     return tally
 
 
-def _copied(run: ManyPoints, block: Block) -> list[dict[str, Any]]:
+def _copied(run: FilePoints, block: Block) -> list[dict[str, Any]]:
     """Return the values of the columns that are copied, point by point, without them in the block."""
     values = {header: block.pop(COPIED + header).tolist() for header in run.kept}
     return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
@@ -92,7 +79,7 @@ def _copied(run: ManyPoints, block: Block) -> list[dict[str, Any]]:
 class _Kept(NamedTuple):
     """A result whose objects have the values of the columns that are copied, too."""
 
-    result: Data
+    result: Answer
     values: Sequence[Mapping[str, Any]]
 
     def formula(self, expr: Any) -> str:
@@ -106,7 +93,7 @@ class _Kept(NamedTuple):
         return self.result.rows()
 
 
-def _write(run: ManyPoints, columns: Columns) -> Tally:
+def _write(run: FilePoints, columns: Columns) -> Tally:
     """Compute the columns at all points, and write them; outputs are computed to see whether they are finite."""
     values = run.graph.outputs if run.files.values else {}
     names = [*values, *(n for name in columns.graph.outputs for n in columns.names.get(name, [name]))]
@@ -122,9 +109,9 @@ def _write(run: ManyPoints, columns: Columns) -> Tally:
         return _write_on_cluster(job, files)
     with (
         create_result("-" if files.output is None else files.output, job.shapes, columns.names) as result,
-        progress(lambda: run.points.fraction) as told,
+        progress(lambda: run.points.fraction) as shown,
     ):
-        return job.run(run.points, result, run.notes, told)
+        return job.run(run.points, result, run.notes, shown)
 
 
 def _write_on_cluster(job: Job, files: Files) -> Tally:
@@ -137,7 +124,15 @@ def _write_on_cluster(job: Job, files: Files) -> Tally:
     def told_both(count: int, so_far: float) -> None:
         nonlocal share
         share = so_far
-        told(count)
+        shown(count)
 
-    with progress(lambda: share) as told:
+    with progress(lambda: share) as shown:
         return run_on_cluster(job, files.points, files.output, files.scheduler, told_both)
+
+
+def _by_name(cells: Row) -> dict[str, Array]:
+    """Return the arrays of a row by their names; where elements have names of their own, each by its own."""
+    result: dict[str, Array] = {}
+    for names, array in cells:
+        result |= {names: array} if isinstance(names, str) else dict(zip(names, array.reshape(-1), strict=True))
+    return result

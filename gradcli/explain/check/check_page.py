@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from gradcli.explain.check.verdicts import NOT_PROVED, WHY, CheckResult, Verdict
 from gradcli.explain.sections import Formula, Math, Page, Section, Text, Value, assigned
 
-_EXACT = 1e-6  # the relative error of a finite difference that nobody sees
+_EXACT = 1e-6  # the relative error of a finite difference that six digits do not show
 
 
 def check_page(result: CheckResult) -> Page:
     """Return the verdicts, one after the other; of a wrong claim, what is right and a point that shows it."""
-    return Page.of(result, _sections(result))
+    return Page(tuple(_sections(result)), result.style)
 
 
 def _sections(result: CheckResult) -> Iterator[Section]:
@@ -44,8 +44,8 @@ def _told(v: Verdict, source: str) -> Iterator[Text]:
         yield Text((f"{entry}is ", Formula(v.formula, v.formula)))
     parts: list[Math] = [] if v.formula else [entry]
     parts += assigned(f"at point {v.place:,}, " if v.place else "at ", v.at.items())
-    told = ((": ", v.true), (", yours ", v.yours), (", finite difference ", v.difference))
-    parts += [part for word, number in told for part in (word, Value.of(number))]
+    shown_parts = ((": ", v.true), (", yours ", v.yours), (", finite difference ", v.difference))
+    parts += [part for word, number in shown_parts for part in (word, Value.of(number))]
     if v.error > _EXACT * max(abs(v.difference), abs(v.true), abs(v.yours)):
         parts += [" ± ", Value.of(float(f"{v.error:.1g}"))]
     yield Text(tuple(parts))
@@ -64,7 +64,7 @@ def _ground(v: Verdict, source: str) -> str:
         return f"proved{_without(v) or ', though no point was found where the system is finite'}"
     if v.by == "proof":
         return f"proved, and finite differences agree {counted}{_without(v)}"
-    return f"{counted}, as finite differences say too{_without(v)}; that is no proof"
+    return f"{counted} (finite differences agree); not proved{_without(v)}"
 
 
 def _points(v: Verdict, source: str) -> str:
@@ -75,8 +75,8 @@ def _points(v: Verdict, source: str) -> str:
 def _without(v: Verdict) -> str:
     """Return how many points did not count, and why."""
     more = "more" if v.counted else "point"
-    told = [
+    shown_parts = [
         f"{n:,} {more}{'s' * (n > 1 and not v.counted)} {'do' if n > 1 else 'does'} not count: {WHY[w]}"
         for w, n in sorted(v.left_out.items())
     ]
-    return f" ({'; '.join(told)})" if told else ""
+    return f" ({'; '.join(shown_parts)})" if shown_parts else ""

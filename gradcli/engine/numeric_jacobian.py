@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from gradcli.engine.evaluate import at_points
+from gradcli.engine.evaluate import at_point
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.jacobian import jacobian, numbered
+from gradcli.graph.node import Node
 from gradcli.graph.rewrite import optimise
 
 
@@ -23,25 +24,28 @@ class NumericJacobian:
     def __init__(self, graph: Graph, wrt: Sequence[str]) -> None:
         self._graph = optimise(jacobian(graph, wrt))
         self._shape = dimensions(graph, wrt)
-        self._places = {
+        self._blocks = {
             f"d{y}/d{x}": (slice(rows.start, rows.stop), slice(columns.start, columns.stop))
             for y, rows in numbered(graph.outputs).items()
             for x, columns in numbered(graph.leaves(wrt)).items()
         }
 
-    def __call__(self, at: Mapping[str, Array]) -> Array:
-        """Return the Jacobian at a point."""
-        return next(self.each([at]))
+    def __call__(self, at: Mapping[str, Array], same: Collection[str] = ()) -> Array:
+        """Return the Jacobian at a point; `same` as for `at_points`."""
+        return self.matrix(at_point(self._graph, at, self.blocks, same))
 
-    def each(self, points: Sequence[Mapping[str, Array]]) -> Iterator[Array]:
-        """Yield the Jacobian at each point."""
-        outputs = self._graph.outputs
-        for found in at_points(self._graph, points, list(outputs.values())):
-            result = np.zeros(self._shape)
-            for name, node in outputs.items():
-                place = self._places[name]
-                result[place] = found[node].reshape(result[place].shape)
-            yield result
+    @property
+    def blocks(self) -> list[Node]:
+        """The nodes of the blocks of the Jacobian: one for each output and leaf, unless it is 0."""
+        return list(self._graph.outputs.values())
+
+    def matrix(self, values: Mapping[Node, Array]) -> Array:
+        """Return the Jacobian, given the values of its blocks."""
+        result = np.zeros(self._shape)
+        for name, node in self._graph.outputs.items():
+            rows, columns = self._blocks[name]
+            result[rows, columns] = values[node].reshape(result[rows, columns].shape)
+        return result
 
 
 def numeric_jacobian(graph: Graph, wrt: Sequence[str], at: Mapping[str, Array]) -> Array:

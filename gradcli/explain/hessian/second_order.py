@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import at_point, at_points
-from gradcli.engine.jacobian import NumericJacobian
+from gradcli.engine.numeric_jacobian import NumericJacobian
 from gradcli.errors import InputError, Notes
-from gradcli.explain.corners import note_corners
+from gradcli.explain.columns import Columns, hessian_columns
+from gradcli.explain.corners import Corners
+from gradcli.explain.evaluation import evaluated, seeded
 from gradcli.explain.origin import not_finite_entry, warn_of_values
+from gradcli.explain.protocol import first_not_finite, without_seeds
 from gradcli.explain.results import Array, Named, Row, Shown, Wanted, noted
 from gradcli.explain.shared import MAX_FORMULAS, check_entries, formulas_of, style_of
 from gradcli.graph import hessian as second
@@ -25,7 +27,7 @@ from gradcli.graph.names import all_elements
 from gradcli.graph.node import Node
 
 if TYPE_CHECKING:
-    from gradcli.algebra.jacobian import SymbolicJacobian
+    from gradcli.algebra.symbolic_jacobian import SymbolicJacobian
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def lower_half(graph: Graph, wrt: Sequence[str], optional: bool) -> SymbolicJaco
 
     Errors: `InputError` there otherwise.
     """
-    from gradcli.algebra.jacobian import symbolic_entries
+    from gradcli.algebra.symbolic_jacobian import symbolic_entries
 
     slopes = second.gradient(graph, wrt)
     leaves = {name: slopes.inputs[name] for name in wrt}
@@ -152,17 +154,21 @@ def hessian(
     check_entries(slopes, wrt, "choose some inputs with --wrt; --u gives H·u without H", "Hessian")
     symbolic = written(graph, wrt, bool(points))
     result = []
-    matrices: Iterable[Array] = NumericJacobian(slopes, wrt).each(points) if points else ()
-    computed = at_points(slopes, points, [*graph.outputs.values(), *slopes.outputs.values()])
-    for at, whole, values in zip(points, matrices, computed, strict=True):
+    numeric = NumericJacobian(slopes, wrt) if points else None
+    corners = Corners(graph, wanted.notes)
+    nodes = [*graph.outputs.values(), *slopes.outputs.values(), *corners.nodes]
+    nodes += [] if numeric is None else numeric.blocks
+    for at, values in zip(points, evaluated(slopes.inputs, points, nodes, wanted.same), strict=True):
+        assert numeric is not None
+        whole = numeric.matrix(values)
         value = {name: values[y] for name, y in graph.outputs.items()}
-        corners = note_corners(graph, at, notes, wanted.page) if wanted.notes else ()
+        noted_corners = corners.note(values, notes, wanted.page)
         if wanted.warn:
             warn_of_values(graph, at, value, notes)
             if not np.isfinite(whole).all():
                 notes.add("warning", "H is not finite: " + not_finite_entry(slopes, wrt, at, whole, output))
         gradient = np.concatenate([values[g].reshape(-1) for g in slopes.outputs.values()])
-        result.append(HessianPoint(at, value, gradient, mirrored(whole), corners))
+        result.append(HessianPoint(at, value, gradient, mirrored(whole), noted_corners))
     return HessianResult(graph, tuple(wrt), style_of(graph), output, tuple(result), symbolic=symbolic)
 
 
@@ -193,17 +199,86 @@ def hvp(
     Errors: `InputError` when there is more than one scalar output.
     """
     doubled = second.hvp(graph, wrt)
-    found = []
-    for at, u in zip(points, directions, strict=True):
-        computed = [*graph.outputs.values(), *doubled.outputs.values()]
-        values = at_point(doubled, at | {f"{name}.u": tangent for name, tangent in u.items()}, computed)
+    corners = Corners(graph, wanted.notes)
+    nodes = [*graph.outputs.values(), *doubled.outputs.values(), *corners.nodes]
+    columns = [at | seeded("u", u) for at, u in zip(points, directions, strict=True)]
+    result = []
+    for at, u, values in zip(points, directions, evaluated(doubled.inputs, columns, nodes, wanted.same), strict=True):
         value = {name: values[y] for name, y in graph.outputs.items()}
-        results = {name: values[doubled.outputs[f"{name}.hvp"]] for name in wrt}
-        corners = note_corners(graph, at, notes, wanted.page) if wanted.notes else ()
+        products = {name: values[doubled.outputs[f"{name}.hvp"]] for name in wrt}
+        noted_corners = corners.note(values, notes, wanted.page)
         if wanted.warn:
             warn_of_values(graph, at, value, notes)
-            for name, result in results.items():
-                if not np.isfinite(result).all():
+            for name, of_leaf in products.items():
+                if not np.isfinite(of_leaf).all():
                     notes.add("warning", f"{name}.hvp is not finite: a second derivative on the way is not")
-        found.append(HvpPoint(at, value, u, results, corners))
-    return HvpResult(graph, tuple(wrt), style_of(graph), tuple(found))
+        result.append(HvpPoint(at, value, u, products, noted_corners))
+    return HvpResult(graph, tuple(wrt), style_of(graph), tuple(result))
+
+
+_lower_half = cache(lower_half)  # the same for all blocks of points
+
+
+@dataclass(frozen=True)
+class Hessian:
+    """H of the only output, a scalar.
+
+    Errors: `InputError` for more than a million entries, and when there is more than one scalar output.
+    """
+
+    graph: Graph
+    wrt: tuple[str, ...]
+    wanted: Wanted
+    plural = "Hessians"
+
+    @property
+    def seeds(self) -> Named:
+        """Nothing: H has no seeds."""
+        return {}
+
+    def columns(self) -> Columns:
+        """Return the entries of H."""
+        output, _ = second.scalar_output(self.graph)
+        slopes = second.gradient(self.graph, self.wrt)
+        check_entries(slopes, self.wrt, "choose some inputs with --wrt; --u gives H·u without H", "Hessian")
+        return hessian_columns(output, slopes, self.wrt)
+
+    def result(self, points: Sequence[Named], notes: Notes) -> HessianResult:
+        """Return H in formulas, and at each point."""
+        return hessian(self.graph, self.wrt, points, notes, self.wanted, _lower_half)
+
+    def origin(self, point: Named, results: Named) -> str:
+        """Return which entry is not finite."""
+        return first_not_finite(results)
+
+
+@dataclass(frozen=True)
+class HessianProduct:
+    """H·u; `u` is None where points hold their tangents (`x.u`).
+
+    Errors: `InputError` when there is more than one scalar output.
+    """
+
+    graph: Graph
+    wrt: Sequence[str]
+    u: Named | None
+    wanted: Wanted
+    plural = "products H·u"
+
+    @property
+    def seeds(self) -> Named:
+        """The tangents."""
+        return seeded("u", self.u or {})
+
+    def columns(self) -> Columns:
+        """Return the products."""
+        return Columns(second.hvp(self.graph, self.wrt))
+
+    def result(self, points: Sequence[Named], notes: Notes) -> HvpResult:
+        """Return H·u at each point."""
+        tangents = [self.u or {name: point[f"{name}.u"] for name in self.wrt} for point in points]
+        return hvp(self.graph, self.wrt, without_seeds(self.graph, points), tangents, notes, self.wanted)
+
+    def origin(self, point: Named, results: Named) -> str:
+        """Return which product is not finite."""
+        return first_not_finite(results)

@@ -1,0 +1,39 @@
+"""What the scalar L and the cotangent v are called, unless the user has these names."""
+
+from __future__ import annotations
+
+from gradcli.explain.results import Named
+from gradcli.graph.graph import Graph
+from gradcli.graph.names import adjoint_name
+
+
+def loss_name(graph: Graph, v: Named) -> str:
+    """Return the name of the scalar whose gradient a call gives: the output, if it is that, or a name of its own."""
+    (name, y), *others = graph.outputs.items()
+    return name if not others and not y.shape and v[name] == 1 else any_loss(graph)
+
+
+def any_loss(graph: Graph) -> str:
+    """Return a name for a scalar that is computed from the outputs: L, unless the user has an L."""
+    return "loss" if _has(graph, "L") else "L"
+
+
+def cotangent(graph: Graph, loss: str = "") -> str:
+    """Return what the cotangent is called: v, unless the user has a v; then the adjoint of the only output.
+
+    Several outputs have no such name: "".  `loss` is what adjoints are derivatives of; `any_loss`, if it is not named.
+
+    >>> from gradcli.graph.node import leaf
+    >>> v = leaf()
+    >>> cotangent(Graph.of({"v": v}, {"E": v * v})) == adjoint_name("E", "L")
+    True
+    >>> cotangent(Graph.of({"v": v}, {"energy": v * v}))
+    '∂L/∂energy'
+    """
+    if not _has(graph, "v"):
+        return "v"
+    return adjoint_name(next(iter(graph.outputs)), loss or any_loss(graph)) if len(graph.outputs) == 1 else ""
+
+
+def _has(graph: Graph, name: str) -> bool:
+    return any(name in names for names in (graph.inputs, graph.names, graph.outputs))

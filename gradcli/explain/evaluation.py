@@ -1,0 +1,63 @@
+"""The one evaluation of a command: all that a result is to show is a node, and the engine computes them together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from gradcli.engine.evaluate import at_points
+from gradcli.graph.array import Array, Named
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node
+from gradcli.graph.rewrite import common_subexpressions
+
+_SHARED = 5_000  # nodes: in a larger graph, the search for equal ones takes longer than it saves
+
+Values = Mapping[Node, Array]
+
+
+def evaluated(
+    inputs: Mapping[str, Node], points: Sequence[Named], wanted: Iterable[Node], same: Collection[str] = ()
+) -> Iterator[Values]:
+    """Yield the values of the wanted nodes at each point, in their own shapes, as float64.
+
+    Points hold seeds too (`y.v`, `x.u`), where the wanted nodes read some.  Equal operations on equal arguments are
+    computed once, unless there are very many.  The numbers of a point depend neither on what else is wanted nor on the
+    other points.  `same` names the inputs that do not vary.
+
+    >>> import numpy as np
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> y, z = 3 * x, (3 * x) ** 2
+    >>> [values[z].item() for values in evaluated({"x": x}, [{"x": np.array(2.0)}], [y, z])]
+    [36.0]
+    """
+    wanted = list(dict.fromkeys(wanted))
+    nodes = scheduled(wanted, inputs.values())
+    if len(nodes) > _SHARED:
+        yield from at_points(Graph(nodes, inputs, {}), points, wanted, same)
+        return
+    computed = common_subexpressions(nodes)
+    distinct = list(dict.fromkeys(computed[n] for n in wanted))
+    for values in at_points(Graph.of(inputs, {}, distinct), points, distinct, same):
+        yield {n: values[computed[n]] for n in wanted}
+
+
+def evaluated_calls(
+    inputs: Mapping[str, Node],
+    points: Sequence[Named],
+    calls: Sequence[Sequence[Named]],
+    wanted: Iterable[Node],
+    same: Collection[str] = (),
+) -> Iterator[list[Values]]:
+    """Yield the values at each point once for each of its `backward` calls, `calls[p]` being their cotangents."""
+    columns = [at | seeded("v", call) for at, own in zip(points, calls, strict=True) for call in own]
+    several = calls and len(calls[0]) > 1
+    values = evaluated(inputs, columns, wanted, {*same} - {*seeded("v", calls[0][0])} if several else same)
+    for own in calls:
+        yield list(islice(values, len(own)))
+
+
+def seeded(suffix: str, seeds: Named) -> Named:
+    """Return cotangents (suffix `v`) or tangents (`u`) under the names that they have as inputs of a graph."""
+    return {f"{name}.{suffix}": value for name, value in seeds.items()}

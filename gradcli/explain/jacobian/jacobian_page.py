@@ -1,0 +1,64 @@
+"""The page of `gradcli jacobian`: which sections, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from gradcli.explain.backward.tables import steps_sections
+from gradcli.explain.jacobian.collected import collected
+from gradcli.explain.jacobian.dense import JacobianPoint, JacobianResult, one_hots
+from gradcli.explain.jacobian.extent import shown_sections
+from gradcli.explain.jacobian.product import jacobian_sections
+from gradcli.explain.jacobian.sweeps import sweeps_told
+from gradcli.explain.mentions import page_of
+from gradcli.explain.sections import Page, Section, Text, chosen
+from gradcli.explain.system import system_section
+from gradcli.explain.trace import Trace
+
+
+@np.errstate(all="ignore")
+def jacobian_pages(result: JacobianResult, only: Sequence[str]) -> list[Page]:
+    """Return a page for each point; a single one without a point."""
+    return [page_of(result, _jacobian(result, point, only)) for point in result.points or (None,)]
+
+
+def _jacobian(result: JacobianResult, point: JacobianPoint | None, only: Sequence[str]) -> Iterator[Section]:
+    at, values = (None, {}) if point is None else (point.at, point.value)
+    build: dict[str, Callable[[], Sequence[Section]]] = {
+        "system": lambda: [system_section(result, at, values)],
+        "jacobian": lambda: [*_whole_or_shown(result, point, only), *_calls_for_rows(result)],
+        "steps": lambda: _rows(result, result.trace if point is None else point.trace),
+    }
+    unwanted = {"system"} if point is not None and point.trace is not None else set()
+    return chosen(build, only, unwanted)
+
+
+def _whole_or_shown(result: JacobianResult, point: JacobianPoint | None, only: Sequence[str]) -> list[Section]:
+    matrix = None if point is None else point.jacobian
+    return jacobian_sections(result, matrix) if "jacobian" in only else shown_sections(result, matrix)
+
+
+def _calls_for_rows(result: JacobianResult) -> list[Section]:
+    """Return what J has to do with `backward`."""
+    if len(result.formulas.rows) == 1:
+        return []
+    y = result.formulas.rows[0]
+    said = f"Row i is what backward leaves in .grad for a one-hot v (--v onehot:{y} gives the first), one call a row."
+    mode = sweeps_told(result)
+    blocks = (Text((said,)), collected(result.graph, result.wrt), Text((mode,)) if mode else None)
+    return [Section("jacobian", (block,)) for block in blocks if block is not None]
+
+
+def _rows(result: JacobianResult, trace: Trace | None) -> list[Section]:
+    """Return how the first rows of J come about, each by a call of its own."""
+    if trace is None:
+        return []
+    vectors = list(islice(one_hots(result.graph), len(trace.calls)))
+    names = [f"the row of {row}" for row in result.formulas.rows[: len(vectors)]]
+    sections = steps_sections(trace, vectors, names)
+    left_out = len(result.formulas.rows) - len(vectors)
+    said = [Section("steps", (Text((f"… and {left_out:,} more rows",)),))] if left_out else []
+    return [*sections, *said]

@@ -1,0 +1,65 @@
+"""What the guide says of additions holds: its files alone, in their places, add formats and a command."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gradcli
+
+GUIDE = Path(gradcli.__file__).parent / "guide" / "development.md"
+FILES = re.compile(r"<!-- (gradcli/\S+\.py) -->\n```python\n(.*?)```", re.DOTALL)
+# Runs gradcli with files of a folder among those of its packages.
+ADDED = """\
+import sys
+from importlib import import_module
+folder = sys.argv.pop(1)
+for room in ("report/pages", "report/data", "explain", "cli"):
+    package = import_module("gradcli." + room.replace("/", "."))
+    package.__path__.append(f"{folder}/gradcli/{room}")
+from gradcli.cli import main
+main.COMMANDS += ("steepness",)
+main.main()
+"""
+
+
+@pytest.fixture(scope="module")
+def added(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("added")
+    for name, text in FILES.findall(GUIDE.read_text("utf-8")):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+
+    def run(*arguments):
+        command = [sys.executable, "-c", ADDED, str(folder), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+X = ("y=x**2+z**2", "--at", "x=3,z=4")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("backward", *X, "-f", "asciidoc"), r"== system\n\n----\ny = x\*\*2\+z\*\*2 = 25   at x = 3, z = 4\n----\n"),
+        (("backward", *X, "-f", "tsv"), r"^x\tz\ty\tx\.grad\tz\.grad\n3\.0\t4\.0\t25\.0\t6\.0\t8\.0\n$"),
+        (("steepness", *X), r"^y = x\*\*2\+z\*\*2 = 25   at x = 3, z = 4\n\nsteepness = 10\n$"),
+        (
+            ("steepness", *X, "-f", "json"),
+            r'^{"at": {"x": 3\.0, "z": 4\.0}, "value": {"y": 25\.0}, "steepness": 10\.0}$',
+        ),
+        (("steepness", *X, "-f", "csv"), r"^x,z,y,steepness\n3\.0,4\.0,25\.0,10\.0\n$"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_the_files_of_the_guide_add_what_they_say(added, arguments, expected):
+    assert re.search(expected, added(*arguments), re.MULTILINE)
