@@ -28,7 +28,7 @@ def forward(node: Node) -> Callable[..., Array]:
     result = _elementwise(node.op)
     if result is not None:
         return result
-    if node.op in ("matmul", "einsum") and node.dtype == "float64" and products_of(node) <= _SMALL:
+    if OPERATIONS[node.op].kind == "contraction" and node.dtype == "float64" and products_of(node) <= _SMALL:
         return partial(_small_product, labels(node))
     function = NUMPY.get(node.op) or OPERATIONS[node.op].move
     assert function is not None  # a test has every primitive operation
