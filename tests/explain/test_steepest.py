@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gradcli.explain.hessian.page import steepest
+from gradcli.explain.hessian.hessian_page import steepest
 
 
 @pytest.mark.parametrize("seed", range(5))
