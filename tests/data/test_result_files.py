@@ -378,7 +378,7 @@ def test_a_full_disk_leaves_the_old_file(ending, tmp_path, limit):
     ("name", "text", "arguments"),
     [
         ("in.txt", "y = x**2\n", ("graph", "-F", "in.txt")),
-        ("in.py", "y = x**2\n", ("export", "-F", "in.py", "--to", "numpy")),
+        ("in.grad", "y = x**2\n", ("export", "-F", "in.grad", "--to", "numpy")),
         ("s.txt", "print(1)\n", ("run", "s.txt")),
         ("in.csv", "x\n1\n", ("backward", "y=x**2", "--points", "in.csv")),
         ("in.csv", "1\n2\n", ("jacobian", "y=x[0]+a", "--points", "a.csv", "--at", "x=@in.csv")),

@@ -12,7 +12,7 @@ from gradcli.cli.outcome import run as run_command
 FILE = """
 import numpy as np
 from numpy import zeros
-import helper
+import cubes
 
 W = np.arange(20.0).reshape(4, 5) / 10
 
@@ -45,7 +45,7 @@ def layer(x, k=2.0):
 
 
 def two(x):
-    return {"square": x**2, "cube": helper.cube(x)}
+    return {"square": x**2, "cube": cubes.cube(x)}
 
 
 def pair(x):
@@ -83,7 +83,7 @@ def leaves(x):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     (tmp_path / "f.py").write_text(FILE, encoding="utf-8")
-    (tmp_path / "helper.py").write_text("def cube(x):\n    return x**3\n", encoding="utf-8")
+    (tmp_path / "cubes.py").write_text("def cube(x):\n    return x**3\n", encoding="utf-8")
     # Names of libraries that gradcli uses, which are the user's own here.
     (tmp_path / "sympy.py").write_text("raise RuntimeError('not the library')\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -64,7 +64,7 @@ def test_a_mistake_is_shown_as_python_shows_it(cli, process, write):
     ("text", "name", "hint"),
     [
         ("import torch\ntorch.stft(1)", "torch.stft", None),
-        ("import torch\nx = torch.ones(2).svd()", "Tensor.svd", None),
+        ("import torch\nx = torch.ones(2).stft(2)", "Tensor.stft", None),
         ("import torch.nn as nn\nnn.Transformer(1, 1)", "torch.nn.Transformer", None),
         ("import torch.nn.functional as F\nF.grid_sample(1)", "torch.nn.functional.grid_sample", None),
         ("import torch.nn as nn\nnn.RMSNorm(1)", "torch.nn.RMSNorm", "that there is: `torch.nn.LayerNorm`"),
