@@ -50,7 +50,8 @@ in PyTorch, one gradient a row:
   out = torch.stack((y0, y1, y2))
   rows = [torch.autograd.grad(out, (x0, x1), v, retain_graph=True)
           for v in torch.eye(3)]
-  J = torch.stack([torch.cat([g.flatten() for g in row]) for row in rows])
+  J = torch.stack([torch.cat([g.flatten() for g in row])
+                   for row in rows])
   # or, where f(x0, x1) returns out:
   # torch.autograd.functional.jacobian(f, (x0, x1))
 

@@ -33,7 +33,9 @@ def collected(graph: Graph, wrt: Sequence[str]) -> Code | None:
     leaves = wrt[0] if len(wrt) == 1 else f"({', '.join(wrt)})"
     lines.append(f"{rows} = [torch.autograd.grad({out}, {leaves}, {seed}, retain_graph=True)")
     lines.append(f"{' ' * len(rows)}    for {each} in torch.eye({size})]")
-    lines.append(f"{matrix} = torch.stack([torch.cat([{grad}.flatten() for {grad} in {row}]) for {row} in {rows}])")
+    stacking = f"{matrix} = torch.stack(["
+    lines.append(f"{stacking}torch.cat([{grad}.flatten() for {grad} in {row}])")
+    lines.append(f"{' ' * len(stacking)}for {row} in {rows}])")
     lines.append(f"# or, where f({', '.join(wrt)}) returns {out}:")
     lines.append(f"# torch.autograd.functional.jacobian(f, {leaves})")
     return Code(tuple(lines), "in PyTorch, one gradient a row")
