@@ -61,6 +61,9 @@ VALUES: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
     ("hessian", "--outputs"): ((*TWO, "--outputs", "y"),),
     ("jacobian", "--numeric"): ((*X, "--numeric"), (*SQUARES, "--at", "x=[1,2]", "--numeric", "--sparse")),
     ("jacobian", "--order"): ((*X, "--wrt", "x", "--order", "3"),),
+    ("check", "--gradient"): (
+        ("functions.py:energy", "--gradient", "functions.py:gradient", "--at", "theta=0.3,omega=1"),
+    ),
     ("check", "--columns"): (("y=a*c", "dy/da=c", "--points", "p.csv", "--columns", "c=b"),),
     **{
         (command, "--only"): ((*X, "--only", sections),)
@@ -137,7 +140,8 @@ def _for(command: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
     """Return the arguments with what a command cannot do without."""
     if command == "check":
         claim = CLAIMS.get(arguments[0], "dy/dx = 2*x + cos(x)")
-        return arguments if any(a.startswith("dy/") for a in arguments) else (claim, *arguments)
+        has_claims = "--gradient" in arguments or any(a.startswith("dy/") for a in arguments)
+        return arguments if has_claims else (claim, *arguments)
     if command == "export" and "onnx" in arguments:  # not for a terminal
         return (*arguments, "--output", "model.onnx")
     if command == "export" and "--to" not in arguments:

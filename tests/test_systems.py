@@ -138,7 +138,8 @@ def prepare(folder):
     (folder / "s.grad").write_bytes(b"\xef\xbb\xbfinput x = 2\r\ny = x**2 + \\\r\n  sin(x)  # two lines\r\n")
     np.save(folder / "x.npy", np.arange(3.0))
     np.savez(folder / "p.npz", a=np.arange(3.0), b=np.ones(3))
-    for name, sample in [("script.py", "doubled.py"), ("own.py", "own_function.py")]:
+    copies = {"script.py": "doubled.py", "own.py": "own_function.py", "functions.py": "functions/pendulum.py"}
+    for name, sample in copies.items():
         (folder / name).write_bytes((SAMPLES / sample).read_bytes())
 
 

@@ -83,8 +83,8 @@ def test_a_sample_is_explained(name, cli):
 def test_a_script_is_explained(name, cli):
     outcome = cli("run", "-c", SCRIPTS[name])
     assert "fault of gradcli" not in outcome.out + outcome.err
-    # The formulas give the script's own gradients.
-    assert "rounds each operation" not in outcome.out
+    # The formulas give the script's own gradients, but where a gradient of 4e-5 is what is left of terms of size 1.
+    assert "rounds each operation" not in outcome.out or name == "layers: batch norm gradients"
 
 
 @pytest.mark.parametrize(
