@@ -117,10 +117,11 @@ class TaylorResult(Shown):
         if not np.isfinite([float(c) for c in p.coefficients]).all():
             return Section("jacobian", (Text(("no Taylor polynomial: a derivative is not finite here",)),))
         h = "h" if "h" not in self.style.taken else "δ"
-        ((x, value),) = p.at.items()
+        (x,) = self.wrt
+        value = p.at[x]
         shift = Sum((Name(x), Value.of(-float(value)))) if value else Name(x)
         distance = Equal((Name(h), shift))
-        title = ("Taylor polynomial ", *assigned("about ", p.at.items(), given=True), ", with ", distance)
+        title = ("Taylor polynomial ", *assigned("about ", [(x, value)], given=True), ", with ", distance)
         line = Line((Name(self.output), Polynomial(p.coefficients, h)))
         return Section("jacobian", (Equations((line,)),), title)
 
