@@ -41,6 +41,8 @@ class Tally:
         count = next(iter(block.values())).shape[-1]
         bad = np.zeros(count, dtype=bool)
         for value in results.values():
+            if value.dtype.kind not in "fiub":  # a column of text that is copied
+                continue
             finite = np.isfinite(value)
             if not finite.all():
                 bad |= ~finite.reshape(-1, finite.shape[-1]).all(axis=0)

@@ -102,7 +102,7 @@ def _elsewhere(error: click.NoSuchOption, context: click.Context, typed_words: S
     if name and not context.parent:
         fix = with_command(typed_words, commands)
         return InputError(_message(error), hint=f"put the command first: {fix.text}", fix=fix)
-    if name:
+    if name and error.option_name != "--gradient":  # PyTorch's argument `gradient` is --v
         return InputError(_message(error), hint=f"{error.option_name} belongs to `gradcli {name}`")
     if point := _as_point(error, context, typed_words):
         return InputError(_message(error), hint=f"give values with --at: {point.text}", fix=point)

@@ -30,7 +30,6 @@ ELSEWHERE = {
     # Elementwise
     "reciprocal": "it is `1/x`",
     "rsqrt": "it is `1/sqrt(x)`",
-    "exp2": "it is `2**x`",
     "logit": "it is `log(x/(1 - x))`",
     "sinc": "it is `sin(pi*x)/(pi*x)`",
     "csch": "it is `1/sinh(x)`",

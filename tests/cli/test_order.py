@@ -52,7 +52,7 @@ def test_the_page(cli):
 )
 def test_the_polynomial_is_exact_where_it_can_be(cli, system, at, polynomial):
     out = cli.done("jacobian", system, "--order", "5", "--wrt", "x", "--at", at).out
-    assert " ".join(out.split()).endswith(f"from there y = {polynomial}")
+    assert " ".join(out.split()).endswith(f" y = {polynomial}")
 
 
 def test_the_polynomial_can_be_typed_back(cli):

@@ -210,6 +210,7 @@ EXPRESSIONS = {
 
 
 NUMPY = vars(np) | {
+    "segment_sum": lambda x, ids, n: np.stack([x[np.asarray(ids) == k].sum(axis=0) for k in range(n)]),
     "norm": np.linalg.norm,
     "var": partial(np.var, ddof=1),
     "std": partial(np.std, ddof=1),

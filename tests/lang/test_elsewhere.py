@@ -46,7 +46,6 @@ EXPECTED = {
     "normalize": x / np.linalg.norm(x),
     "reciprocal": np.reciprocal(x),
     "rsqrt": x**-0.5,
-    "exp2": np.exp2(x),
     "logit": -np.log(1 / x - 1),
     "sinc": np.sinc(x),
     "csch": 1 / np.sinh(x),

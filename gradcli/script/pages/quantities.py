@@ -74,6 +74,7 @@ def _value(a: Array) -> Math:
 def _first_entries(a: Array) -> str:
     """Return the first entries of an array: [[1, 2, 3, …], …].
 
+    >>> import numpy as np
     >>> _first_entries(np.arange(20.).reshape(5, 4))
     '[[0, 1, 2, …], …]'
     """
