@@ -21,7 +21,7 @@ def _linear(function, points, *matrices):
     """Return a function of matrices, behind whose axes may be that of the points."""
     k = len(points)
     result = function(*(np.moveaxis(x, (-2 - k, -1 - k), (-2, -1)) for x in matrices))
-    rank = result.ndim - max(x.ndim for x in matrices) + 2  # of what it is of a single matrix
+    rank = result.ndim - max(x.ndim for x in matrices) + 2  # of a single result
     return np.moveaxis(result, range(-rank, 0), range(-rank - k, -k))
 ''',
     *(

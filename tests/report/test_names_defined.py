@@ -21,6 +21,7 @@ UNNAMED = "d=a*b; e=a-d-relu(b-a); g=e**2+1/e"
 KNOWN = {*FUNCTIONS, "pi", "e", "inf", "nan", "L", "loss", "v", "J", "H", "u", "vJ", "T", "h", "d"}
 KNOWN |= {"sum", "difference", "product", "quotient", "power", "broadcast", "torch"}  # of rules, and of PyTorch's line
 KNOWN |= {"cofactors"}  # of a matrix: det(A)*inv(A).T, and defined where A has no inverse, too
+KNOWN |= {"at", "along"}  # words before a bracket: at (relu(x))[1] = 0, along (x, y) = [1, 0]
 ACCENTS = re.compile("[\u0304\u0307]")
 PARTIAL = re.compile(r"\(?∂[\w.]+/∂[\w.]+(\[[\d,]*\])?\)?")
 TEMPLATES = [
