@@ -129,7 +129,9 @@ def test_every_link_leads_to_a_page_and_a_heading(path):
 @each("path", PAGES)
 def test_every_file_and_folder_that_is_named_is_there(path):
     for name in re.findall(r"`((?:samples|tests|gradcli)/[^`\s:]*)(?::\w+)?`", without_blocks(PAGES[path])):
-        assert (ROOT / name.replace("TOPIC", "shapes").replace("NAME", "numpy")).exists(), name
+        for placeholder, example in {"TOPIC": "shapes", "data/NAME": "data/csv", "NAME": "numpy"}.items():
+            name = name.replace(placeholder, example)
+        assert (ROOT / name).exists(), name
 
 
 def test_commands_that_need_a_cluster_are_written_as_the_programs_read_them():
