@@ -43,7 +43,7 @@ def values_of(
     graph: Graph,
     values: Mapping[str, Array],
     wanted: Iterable[Node],
-    rounded: Callable[[Node, Array], Array] = lambda node, value: value,
+    rounded: Callable[[Node, Array], Array] | None = None,
 ) -> dict[Node, Array]:
     """Return the values of the wanted nodes of a graph, in the layout of `evaluate`.
 
@@ -54,17 +54,16 @@ def values_of(
     nodes = graph.order(wanted)
     simpler = lower(nodes)
     kept = [simpler[n] for n in wanted]
-    if any(simpler[n] is not n for n in nodes):
+    if [*map(simpler.__getitem__, nodes)] != nodes:
         nodes = scheduled(kept)
     last = last_readers(nodes, kept)
     given = {node: values[name] for name, node in graph.inputs.items() if name in values}
     results = {n: v if np.iscomplexobj(v) else np.asarray(v, dtype=n.dtype) for n, v in given.items()}
     with np.errstate(all="ignore"):
         for node in nodes:
-            if node.is_constant:
-                results[node] = rounded(node, constant(node))
-            elif not node.is_leaf:
-                results[node] = rounded(node, forward(node)(*[results[a] for a in node.args]))
+            if not node.is_leaf:
+                value = constant(node) if node.is_constant else forward(node)(*map(results.__getitem__, node.args))
+                results[node] = value if rounded is None else rounded(node, value)
             for done in last.get(node, ()):
                 del results[done]
     return {n: results[simpler[n]] for n in wanted}

@@ -71,9 +71,11 @@ def _quotient(node: Node) -> Node:
 
 def _without_signs(node: Node) -> tuple[Node, bool]:
     """Return a product or quotient without the signs of its arguments, and whether it is the negative of that."""
-    signs = [a.op == "neg" for a in node.args]
-    args = tuple(a.args[0] if sign else a for a, sign in zip(node.args, signs, strict=True))
-    return (node.with_args(args) if any(signs) else node), sum(signs) == 1
+    a, b = node.args
+    first, second = a.op == "neg", b.op == "neg"
+    if not (first or second):
+        return node, False
+    return node.with_args((a.args[0] if first else a, b.args[0] if second else b)), first != second
 
 
 def _twos(node: Node, a: Node, b: Node) -> Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
@@ -54,6 +54,9 @@ class Node:
     shape: Final[Shape]
     settings: Final[tuple[Any, ...]]
     dtype: Final[DType]
+    # Fields, and no properties: every pass over a graph asks each of its nodes.
+    is_leaf: Final[bool] = field(init=False)  # an input of a graph
+    is_constant: Final[bool] = field(init=False)  # a number, or an array of numbers
 
     def __init__(
         self,
@@ -74,6 +77,8 @@ class Node:
         self.shape = shape
         self.settings = settings
         self.dtype = dtype
+        self.is_leaf = op == "input"
+        self.is_constant = op == "const"
 
     def __repr__(self) -> str:
         args = ", ".join(a.op for a in self.args[:4]) + (", …" if len(self.args) > 4 else "")
@@ -87,16 +92,6 @@ class Node:
         True
         """
         return Node(self.op, args, self.shape, self.settings, self.dtype)
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether it is an input of a graph."""
-        return self.op == "input"
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether it is a number, or an array of numbers."""
-        return self.op == "const"
 
     @property
     def value(self) -> Constant | None:

@@ -80,10 +80,12 @@ class Rewriter:
     def rewritten(self, nodes: Iterable[Node], known: Mapping[Node, Node] | None = None) -> dict[Node, Node]:
         """Return for each node, in the order of computation, the one it becomes; those in `known` are rewritten."""
         new = dict(known or {})
+        ruled = self.definitions.keys() | self.rules.keys()
         for node in nodes:
             if node not in new:
-                args = tuple([new[a] for a in node.args])
-                new[node] = self.node(node if args == node.args else node.with_args(args))
+                args = tuple(map(new.__getitem__, node.args))
+                moved = node if args == node.args else node.with_args(args)
+                new[node] = self.node(moved) if self.sharing or node.op in ruled else moved
         return new
 
     def node(self, node: Node) -> Node:
