@@ -54,7 +54,7 @@ def values_of(
     nodes = graph.order(wanted)
     simpler = lower(nodes)
     kept = [simpler[n] for n in wanted]
-    if [*map(simpler.__getitem__, nodes)] != nodes:
+    if tuple(map(simpler.__getitem__, nodes)) != nodes:
         nodes = scheduled(kept)
     last = last_readers(nodes, kept)
     given = {node: values[name] for name, node in graph.inputs.items() if name in values}

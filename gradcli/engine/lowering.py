@@ -72,10 +72,12 @@ def _quotient(node: Node) -> Node:
 def _without_signs(node: Node) -> tuple[Node, bool]:
     """Return a product or quotient without the signs of its arguments, and whether it is the negative of that."""
     a, b = node.args
-    first, second = a.op == "neg", b.op == "neg"
-    if not (first or second):
-        return node, False
-    return node.with_args((a.args[0] if first else a, b.args[0] if second else b)), first != second
+    args = _without_sign(a), _without_sign(b)
+    return (node if args == node.args else node.with_args(args)), (args[0] is a) != (args[1] is b)
+
+
+def _without_sign(node: Node) -> Node:
+    return node.args[0] if node.op == "neg" else node
 
 
 def _twos(node: Node, a: Node, b: Node) -> Node:

@@ -55,8 +55,8 @@ class Node:
     settings: Final[tuple[Any, ...]]
     dtype: Final[DType]
     # Fields, and no properties: every pass over a graph asks each of its nodes.
-    is_leaf: Final[bool] = field(init=False)  # an input of a graph
-    is_constant: Final[bool] = field(init=False)  # a number, or an array of numbers
+    is_leaf: bool = field(init=False)  # an input of a graph
+    is_constant: bool = field(init=False)  # a number, or an array of numbers
 
     def __init__(
         self,
