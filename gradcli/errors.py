@@ -165,8 +165,8 @@ def _excerpt(span: Span, window: int) -> list[str]:
     return [*head, f"  {line}", f"  {' ' * cells(line[:column])}{'^' * width}"]
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """Return a hint with the known names nearest to `name`, if any is near.
+def did_you_mean(name: str, known: Iterable[str], prefix: str = "") -> str | None:
+    """Return a hint with the known names nearest to `name`, if any is near, each with a prefix.
 
     >>> did_you_mean("sihn", ["sinh", "cosh"]), did_you_mean("R", ["q", "r"])
     ('did you mean `sinh`?', 'did you mean `r`?')
@@ -176,7 +176,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     some = list(islice(known, 5000))
     near = [n for n in some if n.casefold() == name.casefold()]
     near = near[:2] or difflib.get_close_matches(name[:40], some, n=2, cutoff=0.6)
-    return "did you mean " + " or ".join(f"`{n}`" for n in near) + "?" if near else None
+    return "did you mean " + " or ".join(f"`{prefix}{n}`" for n in near) + "?" if near else None
 
 
 def nearest(name: str, known: Iterable[str], what: str) -> str | None:

@@ -8,7 +8,7 @@ reads on may begin with
 - `names`, `calls`: how a name finds its row in the vocabulary, or what is in `operations`, and how that is called.
 
 `operations` has what is more than a row; `autograd`, `func`, `nn`, `optim`, `utils`, `linalg` are PyTorch's modules of
-these names.  Facts about PyTorch stand in tables: what it calls each step and keeps for it in `facts.txt`, what it says
-in `messages.txt`, which names it has in `names.txt`, what a layer calls, takes and shows in `nn/modules.txt`.  What it
-prints is in `printing`.  What was recorded is read back and explained in the room `script`.
+these names.  Facts about PyTorch are in tables: the arguments of its functions, with the names of their steps and what
+these save, in `functions.txt`; messages in `messages.txt`; names in `names.txt`; what a layer calls, takes and shows in
+`nn/modules.txt`.  `printing` writes tensors as PyTorch prints them.  The room `script` explains what was recorded.
 """

@@ -18,7 +18,7 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
-from gradcli.pytorch.facts import TABLES, grad_name
+from gradcli.pytorch.functions import fact, grad_name
 from gradcli.pytorch.messages import builtin_name, refusal, refuse_if, warn_once
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
@@ -92,9 +92,9 @@ def _elementwise(op: str, dtype: DType) -> Callable[..., Node]:
 
 def check_numbers(op: str, dtype: dtypes.dtype) -> None:
     """Refuse an operation in a dtype in which PyTorch does not compute it."""
-    kernel = None if dtype.is_floating_point else TABLES["real"].get(op)
+    kernel = None if dtype.is_floating_point else fact("no_integers", op)
     if dtype.name == "bool":
-        kernel = kernel or TABLES["numbers"].get(op)
+        kernel = kernel or fact("no_booleans", op)
     refuse_if(kernel, "no kernel", kernel, dtype.word)
 
 

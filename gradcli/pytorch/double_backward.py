@@ -13,7 +13,7 @@ import numpy as np
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import active_nodes
-from gradcli.pytorch.facts import TABLES, grad_name
+from gradcli.pytorch.functions import fact, grad_name
 from gradcli.pytorch.recipes import Recipe
 from gradcli.pytorch.record import Make, Step, leading, mapped, record
 from gradcli.pytorch.tensor import Tensor
@@ -43,7 +43,7 @@ def recorded_vjp(step: Step, given: Sequence[Any]) -> list[Tensor]:
 def _is_tied(step: Step, i: int, node: Node) -> bool:
     """Tell whether a gradient depends on the input to PyTorch, though the derivative does not change with it."""
     is_power = i == 0 and step.recipe.op.startswith("pow") and not node.is_constant  # whose last factor is x**0
-    return is_power or step.name().removesuffix("Backward0") in TABLES["tied"]
+    return is_power or fact("tied", step.name().removesuffix("Backward0")) is not None
 
 
 def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any]:
@@ -98,7 +98,7 @@ def _told(step: Step, i: int) -> str:
     root = name.removesuffix("Backward0")
     if step.recipe.op == "l1_loss" or (root.endswith("Logits") and "mean" not in repr(step.recipe.settings)):
         return "" if i else "Mul"
-    known = TABLES["gradients"].get(root) or TABLES["gradients"].get(name, "")
+    known = fact("gradients", root) or ""
     if known.startswith("*"):
         return known[1:]
     names = known.replace("-", f"{root}Backward").split(",")

@@ -6,7 +6,6 @@ What PyTorch has and gradcli's does not ends the run at once, naming itself, its
 from __future__ import annotations
 
 import builtins
-import re
 import sys
 import warnings
 from collections.abc import Iterable
@@ -15,8 +14,8 @@ from functools import cache
 from typing import Any
 
 from gradcli.errors import did_you_mean
-from gradcli.pytorch.facts import TABLES, paragraphs
 from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.tables import lines, paragraphs
 
 
 @cache
@@ -134,10 +133,17 @@ def missing_if(asked: Any, name: str, hint: str | None = None) -> None:
         raise MissingError(name, hint)
 
 
+@cache
+def _nearest() -> dict[str, str]:
+    """Return what comes nearest to what gradcli does not have: a name, or a sentence."""
+    return dict(line.split(": ", 1) for line in lines("missing.txt"))  # type: ignore[misc]
+
+
 def missing(name: str, known: Iterable[str] = (), prefix: str = "") -> MissingError:
-    """Return the error for a name, with the nearest names that there are."""
-    near = TABLES["nearest"].get(name, "")
+    """Return the error for a name of PyTorch's, with the nearest names that gradcli has."""
+    near = _nearest().get(name, "")
     if " " in near:
         return MissingError(prefix + name, near)
-    hint = f"the nearest that there is: `{near}`" if near else did_you_mean(name, dict.fromkeys(known))
-    return MissingError(prefix + name, hint and re.sub("`(\\w)", rf"`{prefix}\1", hint))
+    if near:
+        return MissingError(prefix + name, f"the nearest that there is: `{prefix}{near}`")
+    return MissingError(prefix + name, did_you_mean(name, dict.fromkeys(known), prefix))

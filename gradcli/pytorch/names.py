@@ -15,9 +15,9 @@ import numpy as np
 
 from gradcli.pytorch.calls import vocabulary_row
 from gradcli.pytorch.cuts import Kind, note_lost
-from gradcli.pytorch.facts import paragraphs
 from gradcli.pytorch.messages import missing, refusal
 from gradcli.pytorch.signatures import Signature, find
+from gradcli.pytorch.tables import paragraphs
 from gradcli.pytorch.tensor import Tensor, TensorBase, of_array
 from gradcli.vocabulary import FUNCTIONS
 

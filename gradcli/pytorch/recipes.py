@@ -22,7 +22,7 @@ from gradcli.graph.node import Node, cast, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import common_subexpressions, substituted
 from gradcli.graph.vjp import sweep
-from gradcli.pytorch.facts import TABLES
+from gradcli.pytorch.functions import fact
 from gradcli.pytorch.messages import refusal
 
 Array = np.ndarray[Any, Any]
@@ -117,12 +117,13 @@ class Pull:
         The result's index comes after those of the inputs.
         """
         if name not in self._saved:
-            kept = TABLES["kept"].get(name, TABLES["kept"].get(self._op))
-            self._saved[name] = (self.reads, bool(self.reads)) if kept is None else self._of_table(kept)
+            known = fact("saves", name)
+            saves = fact("saves", self._op) if known is None else known
+            self._saved[name] = (self.reads, bool(self.reads)) if saves is None else self._of_table(saves)
         return self._saved[name]
 
-    def _of_table(self, kept: str) -> tuple[Collection[int], bool]:
-        parts, count = kept.split(","), len(self.inputs) - 2  # constants are not inputs
+    def _of_table(self, saves: str) -> tuple[Collection[int], bool]:
+        parts, count = saves.split(","), len(self.inputs) - 2  # constants are not inputs
         result = "".join([parts[min(i, len(parts) - 1)] for i in self.active])
         indices = [count if c == "y" else int(c) for c in result if c == "y" or (c != "-" and int(c) < count)]
         return indices, bool(result)

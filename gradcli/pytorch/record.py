@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.graph.node import Node
-from gradcli.pytorch.facts import edges_shown, grad_name
+from gradcli.pytorch.functions import edges_shown, grad_name
 from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.origins import Maker, Origin

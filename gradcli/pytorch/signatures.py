@@ -1,15 +1,14 @@
-"""Signatures of PyTorch's functions, as `signatures.txt` has them: arguments, what each is, and facts."""
+"""Signatures of PyTorch's functions, as `functions.txt` lists them: arguments, the kind of each, and facts."""
 
 from __future__ import annotations
 
-import re
 from ast import literal_eval
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from inspect import Parameter
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from gradcli.pytorch.functions import table
 from gradcli.pytorch.messages import builtin_name, missing_if, refusal
 from gradcli.pytorch.tensor import Number, Tensor, listed
 
@@ -102,43 +101,27 @@ class Signature(NamedTuple):
                 raise refusal("no tensor", name, argument.name, i + 1 - skipped, builtin_name(value))
 
 
-@cache
-def _lines() -> dict[str, dict[str, str]]:
-    """Return for each module what the lines of its functions have behind the names."""
-    lines: dict[str, dict[str, str]] = {}
-    own: dict[str, str] = {}
-    for line in re.split(r"\n+(?! )", (Path(__file__).parent / "signatures.txt").read_text("utf-8").strip()):
-        names, bracket, text = line.partition("(")
-        if bracket and line[0] != "#":
-            own.update(dict.fromkeys(names.split(), text))
-        elif line[0] != "#":
-            own = lines.setdefault(line, {})
-    return lines
-
-
 _default = cache(literal_eval)
 
 
-@cache
-def _read(text: str) -> Signature:
-    """Return what is behind the opening bracket of a line.
+def _parsed(arguments: str, facts: Mapping[str, str]) -> Signature:
+    """Return the signature that the text of a line's arguments has.
 
-    >>> _read("Tensor input, *, Scalar value=1) front=value").known["value"]
+    >>> _parsed("Tensor input, *, Scalar value=1", {}).known["value"]
     Argument(name='value', kind='Scalar', default=1)
     """
-    inside, _, behind = text.rpartition(")")
     ordered, rest, known, is_ordered = [], "", {}, True
-    for part in inside.split(","):
+    for part in arguments.split(","):
         word, _, default = part.partition("=")
         kind, _, name = word.strip().rpartition(" ")
-        own = Argument(name.lstrip("*"), kind, _default(default) if default else REQUIRED)
+        argument = Argument(name.lstrip("*"), kind, _default(default) if default else REQUIRED)
         if name.startswith("*"):
-            rest, is_ordered = own.name, False
+            rest, is_ordered = argument.name, False
         elif is_ordered:
-            ordered.append(own)
-        if own.name:
-            known[own.name] = own
-    return Signature(ordered, rest, known, dict(fact.partition("=")[::2] for fact in behind.split()))
+            ordered.append(argument)
+        if argument.name:
+            known[argument.name] = argument
+    return Signature(ordered, rest, known, facts)
 
 
 @cache
@@ -148,8 +131,9 @@ def find(name: str, module: str = "torch") -> Signature | None:
     >>> [a.name for a in find("elu").ordered]
     ['input', 'alpha', 'inplace']
     """
-    text = next((t[name] for t in (_lines()[module], *_lines().values()) if name in t), None)
-    return None if text is None else _read(text)
+    modules = table().functions
+    line = next((m[name] for m in (modules[module], *modules.values()) if name in m), None)
+    return None if line is None else _parsed(*line)
 
 
 def signature(name: str, module: str = "torch") -> Signature:

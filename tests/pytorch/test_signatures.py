@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import re
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from gradcli.pytorch import torch
+from gradcli.pytorch import functions, torch
+from gradcli.pytorch.functions import table
+from gradcli.pytorch.messages import MissingError
 from gradcli.pytorch.names import TORCH, pytorch_names
 from gradcli.pytorch.nn import functional
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.signatures import find
+from gradcli.pytorch.tables import lines as table_lines
 from gradcli.pytorch.tensor import Tensor
 from gradcli.vocabulary import FUNCTIONS
 
@@ -20,6 +27,40 @@ ROWS = {name: ELEMENTWISE.get(name) or FUNCTIONS.get(name) for name in sorted(py
 ROWS = {name: build for name, build in ROWS.items() if build and name not in WRITTEN and name not in TORCH}
 
 APART = ("args", "op", "how", "more", "memory_format")  # what no script names
+
+
+# Functions of PyTorch that take no tensor: settings of the run, and new tensors of sizes or of Python's numbers.
+WITHOUT_TENSORS = {
+    *("arange", "as_tensor", "asarray", "can_cast", "eye", "from_numpy", "full", "initial_seed", "is_tensor"),
+    *("linspace", "logspace", "manual_seed", "normal", "promote_types", "randint", "randperm", "range", "result_type"),
+    *("seed", "storage", "symeig", "tensor", "tril_indices", "triu_indices", "use_deterministic_algorithms"),
+}
+STATES = ("get_", "set_", "is_anomaly_", "is_inference_mode_")
+
+
+def listed(module, space):
+    for name in sorted(pytorch_names()[module]):
+        with contextlib.suppress(AttributeError, MissingError):  # what gradcli does not have
+            value = getattr(space, name)
+            if not isinstance(value, (type, ModuleType)) and callable(value) and name[-1] != "_":
+                yield name
+
+
+def test_each_function_of_tensors_has_its_line():
+    names = [*listed("torch", torch), *listed("torch.nn.functional", functional)]
+    assert len(names) > 300
+    without = {name for name in names if find(name) is None and not name.startswith(STATES)}
+    assert without == WITHOUT_TENSORS
+
+
+def test_a_name_has_one_line_a_module_and_its_facts_are_known():
+    lines = [line.partition("(")[0].partition(" ")[0] for line in table_lines("functions.txt")]
+    starts = [i for i, line in enumerate(lines) if line in table().functions]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        assert len({*lines[start:end]}) == end - start
+    text = Path(functions.__file__).with_name("functions.txt").read_text("utf-8")
+    explained = set(re.findall(r"^#   (\w+)", text, re.M))
+    assert explained == set(table().facts)
 
 
 def parameters(function):

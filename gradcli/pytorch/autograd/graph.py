@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradcli.pytorch.backward import check_kept
-from gradcli.pytorch.facts import TABLES
+from gradcli.pytorch.functions import fact
 from gradcli.pytorch.messages import MissingError, missing_if, refuse_if
 from gradcli.pytorch.modes import _Switch
 from gradcli.pytorch.record import Edge, Recorder, Step, leading
@@ -70,8 +70,9 @@ class Hooks:
     def pack(self, step: Step, out: Tensor) -> None:
         """Pack what a step keeps, in PyTorch's order."""
         name = step.name().removesuffix("Backward0")
-        missing_if(name not in TABLES["known"], f"saved_tensors_hooks around {name}")
-        kept = sorted(step.checks, key=lambda check: TABLES["known"][name].find(str(check[-1])))
+        order = fact("hooks", name) or ""
+        missing_if(not order, f"saved_tensors_hooks around {name}")
+        kept = sorted(step.checks, key=lambda check: order.find(str(check[-1])))
         step.packed = {i: self.packed(out if tensor is None else tensor) for *_, tensor, i in kept}
         step.checks = []
 

@@ -13,7 +13,7 @@ from gradcli.graph.construct import call
 from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.facts import grad_name
+from gradcli.pytorch.functions import grad_name
 from gradcli.pytorch.messages import refusal, refuse_if, warn
 from gradcli.pytorch.nn.table import taken
 from gradcli.pytorch.operations.joining import broadcast_tensors

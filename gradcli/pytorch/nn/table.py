@@ -9,8 +9,8 @@ from dataclasses import field, make_dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from gradcli.pytorch.facts import paragraphs
 from gradcli.pytorch.signatures import REQUIRED
+from gradcli.pytorch.tables import paragraphs
 
 
 class Row(NamedTuple):

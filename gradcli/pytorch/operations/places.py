@@ -13,7 +13,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import Node, cast, const
 from gradcli.graph.places import Places, put
 from gradcli.pytorch.calls import called, exact, named
-from gradcli.pytorch.facts import capitals
+from gradcli.pytorch.functions import capitals
 from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.names import calling, found, method, return_type
 from gradcli.pytorch.operations.indexing import assigned, checked_places, flat, numbers_of, taken

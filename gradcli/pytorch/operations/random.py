@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.pytorch.dtypes import int64
-from gradcli.pytorch.facts import capitals
+from gradcli.pytorch.functions import capitals
 from gradcli.pytorch.generator import DEFAULT, Generator
 from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import no_grad

@@ -1,0 +1,92 @@
+"""PyTorch's functions as `functions.txt` lists them, a line each: the text of their arguments, and facts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from gradcli.pytorch.tables import lines
+
+
+class Table(NamedTuple):
+    """The lines of `functions.txt`: by module, the arguments and facts of each function; by fact, its values.
+
+    Facts of a step have the step's name as their key, without `Backward0`; those of an operation have the operation's.
+    """
+
+    functions: Mapping[str, Mapping[str, tuple[str, Mapping[str, str]]]]
+    facts: Mapping[str, Mapping[str, str]]
+
+
+_OF_STEPS = ("hooks", "gradients", "tied")
+
+
+@cache
+def table() -> Table:
+    """Return the table of functions, operations and steps.
+
+    >>> table().functions["torch"]["exp"]
+    ('Tensor input', {'saves': 'y', 'hooks': '0123'})
+    """
+    functions: dict[str, dict[str, tuple[str, Mapping[str, str]]]] = {}
+    facts: dict[str, dict[str, str]] = defaultdict(dict)
+    module: dict[str, tuple[str, Mapping[str, str]]] = {}
+    for line in lines("functions.txt"):
+        name, arguments, text = _parsed(line)
+        values = dict(fact.partition("=")[::2] for fact in text.split())
+        if arguments is not None:
+            module[name] = arguments, values
+        elif not values:
+            module = functions[name] = {}
+        step = values.get("grad_fn", name if arguments is None and "Backward" in name else capitals(name))
+        for fact, value in values.items():
+            key = step.removesuffix("Backward0") if fact in _OF_STEPS else name
+            facts[fact].setdefault(key, value)
+    return Table(functions, facts)
+
+
+def _parsed(line: str) -> tuple[str, str | None, str]:
+    """Return a line's name, its arguments (None without brackets) and its facts."""
+    head, bracket, behind = line.rpartition(")")
+    if not bracket:
+        name, _, text = line.partition(" ")
+        return name, None, text
+    name, _, arguments = head.partition("(")
+    return name, arguments, behind
+
+
+def fact(word: str, name: str) -> str | None:
+    """Return a fact of an operation, or of a step without `Backward0`; None where the table does not have it.
+
+    >>> fact("saves", "exp"), fact("gradients", "Relu"), fact("saves", "sin")
+    ('y', 'ThresholdBackward', None)
+    """
+    return table().facts[word].get(name)
+
+
+@cache
+def grad_name(op: str) -> str:
+    """Return what PyTorch calls the `grad_fn` of an operation.
+
+    >>> grad_name("sin"), grad_name("log_softmax"), grad_name("max"), grad_name("slices")
+    ('SinBackward0', 'LogSoftmaxBackward0', 'MaxBackward1', 'torch::autograd::CopySlices')
+    """
+    name = fact("grad_fn", op) or capitals(op)
+    return name if "Backward" in name or "::" in name else f"{name}Backward0"
+
+
+def capitals(op: str) -> str:
+    """Return a name as PyTorch's C++ writes it.
+
+    >>> capitals("index_put")
+    'IndexPut'
+    """
+    return "".join(part[:1].upper() + part[1:] for part in op.split("_"))
+
+
+def edges_shown(op: str, name: str, count: int) -> Sequence[int]:
+    """Return the indices of the operands whose edges PyTorch shows, in its order; all of `count` without a fact."""
+    order = fact("edges", op) or fact("edges", name)
+    return range(count) if order is None else [int(i) for i in order]

@@ -1,0 +1,28 @@
+"""The files of tables in this room: their lines, and their paragraphs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+
+def lines(file: str) -> list[str]:
+    """Return the lines of a file without comments; an indented line continues the one before.
+
+    >>> lines("missing.txt")[:2]
+    ['ASGD: Adam', 'Conv3d: Conv2d']
+    """
+    return [line for line in re.split(r"\n+(?! )", _text(file)) if line[0] != "#"]
+
+
+def paragraphs(file: str) -> list[str]:
+    """Return the paragraphs of a file.
+
+    >>> paragraphs("nn/modules.txt")[0].partition(" ")[0]
+    '#'
+    """
+    return _text(file).split("\n\n")
+
+
+def _text(file: str) -> str:
+    return (Path(__file__).parent / file).read_text("utf-8").strip()
