@@ -11,6 +11,7 @@ import re
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -40,8 +41,8 @@ WIDE = "100000"
 MODERATE = 10  # the largest value at which rounding in another order changes little
 
 
-def law(examples):
-    return settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+def law(count):
+    return settings(max_examples=examples(count), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def at(point):

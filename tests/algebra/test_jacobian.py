@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy
+from conftest import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -229,7 +230,7 @@ def test_signs_within_a_cosine(name, argument):
     assert_allclose(read_back(graph, point), engines(graph, point), rtol=1e-12)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(EXPRESSIONS, min_size=1, max_size=3))
 def test_random_system_against_sympy(expressions):
     variables = sympy.symbols("w x z")

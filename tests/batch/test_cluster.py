@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import GRADCLI, HANG, Outcome, environment, interruptible
+from conftest import GRADCLI, HANG, Outcome, environment, interruptible, long
 
 from gradcli.batch import cluster as engine
 
@@ -147,6 +147,7 @@ def writes_there(worker, folder):
     return False
 
 
+@long
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs to see which files a process has open")
 def test_a_worker_that_is_killed_is_no_matter(cli, cluster, processes, large):
     cli.done("backward", *SYSTEM, *large, "--output", "alone.parquet")
@@ -252,6 +253,7 @@ def test_a_local_cluster(process):
     np.testing.assert_equal(found, {"dy/da": points["b"], "dy/db": points["a"]})
 
 
+@long
 @pytest.mark.parametrize(
     ("where", "signum", "status", "says"),
     [

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from conftest import long
 
 from gradcli.errors import Source
 from gradcli.explain.check.claim import numbers
@@ -199,6 +200,7 @@ def test_the_seed_decides_the_points(cli):
     assert at("--seed", "7") != at()
 
 
+@long
 def test_hundreds_of_entries_take_seconds(cli):
     start = time.monotonic()
     outcome = cli("check", "f=sum((A@x)**2)", "df/dA=2*outer(A@x,x)", "df/dx=2*A.T@A@x", "--shape", "A=15x15,x=15")
@@ -362,6 +364,7 @@ def test_every_name_of_a_long_chain_is_found_at_once():
     assert time.process_time() - start < 15  # each was looked for among all others: a minute and a half
 
 
+@long
 def test_fewer_explanations_are_tried_of_a_large_system(cli, monkeypatch):
     worked: list[int] = []
 
@@ -380,6 +383,7 @@ def test_fewer_explanations_are_tried_of_a_large_system(cli, monkeypatch):
     assert len(worked) < tried / 4
 
 
+@long
 @pytest.mark.parametrize(
     ("claim", "shape"),
     [(("y=prod(x)", "dy/dx=prod(x)/x"), "x=100000"), (("y=sum((A@B)**2)", "dy/dA=2*A@B@B.T"), "A=100x100,B=100x100")],

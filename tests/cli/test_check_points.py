@@ -5,6 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from conftest import long
 
 SYSTEM = ("f=abs(x)*y", "df/dx=y", "df/dy=abs(x)", "df/dx=sign(x)*y")
 POINTS = "x,y\n1,2\n-1,3\n0,1\n2,2\n"
@@ -102,6 +103,7 @@ def test_mistakes_are_told(cli, mistake):
     assert told.lower() in outcome.refused().lower()
 
 
+@long
 def test_of_large_matrices_fewer_points_are_tried(cli):
     before = time.process_time()
     outcome = cli(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 
 import pytest
+from conftest import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -76,8 +77,8 @@ def answered(cli, command: list[str], *system: str, stdin: bytes = b"") -> None:
         assert outcome.err
 
 
-def fuzz(examples: int):
-    return settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+def fuzz(count: int):
+    return settings(max_examples=examples(count), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

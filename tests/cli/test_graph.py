@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from conftest import long
 
 from gradcli.explain.picture.folding import MOST_BOXES
 
@@ -81,6 +82,7 @@ def random_statements(count):
     return "\n".join(lines)
 
 
+@long
 @pytest.mark.parametrize("style", ["text", "svg"])
 def test_the_middle_of_a_long_system_is_one_box(style, cli):
     done = cli("graph", random_statements(3000), "-f", style, seconds=5)

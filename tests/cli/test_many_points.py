@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 import pytest
-from conftest import needs
+from conftest import examples, needs
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -379,7 +379,7 @@ def test_names_of_files_that_are_not_utf_8(cli, ending):
 LAW = ("y=a*b+sin(a)/b", "z=a**2")
 
 
-@settings(deadline=None, max_examples=16, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(16), suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(st.floats(), st.floats()), min_size=1, max_size=8))
 @example([(math.nan, 1.0), (math.inf, -0.0), (-0.0, 0.0), (0.0, -math.inf), (5e-324, 1.7976931348623157e308)])
 def test_any_points_give_what_at_gives(cli, points):

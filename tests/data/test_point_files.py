@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HANG, at_most
+from conftest import HANG, at_most, long
 from point_files import COLUMNS, SHAPES, VALUES, X0, M, csv, csv_text, npz, parquet, points_first, read, refused
 
 from gradcli.data.csv import chunks as csv_chunks
@@ -212,6 +212,7 @@ def peak(source):
     return int(subprocess.run(command, capture_output=True, check=True).stdout)
 
 
+@long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak there")
 @pytest.mark.parametrize("layout", ["C", "F", "parquet"])
 def test_memory_does_not_grow_with_the_number_of_points(tmp_path, layout):

@@ -7,6 +7,7 @@ computes the same values, and autograd differentiates it.
 import autograd.numpy as anp
 import numpy as np
 from autograd import grad
+from conftest import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -158,7 +159,7 @@ def fits(a, b):
     return all(m == n or 1 in (m, n) for m, n in zip(reversed(a), reversed(b), strict=False))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(systems(), st.integers(0, 2**32))
 def test_random_system(system, seed):
     statements, point = system

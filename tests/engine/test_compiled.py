@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -252,12 +253,12 @@ def whole_numbers(graph, count, seed):
     return {name: rng.integers(-4, 5, (*n.shape, count)).astype(float) for name, n in graph.inputs.items()}
 
 
-law = settings(max_examples=25, deadline=None)
+law = settings(max_examples=examples(25), deadline=None)
 seeds = st.integers(0, 2**32)
 COUNT = 67
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(graphs(), seeds, st.sets(st.sampled_from("axMN")))
 def test_random_graph_as_evaluate(graph, seed, same):
     """No step reads a buffer that was given away: `evaluate` uses no memory twice."""

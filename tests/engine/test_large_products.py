@@ -7,10 +7,12 @@ from math import prod
 
 import numpy as np
 import pytest
+from conftest import long
 
 from gradcli.engine.products import prod_others
 
 
+@long
 @pytest.mark.parametrize("zeros", [(), (7,), (7, 1500)])
 @pytest.mark.parametrize("count", [1000, 1001, 2500])
 def test_products_of_the_others_are_those_of_fractions(count, zeros):

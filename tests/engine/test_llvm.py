@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from llvm_source import in_tiles
@@ -230,7 +231,7 @@ def test_source_as_evaluate(system):
                 close(value, expected[name])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(graphs(), seeds, st.sets(st.sampled_from("axMN")))
 def test_source_of_random_graph_as_evaluate(graph, seed, same):
     """No step reads rows that were given away."""

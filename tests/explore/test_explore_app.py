@@ -6,6 +6,7 @@ import random
 import shlex
 
 import pytest
+from conftest import long
 
 pytest.importorskip("textual", reason="needs textual")
 
@@ -94,6 +95,7 @@ def test_a_mistake_is_told_below_the_field_with_a_caret_and_changes_nothing():
     drive(app_of(), driver)
 
 
+@long
 def test_steps_are_shown_and_marked_one_after_the_other():
     async def driver(pilot, app):
         assert "forward" not in on_screen(app)
@@ -246,6 +248,7 @@ def test_a_corner_is_noted():
     drive(app_of("y=abs(x)", at={"x": 0}), driver, (120, 40))
 
 
+@long
 def test_random_edits_agree_with_backward(cli):
     chance = random.Random(36)
     app = app_of()

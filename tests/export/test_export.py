@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import long
 from numpy.testing import assert_allclose
 from random_systems import system
 from targets import LANGUAGES, compare, is_there, made
@@ -54,6 +55,7 @@ def test_languages_of_numbers_have_a_rule_for_every_operation(language):
     assert PRIMITIVE - of_numbers - views - WRITTEN_OUT <= set(LANGUAGES[language].LANGUAGE.structural)
 
 
+@long
 def test_random_systems(to, tmp_path):
     files = [made(to, system(seed), SHAPES, WHAT, seed=seed) for seed in SEEDS]
     files += [
@@ -229,6 +231,7 @@ def test_files_test_themselves(own, tmp_path):
     assert "where gradcli has" in done.stdout
 
 
+@long
 def test_large_arrays_in_c_are_not_on_the_stack(tmp_path):
     """The stack has 8 MB, and no thread but the first has more; the test of the file calls each function once more."""
     if not is_there("c"):

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 import sympy
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -99,7 +100,7 @@ def close(a, b):
 
 
 systems = pytest.mark.parametrize("system", SYSTEMS)
-law = settings(max_examples=16, deadline=None)
+law = settings(max_examples=examples(16), deadline=None)
 
 
 @systems

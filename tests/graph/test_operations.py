@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conftest import each
+from conftest import each, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
@@ -305,7 +305,7 @@ def test_no_operation_is_forgotten():
 
 
 @pytest.mark.parametrize("op", DOMAINS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(data=st.data())
 def test_elementwise(op, data):
     domains = DOMAINS[op]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import each
+from conftest import each, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -293,7 +293,7 @@ def test_too_many_single_entries_are_refused():
         entries(parse("y = a*outer(b, c)", a=(1,), b=(300,), c=(400,)), ["a"])
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(1, 4), st.integers(1, 4))
 def test_rows_and_columns_give_the_same(m, n):
     """A matrix that is taller than wide is swept by columns, its transpose by rows."""

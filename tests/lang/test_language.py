@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -54,7 +55,7 @@ def python_value(text: str) -> float:
     return found if isinstance(found, float) else math.nan
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(text=EXPRESSIONS)
 @example(text="-a**2")
 @example(text="c**-a**2")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import long
 from numpy.testing import assert_allclose
 from pages import frame, numbers
 
@@ -36,6 +37,7 @@ def press(driver, *keys):
     actions.perform()
 
 
+@long
 def test_arrow_keys_change_a_number(opened):
     from selenium.webdriver.common.keys import Keys
 
@@ -74,6 +76,7 @@ def test_a_name_is_dragged_sideways(opened):
     assert numbers(driver)["value-of y0"] == 3
 
 
+@long
 def test_everything_is_reached_by_keys_alone(opened):
     from selenium.webdriver.common.keys import Keys
 
@@ -112,6 +115,7 @@ def test_a_node_in_focus_tells_where_its_adjoint_comes_from(opened):
     assert "their sum: 26" in shown
 
 
+@long
 def test_what_is_detached_passes_nothing_on(opened):
     driver = opened("y=x**2+x", "--at", "x=3")
     focus_on(driver, "t1")
@@ -126,6 +130,7 @@ def test_what_is_detached_passes_nothing_on(opened):
     assert numbers(driver)["grad-of x"] == 7
 
 
+@long
 def test_a_hook_multiplies_the_adjoint(opened):
     driver = opened("y=x**2+x", "--at", "x=3")
     focus_on(driver, "t1")
@@ -137,6 +142,7 @@ def test_a_hook_multiplies_the_adjoint(opened):
     assert numbers(driver)["grad-of x"] == 7
 
 
+@long
 def test_detach_of_all_leaves_none(opened):
     driver = opened("y=2*x", "--at", "x=3")
     focus_on(driver, "y")
@@ -145,6 +151,7 @@ def test_detach_of_all_leaves_none(opened):
     assert find(driver, '[data-grad-of="x"]').text == "None"
 
 
+@long
 def test_gradient_descent(opened):
     driver = opened("loss=(x-1)**2+3*w**2", "--at", "x=3,w=1")
     rate = find(driver, '[data-part="rate"]')
@@ -214,6 +221,7 @@ def test_two_names_of_one_output_have_their_v_together(opened, cli):
     assert cli.json(*shlex.split(command)[1:])["grad"] == {"x": 16}
 
 
+@long
 def test_an_image_is_shown_and_clicked(opened):
     from selenium.webdriver.common.action_chains import ActionChains
 
@@ -237,6 +245,7 @@ def test_an_image_is_shown_and_clicked(opened):
     assert numbers(driver)["grad-of x[0,9]"] == 2 * 2 * 0.09
 
 
+@long
 def test_what_is_copied(opened, cli):
     driver = opened(*NETWORK)
     find(driver, '[data-action="command"]').click()
@@ -253,6 +262,7 @@ def test_what_is_copied(opened, cli):
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
+@long
 def test_names_are_only_text(opened):
     long = "a" * 10_000
     driver = opened(
@@ -272,6 +282,7 @@ def test_names_are_only_text(opened):
     assert "__proto__=-1" in find(driver, '[data-part="copied-text"]').get_attribute("value")
 
 
+@long
 def test_a_hostile_link_changes_nothing_but_numbers(opened):
     driver = opened("y=x**2", "--at", "x=3")
     address = driver.current_url
@@ -293,6 +304,7 @@ def test_a_hostile_link_changes_nothing_but_numbers(opened):
     assert numbers(driver)["grad-of x"] == -np.inf
 
 
+@long
 @pytest.mark.parametrize(
     "system", [EXAMPLE, NETWORK, ("y=log(x)*sqrt(x)", "--at", "x=0")], ids=["example", "network", "nan"]
 )
@@ -318,6 +330,7 @@ def test_no_width_scrolls_sideways(opened, width):
     driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+@long
 def test_two_thousand_nodes_follow_within_50_ms(opened):
     lines = ["t0 = sin(x)", *(f"t{k + 1} = sin(t{k})*w + t{k // 2}/10" for k in range(499))]
     driver = opened("\n".join(lines), "--outputs", "t499", "--at", "x=1,w=0.5")

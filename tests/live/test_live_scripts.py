@@ -7,6 +7,7 @@ import json
 import re
 
 import pytest
+from conftest import long
 from numpy.testing import assert_allclose
 from pages import errors, numbers
 
@@ -90,6 +91,7 @@ def training(cli, tmp_path_factory):
     return folder / "page.html", cli.done("run", "-f", "json", str(folder / "script.py")).objects
 
 
+@long
 def test_forty_pages_of_a_training_script_are_below_2_mb(training):
     target, _ = training
     whole = target.read_text("utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +43,7 @@ def shown(latex):
     return re.sub(r"\\mathit\{(.)\}", r"\1", re.sub(r"_\{(.)\}", r"_\1", latex)).replace(" ", "")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.sets(names, min_size=1, max_size=8))
 def test_distinct_quantities_are_distinct_in_latex(taken):
     temporaries = [next(fresh_names(taken)), *(n for n, _ in zip(fresh_names(taken, "S"), range(2), strict=False))]

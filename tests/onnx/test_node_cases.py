@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import long
 
 from gradcli.engine.evaluate import evaluate
 from gradcli.errors import InputError
@@ -100,6 +101,7 @@ def all_cases():
     return cases()
 
 
+@long
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_no_operator_is_wrong(all_cases, dtype):
     verdicts = defaultdict(list)

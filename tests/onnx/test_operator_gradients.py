@@ -4,6 +4,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from conftest import long
 
 from gradcli.engine.evaluate import evaluate
 from gradcli.errors import InputError
@@ -63,6 +64,7 @@ def slope(case):
     return ours, (here - far) / FAR, (here - below) / STEP, (above - here) / STEP
 
 
+@long
 def test_gradients_are_the_slopes_of_the_reference():
     compared, wrong = set(), []
     for case in cases():

@@ -6,6 +6,7 @@ import autograd
 import autograd.numpy as anp
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -242,7 +243,7 @@ NUMBERS = st.floats(-2, 2, allow_subnormal=False).map(lambda x: round(x, 3))
 VECTORS = arrays(float, 3, elements=NUMBERS)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(VECTORS, VECTORS, NUMBERS)
 def test_derivatives_are_linear_and_products_have_leibnizs_rule(x, w, c):
     f = lambda x: np.sum(np.sin(x) * w)  # noqa: E731
@@ -253,7 +254,7 @@ def test_derivatives_are_linear_and_products_have_leibnizs_rule(x, w, c):
     np.testing.assert_allclose(gradcli.grad(lambda x: f(M @ x))(x), M.T @ gradcli.grad(f)(M @ x), atol=1e-10)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(VECTORS)
 def test_what_is_known_after_an_assignment_is_what_numpy_has(x):
     def f(x):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from conftest import long
 
 # Cycles are not collected: what is left is what reference counts do not free.  `maxrss` is in KiB.
 STEPS = """\
@@ -39,6 +40,7 @@ def grown(process, tmp_path, **settings):
     return map(int, process("run", "--quiet", str(path)).out.split())
 
 
+@long
 @pytest.mark.parametrize(("optimizer", "steps"), [("SGD", 700), ("Adam", 300)])
 def test_many_steps_need_no_more_memory_than_a_few(optimizer, steps, process, tmp_path):
     objects, memory = grown(process, tmp_path, optimizer=optimizer, steps=steps, used="loss.backward()")

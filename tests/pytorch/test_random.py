@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from comparison import difference
+from conftest import long
 from random_programs import HEAD, recorded
 from test_scripts import outcome
 
@@ -15,6 +16,7 @@ KNOWN = {
 }
 
 
+@long
 def test_nineteen_of_twenty_random_programs_agree():
     programs = recorded()
     assert len(programs) == 200
@@ -35,6 +37,7 @@ def test_the_programs_do_much():
     assert sum(bool(p["error"]) for p in recorded()) >= 10
 
 
+@long
 @pytest.mark.filterwarnings("ignore")
 def test_random_programs_are_explained(cli):
     shown = [cli("run", "-c", HEAD + program["program"]) for program in recorded()]

@@ -8,6 +8,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from conftest import examples
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
@@ -200,7 +201,7 @@ def test_a_name_that_gradcli_gives_has_its_line(cli, monkeypatch, style):
 
 @given(SYSTEMS, st.sampled_from(COMMANDS))
 @example(UNNAMED + "; y = g", ("backward", "--at", "a=-4,b=2"))
-@settings(SEARCH, max_examples=30)
+@settings(SEARCH, max_examples=examples(30))
 def test_every_identifier_is_defined(cli, system, command):
     check_names(cli, system, command, "a=0.5,b=2,c=-1.5", "abcpqydeg")
 
@@ -209,13 +210,13 @@ def test_every_identifier_is_defined(cli, system, command):
 @example(
     "h = x@W + b; p = (h)*h; q = tanh(p); y = -log(softmax(q, axis=-1)[0,1])", ("backward", "--v", "ones", "--steps")
 )
-@settings(SEARCH, max_examples=5)
+@settings(SEARCH, max_examples=examples(5))
 def test_every_identifier_is_defined_in_systems_of_arrays(cli, system, command):
     check_names(cli, system, (command[0], "--at", "{at}", *command[1:]), ARRAYS_AT, "xWbhpqy")
 
 
 @given(SCRIPTS, st.sampled_from([(), ("--steps",)]))
-@settings(SEARCH, max_examples=10)
+@settings(SEARCH, max_examples=examples(10))
 def test_every_identifier_is_defined_on_pages_of_scripts(cli, script, options):
     with pytest.MonkeyPatch.context() as patch:
         outcome = page(cli, patch, "run", *options, "-c", script)

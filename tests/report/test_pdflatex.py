@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from conftest import long
 
 from gradcli.report.pages import latex
 
@@ -82,6 +83,7 @@ def too_wide(log: str) -> list[str]:
     return [points for points in found if int(points) > 10]
 
 
+@long
 @needs_pdflatex
 def test_every_page_goes_into_a_plain_article(page, tmp_path):
     body = "\n\\clearpage\n".join(page(name) for name in PAGES if name != "scripts")
@@ -107,6 +109,7 @@ def test_a_script_explained(cli, tmp_path, name):
     assert too_wide(compiled(tmp_path, cli.done("run", "-f", "latex", str(SAMPLES / f"{name}.py")).out)) == []
 
 
+@long
 @needs_pdflatex
 def test_verdicts_are_a_document_of_their_own(cli, tmp_path):
     outcome = cli("check", *CLAIMS, "-f", "latex", "--standalone")

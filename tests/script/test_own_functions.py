@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import long
 
 HEAD = "import torch\nimport numpy as np\nx = torch.tensor([[1., 2.5], [-0.5, 0.7]], requires_grad=True)\n"
 OWN = """\
@@ -134,6 +135,7 @@ SAID = {
 }
 
 
+@long
 def test_functions_as_people_write_them(check):
     text = Path(__file__).with_name("own_functions.py").read_text()
     found = {}

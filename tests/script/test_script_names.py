@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from conftest import long
 
 FUNCTION = """
 class S(torch.autograd.Function):
@@ -152,6 +153,7 @@ def test_the_adjoint_of_a_dotted_or_long_name_is_a_derivative(run):
     assert "\u0304" not in out
 
 
+@long
 def test_a_gradient_has_the_same_digits_wherever_a_page_shows_it(cli, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "1000")
     text = "for k in range(40):\n    w = torch.randn(2, requires_grad=True)\n"
@@ -164,6 +166,7 @@ def test_a_gradient_has_the_same_digits_wherever_a_page_shows_it(cli, tmp_path, 
     assert shown == held
 
 
+@long
 def test_an_accumulated_gradient_has_the_same_digits_wherever_a_page_shows_it(cli, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "1000")
     text = "w = torch.randn(2, requires_grad=True)\n"

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import long
 from mutations import SAID, mutations
 from textbook import TEXTBOOK
 
@@ -71,6 +72,7 @@ def test_right_derivatives_are_right():
     assert sum(v.by == "proof" for v in found.values()) >= 0.9 * len(found)
 
 
+@long
 def test_mistakes_are_called_what_they_are():
     tried, missed, seen = 0, [], set()
     for entry in TEXTBOOK:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from conftest import long
 from test_mutations import in_this_process, verdict  # noqa: F401
 
 from gradcli.lang.values import read_shapes
@@ -44,6 +45,7 @@ def test_as_it_stands_in_the_book(derivation):
     assert {claim: v.why for claim, v in found.items() if v.verdict != "right"} == {}
 
 
+@long
 @pytest.mark.parametrize("derivation", [d for d in DERIVATIONS if d.wrong], ids=IDS)
 def test_as_people_get_it_wrong(derivation):
     for claim, told in derivation.wrong:

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import each
+from conftest import each, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -220,7 +220,7 @@ SCALARS = st.deferred(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(SCALARS.filter(lambda text: len(text) < 200), st.data())
 def test_that_of_any_system_is_worth_the_gradient(text, data):
     inputs = sorted(set(re.findall(r"\b[xwkAB]\b", text)))

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from conftest import long
 
 from gradcli.report.pictures.layers import Size, layered
 from gradcli.report.pictures.placing import placed
@@ -98,6 +99,7 @@ def test_layers_with_leaves_of_their_own_stand_in_a_column():
     assert layout.width < 3 * 200
 
 
+@long
 @pytest.mark.parametrize("near", [3, 40, 3000])
 def test_thousands_take_seconds(near):
     sizes, sources = some_graph(1, 3000, near)

@@ -6,6 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
+from conftest import long
 from systems import SYSTEMS
 
 from gradcli.wrapping import cells
@@ -115,6 +116,7 @@ def test_a_value_that_is_read_from_afar_is_named_there(cli):
     assert "from c" in found
 
 
+@long
 def test_thousands_of_boxes(cli):
     lines = [f"t{k + 1} = sin(t{k}) + {k + 2}*t{k // 2}" for k in range(700)]
     svg = cli.done("graph", "\n".join(lines), "--at", "t0=1", "--all", "-f", "svg").out
