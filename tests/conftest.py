@@ -39,6 +39,12 @@ def examples(count: int) -> int:
     return count if EVERYTHING else -(-count // 5)
 
 
+def some(cases: Iterable[Any]) -> list[Any]:
+    """Return which of many alike cases are tried: all, or each fifth."""
+    cases = list(cases)
+    return cases if EVERYTHING else cases[::5]
+
+
 # No test is a matter of time: a machine may be busy. In CI the same examples every time: what is found by chance is
 # found at a desk, and then kept as an example.
 settings.register_profile("desk", deadline=None, max_examples=examples(50))
@@ -88,7 +94,7 @@ def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Callab
 
 
 ENDINGS = ["csv", "npz", "parquet"]  # of files of points, and of results
-HANG = 30  # seconds after which a command counts as hanging
+HANG = 60  # seconds after which a command counts as hanging
 
 
 GRADCLI = (sys.executable, "-m", "gradcli")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HANG, environment
+from conftest import HANG, environment, long
 from every_option import REFUSED, every_option, without_example
 
 import gradcli
@@ -183,7 +183,7 @@ def here(tmp_path_factory):
     return run_all(tmp_path_factory.mktemp("here") / "here")
 
 
-@pytest.mark.parametrize("system", LACKING)
+@pytest.mark.parametrize("system", [pytest.param(name, marks=long if name == "macos" else ()) for name in LACKING])
 def test_every_command_does_the_same_where_the_system_lacks_something(system, here, tmp_path):
     ended, files = run_all(tmp_path / system, LACKING[system])
     for arguments, there, expected in zip(commands(), ended, here[0], strict=True):

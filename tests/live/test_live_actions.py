@@ -12,6 +12,8 @@ from conftest import long
 from numpy.testing import assert_allclose
 from pages import frame, numbers
 
+pytestmark = long
+
 EXAMPLE = ("y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1", "--at", "x0=1,x1=2", "--v", "1,10,100")
 NETWORK = (
     "h=tanh(x@W)", "p=softmax(h@V)", "loss=-log(p[1])",
@@ -37,7 +39,6 @@ def press(driver, *keys):
     actions.perform()
 
 
-@long
 def test_arrow_keys_change_a_number(opened):
     from selenium.webdriver.common.keys import Keys
 
@@ -76,7 +77,6 @@ def test_a_name_is_dragged_sideways(opened):
     assert numbers(driver)["value-of y0"] == 3
 
 
-@long
 def test_everything_is_reached_by_keys_alone(opened):
     from selenium.webdriver.common.keys import Keys
 
@@ -115,7 +115,6 @@ def test_a_node_in_focus_tells_where_its_adjoint_comes_from(opened):
     assert "their sum: 26" in shown
 
 
-@long
 def test_what_is_detached_passes_nothing_on(opened):
     driver = opened("y=x**2+x", "--at", "x=3")
     focus_on(driver, "t1")
@@ -130,7 +129,6 @@ def test_what_is_detached_passes_nothing_on(opened):
     assert numbers(driver)["grad-of x"] == 7
 
 
-@long
 def test_a_hook_multiplies_the_adjoint(opened):
     driver = opened("y=x**2+x", "--at", "x=3")
     focus_on(driver, "t1")
@@ -142,7 +140,6 @@ def test_a_hook_multiplies_the_adjoint(opened):
     assert numbers(driver)["grad-of x"] == 7
 
 
-@long
 def test_detach_of_all_leaves_none(opened):
     driver = opened("y=2*x", "--at", "x=3")
     focus_on(driver, "y")
@@ -151,7 +148,6 @@ def test_detach_of_all_leaves_none(opened):
     assert find(driver, '[data-grad-of="x"]').text == "None"
 
 
-@long
 def test_gradient_descent(opened):
     driver = opened("loss=(x-1)**2+3*w**2", "--at", "x=3,w=1")
     rate = find(driver, '[data-part="rate"]')
@@ -221,7 +217,6 @@ def test_two_names_of_one_output_have_their_v_together(opened, cli):
     assert cli.json(*shlex.split(command)[1:])["grad"] == {"x": 16}
 
 
-@long
 def test_an_image_is_shown_and_clicked(opened):
     from selenium.webdriver.common.action_chains import ActionChains
 
@@ -245,7 +240,6 @@ def test_an_image_is_shown_and_clicked(opened):
     assert numbers(driver)["grad-of x[0,9]"] == 2 * 2 * 0.09
 
 
-@long
 def test_what_is_copied(opened, cli):
     driver = opened(*NETWORK)
     find(driver, '[data-action="command"]').click()
@@ -262,7 +256,6 @@ def test_what_is_copied(opened, cli):
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
-@long
 def test_names_are_only_text(opened):
     long = "a" * 10_000
     driver = opened(
@@ -282,7 +275,6 @@ def test_names_are_only_text(opened):
     assert "__proto__=-1" in find(driver, '[data-part="copied-text"]').get_attribute("value")
 
 
-@long
 def test_a_hostile_link_changes_nothing_but_numbers(opened):
     driver = opened("y=x**2", "--at", "x=3")
     address = driver.current_url
@@ -304,7 +296,6 @@ def test_a_hostile_link_changes_nothing_but_numbers(opened):
     assert numbers(driver)["grad-of x"] == -np.inf
 
 
-@long
 @pytest.mark.parametrize(
     "system", [EXAMPLE, NETWORK, ("y=log(x)*sqrt(x)", "--at", "x=0")], ids=["example", "network", "nan"]
 )
@@ -330,7 +321,6 @@ def test_no_width_scrolls_sideways(opened, width):
     driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-@long
 def test_two_thousand_nodes_follow_within_50_ms(opened):
     lines = ["t0 = sin(x)", *(f"t{k + 1} = sin(t{k})*w + t{k // 2}/10" for k in range(499))]
     driver = opened("\n".join(lines), "--outputs", "t499", "--at", "x=1,w=0.5")

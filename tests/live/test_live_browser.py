@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from conftest import long
 from numpy.testing import assert_allclose
 from pages import SAMPLES, flattened, numbers, scalars, system_of, type_points
 
@@ -45,6 +46,7 @@ def at_option(graph, point):
     return ",".join(parts)
 
 
+@long
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_each_number_is_that_of_backward(path, opened, cli, request):
     graph = system_of(path)
@@ -69,6 +71,7 @@ def compare(found, wanted):
                 assert_allclose(found[f"{kind} {name}"], value, rtol=1e-12, atol=1e-13, err_msg=f"{kind} {name}")
 
 
+@long
 def test_nan_and_infinity(opened, cli):
     driver = opened("y=log(x)*sqrt(z)", "w=1/x", "--at", "x=1,z=1", "--v", "1,1")
     for x, z in (("0", "0"), ("-1", "2"), ("inf", "1"), ("nan", "1"), ("1e308", "1e308"), ("-0.0", "4"), ("0", "-inf")):
@@ -123,6 +126,7 @@ def test_steps(opened):
     assert numbers(driver)["grad-of x"] == 7
 
 
+@long
 def test_undo_and_reset(opened):
     driver = opened(*EXAMPLE)
     before = numbers(driver)
@@ -139,6 +143,7 @@ def test_undo_and_reset(opened):
     assert numbers(driver) == before
 
 
+@long
 def test_a_link_shows_the_same_numbers(opened):
     driver = opened("y=sum(x**2*w)", "--at", "x=[1,2,3],w=2")
     type_into(driver, '[data-input="x[1]"]', "-4.25")

@@ -11,6 +11,8 @@ from conftest import long
 from numpy.testing import assert_allclose
 from pages import errors, numbers
 
+pytestmark = long
+
 STEPS = """\
 import torch
 x = torch.tensor(3., requires_grad=True)
@@ -91,7 +93,6 @@ def training(cli, tmp_path_factory):
     return folder / "page.html", cli.done("run", "-f", "json", str(folder / "script.py")).objects
 
 
-@long
 def test_forty_pages_of_a_training_script_are_below_2_mb(training):
     target, _ = training
     whole = target.read_text("utf-8")

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from conftest import some
 from textbooks import SYSTEMS
 
 from gradcli import check
@@ -55,7 +56,7 @@ def test_there_are_forty():
     assert len(SCALES) == 13
 
 
-@pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system[0])
+@pytest.mark.parametrize("system", some(SYSTEMS), ids=lambda system: system[0])
 def test_verdicts_do_not_depend_on_units(system):
     for power in SCALES:
         right, wrong = tallies(system, power)
@@ -64,7 +65,7 @@ def test_verdicts_do_not_depend_on_units(system):
         assert wrong.wrong > 0, power
 
 
-@pytest.mark.parametrize("system", SYSTEMS[::4], ids=lambda system: system[0])
+@pytest.mark.parametrize("system", some(SYSTEMS[::4]), ids=lambda system: system[0])
 @pytest.mark.parametrize("power", [-30, 30])
 def test_proofs_and_words_do_not_either(system, power):
     statement, claims = texts(system, power)
