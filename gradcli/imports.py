@@ -25,7 +25,9 @@ _HERE = str(Path(__file__).parent) + os.sep
 _IMPORTLIB = str(Path(importlib.__file__).parent) + os.sep
 _SUFFIXES = tuple(all_suffixes())
 # What gradcli imports if it is installed: where it is not, a file of that name beside the script is not taken for it.
-OPTIONAL = frozenset(("distributed", "fast_sugiyama", "jax", "llvmlite", "onnx", "pyarrow", "scipy", "textual"))
+OPTIONAL = frozenset(
+    ("cairosvg", "distributed", "fast_sugiyama", "jax", "llvmlite", "onnx", "pyarrow", "scipy", "textual")
+)
 _NEVER = {"__main__", "encodings", "gradcli", "torch"}  # Python has these before a script is read, or we do
 
 

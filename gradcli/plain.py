@@ -17,7 +17,8 @@ _SIGNS = {
     **dict.fromkeys("→↦⇒", "->"), **dict.fromkeys("←⇐", "<-"), **dict.fromkeys("⌉⌋", ")"), **dict.fromkeys("█■◆", "#"),
     "∂": "d", "×": "x", "…": "...", "√": "sqrt", "∛": "cbrt", "∏": "prod", "∞": "inf", "∇": "grad", "≤": "<=",
     "≥": ">=", "≠": "!=", "≈": "~=", "‖": "||", "⌈": "ceil(", "⌊": "floor(", "∧": "and", "∨": "or", "¬": "not ",
-    "±": "+-", "∘": "o", "○": "o", "°": "deg", "ß": "ss", "\N{REPLACEMENT CHARACTER}": "_",
+    "±": "+-", "∘": "o", "○": "o", "°": "deg",
+    "░": ".", "▒": ":", "▓": "%", "ß": "ss", "\N{REPLACEMENT CHARACTER}": "_",
 }  # fmt: skip
 _ACCENTS = {"\u0304": "_bar", "\u0305": "_bar", "\u0307": "_dot", "\u0302": "_hat", "\u0303": "_tilde"}
 

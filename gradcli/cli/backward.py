@@ -30,6 +30,7 @@ SECTIONS = {
     "steps": "the forward and the reverse pass",
     "calls": "what each call adds to .grad",
     "grad": "the gradients, with their arithmetic",
+    "images": "inputs that are images, each beside its gradient",
     "pytorch": "the same in PyTorch; alone, a complete script",
 }
 EXAMPLES = """\b

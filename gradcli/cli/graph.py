@@ -28,6 +28,8 @@ ENDINGS = {
     ".mmd": "mermaid",
     ".tex": "tikz",
     ".html": "html",
+    ".pdf": "pdf",
+    ".png": "png",
     ".txt": "text",
 }
 
@@ -57,15 +59,24 @@ Examples:
     is_flag=True,
     help="Every operation: long chains, equal branches and the middle of a long system are not folded.",
 )
+@click.option(
+    "--layout",
+    type=click.Choice(("vertical", "horizontal")),
+    default="vertical",
+    show_default=True,
+    help="From top to bottom, or from left to right, as a slide has room; text is vertical.",
+)
 @digits_option("in the picture, or full: nothing is rounded.")
 @click.option(
     "--output",
     metavar="FILE",
     type=click.Path(allow_dash=True),
-    help="Write the picture to FILE; .svg, .dot, .mmd (Mermaid), .tex (TikZ), .html (a live page) and .txt choose the "
-    "format.",
+    help="Write the picture to FILE; .svg, .dot, .mmd (Mermaid), .tex (TikZ), .html (a live page), .pdf, .png and .txt "
+    "choose the format.",
 )
-def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | None, output: str | None) -> None:
+def graph(
+    asked: Asked, cotangents: tuple[str, ...], every: bool, layout: str, digits: int | None, output: str | None
+) -> None:
     """Draw the computation graph, with values and derivatives.
 
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  With --at, each box shows its value.
@@ -79,21 +90,28 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import InputError, Notes
     from gradcli.explain.picture.picture import View, picture
+    from gradcli.report.pages.table import has_styles
+    from gradcli.report.pictures.converted import CONVERTED, converter, drawn_as, picture_file
+    from gradcli.report.pictures.options import Options
     from gradcli.report.pictures.render import render_picture
 
     notes = Notes()
     style = style_of_picture(asked.style, output)
+    if layout == "horizontal" and style == "text":
+        raise InputError("--layout horizontal: a picture in text is vertical", hint="add -f svg, or --output y.svg")
+    if style in CONVERTED:
+        converter()
     situation = read_situation(read_asked(asked, cotangents), asked, notes)
     if len(situation.points) > 1:
         raise InputError(f"a picture is of one point, and these are {len(situation.points)}", hint="give one --at")
     at = situation.points[0] if situation.points else None
     doing("drawing")
     view = View(shown_leaves(situation, asked), at, _call(situation, cotangents, notes), not every)
-    if every and style in ("svg", "tikz", "html"):
+    if every and drawn_as(style) in ("svg", "tikz", "html"):
         _check_size(situation.graph)
     if style == "html":
         print_utf8()
-        deliver(_live_page(situation, view, asked), output, notes)
+        deliver(_live_page(situation, view, asked, layout == "horizontal"), output, notes)
         return
     result = picture(situation.graph, view)
     if result.middle:
@@ -107,11 +125,11 @@ def graph(asked: Asked, cotangents: tuple[str, ...], every: bool, digits: int | 
         )
     if style != "text" or output not in (None, "-"):
         print_utf8()
-    drawn = render_picture(result, style, digits)
-    deliver(drawn, output, notes)
+    options = Options(layout == "horizontal", styled=output in (None, "-") and has_styles())
+    deliver(picture_file(render_picture(result, drawn_as(style), digits, options), style), output, notes)
 
 
-def _live_page(situation: Situation, view: View, asked: Asked) -> str:
+def _live_page(situation: Situation, view: View, asked: Asked, horizontal: bool) -> str:
     """Return the live page of a system, as one file."""
     from gradcli.explain.live.kernels import Kernels
     from gradcli.explain.live.program import live
@@ -119,7 +137,7 @@ def _live_page(situation: Situation, view: View, asked: Asked) -> str:
 
     kernels = Kernels()
     page = live(situation.graph, view, kernels, _command(asked), formulas=True)
-    return live_document(page, kernels.program())
+    return live_document(page, kernels.program(), horizontal)
 
 
 def _command(asked: Asked) -> str:

@@ -248,17 +248,17 @@ def show_result(result: Answer, pages: Callable[[], Iterable[Page]], look: Look,
     show(render_pages(shown, look), notes)
 
 
-def deliver(text: str, output: str | None, notes: Notes) -> None:
-    """Write a text to a file, or print it where there is none, or `-`; and print the notes.
+def deliver(result: str | bytes, output: str | None, notes: Notes) -> None:
+    """Write a text, or the bytes of a file, to a file, or print it where there is none, or `-`; and print the notes.
 
     Errors: `InputError` for a file that cannot be written.
     """
     if output is None or output == "-":
-        show(text, notes)
+        show(result.decode() if isinstance(result, bytes) else result, notes)
         return
     from gradcli.data.replacement import write_whole
 
-    write_whole(output, text.encode())
+    write_whole(output, result.encode() if isinstance(result, str) else result)
     tell_notes(notes)
 
 

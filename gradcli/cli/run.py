@@ -101,7 +101,7 @@ _TELLING = (
         "--graph",
         metavar="FILE",
         type=click.Path(),
-        help="Draw the first explained call to FILE; .svg, .dot, .mmd, .tex, .html and .txt choose the format.",
+        help="Draw the first explained call to FILE; .svg, .dot, .mmd, .tex, .html, .pdf, .png and .txt choose the format.",
     ),
     click.option("--explore", "explores", is_flag=True, help="Stop at each page, and explore its system; q goes on."),
 )  # fmt: skip
@@ -239,9 +239,12 @@ def _drawing(telling: Telling) -> Drawing | None:
         return None
     from gradcli.cli.graph import style_of_picture
     from gradcli.data.replacement import check_target
+    from gradcli.report.pictures.converted import CONVERTED, converter
     from gradcli.script.drawing import Drawing
 
     style = style_of_picture(None, telling.graph)
+    if style in CONVERTED:
+        converter()
     check_target(telling.graph)
     return Drawing(style)
 
@@ -254,7 +257,7 @@ def _draw(listener: Calls | Explainer | _Silent, telling: Telling) -> None:
     from gradcli.data.replacement import write_whole
 
     if drawing.text:
-        write_whole(telling.graph, drawing.text.encode())
+        write_whole(telling.graph, drawing.file())
     else:
         _note(f"note: {telling.graph} is not written: {drawing.trouble}")
 

@@ -214,7 +214,35 @@ class Code:
     whole: bool = False
 
 
-Block = Text | Equations | Matrix | Grid | Code
+@dataclass(frozen=True)
+class Panel:
+    """An image below its title: numbers by row and column, and by colour where there is a third axis.
+
+    A `signed` one has one colour for numbers above 0 and one for those below.
+    """
+
+    title: tuple[Math, ...]
+    pixels: Array
+    signed: bool = False
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The ends of its scale: the least and the largest number; of a signed one, the largest size on both sides."""
+        finite = self.pixels[np.isfinite(self.pixels)]
+        if self.signed:
+            most = float(np.abs(finite).max(initial=0))
+            return -most, most
+        return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Images:
+    """Images beside each other."""
+
+    panels: tuple[Panel, ...]
+
+
+Block = Text | Equations | Matrix | Grid | Code | Images
 
 
 @dataclass(frozen=True)

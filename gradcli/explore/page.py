@@ -51,12 +51,16 @@ def shown(explorer: Explorer, state: State, look: Look, formulas: bool) -> Shown
     except InputError as error:
         return Shown(error.render(look.width), range(0), 0, ())
     count = sum(1 for _ in _rows(page))
-    text = render(page, DIGITS, look.width, styled=True)
+    text = _rendered(page, look)
     if not look.unicode and (excess := max(map(len, plainly(unstyle(text)).split("\n"))) - look.width) > 0:
         look = look._replace(width=max(_NARROWEST, look.width - excess))
-        text = render(page, DIGITS, look.width, styled=True)
+        text = _rendered(page, look)
     lines = _marked_lines(page, look, text) if 0 < look.step <= count else range(0)
     return Shown(text if look.unicode else plainly(text), lines, count, tuple(notes.lines))
+
+
+def _rendered(page: Page, look: Look) -> str:
+    return render(page, DIGITS, look.width, styled=True, half_blocks=look.unicode)
 
 
 def plainly(text: str) -> str:
@@ -92,7 +96,7 @@ def _marked_lines(page: Page, look: Look, text: str) -> range:
     sections = list(page.sections)
     sections[place] = _marked(sections[place], row)
     lines = text.split("\n")
-    marked = render(replace(page, sections=tuple(sections)), DIGITS, look.width, styled=True).split("\n")
+    marked = _rendered(replace(page, sections=tuple(sections)), look).split("\n")
     first = next((k for k, line in enumerate(marked) if MARK in line), 0)
     last = first
     while len(marked) == len(lines) and last + 1 < len(lines) and lines[last + 1].startswith("    "):

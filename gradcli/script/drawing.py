@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gradcli.errors import InputError
 from gradcli.explain.picture.picture import View, picture
+from gradcli.report.pictures.converted import drawn_as, picture_file
 from gradcli.report.pictures.render import render_picture
 from gradcli.report.render import DIGITS
 from gradcli.script.scene import CallScene
@@ -44,7 +45,11 @@ class Drawing:
         return f"{count:,} operations are too many to draw" if count > _NODES else ""
 
     def _picture(self, scene: CallScene, view: View) -> str:
-        return render_picture(picture(scene.recorded.graph, view), self.style, DIGITS)
+        return render_picture(picture(scene.recorded.graph, view), drawn_as(self.style), DIGITS)
+
+    def file(self) -> bytes:
+        """Return the picture as a file."""
+        return picture_file(self.text, self.style)
 
     def _live(self, scene: CallScene, view: View) -> str:
         from gradcli.explain.live.kernels import Kernels

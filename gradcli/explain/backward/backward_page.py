@@ -15,6 +15,7 @@ from gradcli.explain.backward.record import BackwardPoint, BackwardResult
 from gradcli.explain.backward.tables import steps_sections
 from gradcli.explain.backward.weights import flat, weights_section
 from gradcli.explain.forms.gradients import Forms, forms
+from gradcli.explain.images import images_section
 from gradcli.explain.jacobian.product import heading, is_long, jacobian_sections, zeros
 from gradcli.explain.mentions import page_of
 from gradcli.explain.sections import Code, Page, Section, Text, chosen
@@ -47,6 +48,7 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> I
         "steps": lambda: _steps(result, point),
         "calls": lambda: [] if single else [calls_section(result, point)],
         "grad": lambda: [gradients_section(result, point, written)],
+        "images": lambda: images_section(result, point),
         "pytorch": lambda: [_pytorch(result, point, choice)],
     }
     unwanted = {"system"} if result.wanted.steps else set()

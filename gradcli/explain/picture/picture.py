@@ -13,10 +13,11 @@ from gradcli.explain.backward.loss import any_loss, loss_name
 from gradcli.explain.backward.steps import reverse_step
 from gradcli.explain.backward.tables import local_derivative, with_number
 from gradcli.explain.backward.weights import loss
+from gradcli.explain.images import gradient_panel, image_nodes, value_panel
 from gradcli.explain.picture.folding import Fold, folds, leaves_alike
 from gradcli.explain.results import Array, Named
 from gradcli.explain.rules import rule, slopes
-from gradcli.explain.sections import Computed, Equal, Math, Name, Partial, Value, Words
+from gradcli.explain.sections import Computed, Equal, Math, Name, Panel, Partial, Value, Words
 from gradcli.explain.shared import style_of
 from gradcli.explain.style import Style
 from gradcli.explain.trace import Reverse, Trace, numeric_trace, symbolic_trace
@@ -53,7 +54,7 @@ class Box:
     Its adjoint is None where none is to be shown.  `others` are more names of the same value.  `times` tells how many
     alike stand in this box: repetitions, of which it has the last one's value, or several side by side, of which it has
     all values if they are single numbers, and in `ends` the first one's and the last one's name.  `scalar` is the name
-    of what the adjoint is a derivative of.
+    of what the adjoint is a derivative of.  An `image` is shown as one.
     """
 
     name: str
@@ -67,6 +68,16 @@ class Box:
     times: int = 1
     ends: tuple[str, ...] = ()
     scalar: str = "L"
+    image: bool = False
+
+    def panels(self) -> list[Panel]:
+        """Return what is shown as an image: the value and the adjoint of one."""
+        if not self.image or self.value is None:
+            return []
+        value = value_panel(Name(self.name), self.value)
+        if not isinstance(self.adjoint, np.ndarray):
+            return [value]
+        return [value, gradient_panel((Name(adjoint_name(self.name, self.scalar)),), self.adjoint)]
 
     def equation(self) -> list[Math]:
         """Return the sides of what the box says of its value."""
@@ -202,6 +213,7 @@ class _Drawing:
         groups = leaves_alike(graph, self.parts) if view.fold else []
         self.groups = {leaf: group for group in groups for leaf in group}
         self.together = {*self.groups, *(n for part in self.parts if part.middle for n in part.nodes)}
+        self.images = image_nodes(graph) & {*graph.inputs.values(), *graph.names.values()}
         self.varying = depending(graph.nodes, graph.inputs.values())
         self.passes: dict[tuple[Node, Node], list[Pass]] = {}
         for p in swept.passes:
@@ -254,7 +266,10 @@ class _Drawing:
         others = tuple(other for other in self.also.get(node, ()) if other != name)
         value, adjoint = None if _is_weights(node) else self.trace.values.get(node), self._adjoint(node)
         kind = self._kind(node)
-        return Box(name, kind, formula, node.shape, value, adjoint, tuple(arrows), others, times, scalar=self.scalar)
+        return Box(
+            name, kind, formula, node.shape, value, adjoint, tuple(arrows), others, times, (), self.scalar,
+            node in self.images and times == 1,
+        )  # fmt: skip
 
     def _adjoint(self, node: Node) -> Array | Literal["not computed"] | None:
         if self.view.v is None or node not in self.varying:

@@ -11,7 +11,7 @@ from gradcli.explain.picture.picture import Box
 from gradcli.files import printable
 from gradcli.report.live.numbers import exact, shown
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
-from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered
+from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered, sideways
 from gradcli.report.pictures.ranks import ranks
 from gradcli.wrapping import cells
 
@@ -39,36 +39,45 @@ class _Text:
 
 @dataclass(frozen=True)
 class _Sign:
-    """What is drawn of one box: at its arrows, and inside; `node` is -1 where it stands for several."""
+    """What is drawn of one box: at its arrows, above or on the left, and inside; `node` is -1 for several nodes."""
 
     box: Box
     node: int
     ports: Sequence[Sequence[_Text]]
     edges: Sequence[str]
     lines: Sequence[tuple[str, _Text]]
+    horizontal: bool
 
     @property
     def head(self) -> float:
+        if self.horizontal:
+            widest = max((t.letters for port in self.ports for t in port), default=0)
+            return widest * _SMALL_CELL + _PAD if widest else 0.0
         most = max(map(len, self.ports), default=0)
         return most * _SMALL_LINE + 6 if most else 0.0
 
     def size(self) -> Size:
-        ports = [max([24.0, *(t.letters * _SMALL_CELL + _PAD for t in port)]) for port in self.ports]
+        """Return what the box takes: its height in place of its width if the picture is horizontal."""
         own = max(t.letters for _, t in self.lines) * _CELL + 2 * _PAD
-        return Size.of(own, self.head + len(self.lines) * _LINE + 10, ports)
+        height = len(self.lines) * _LINE + 10
+        if self.horizontal:
+            return Size.of(height, self.head + own, [max(20.0, len(port) * _SMALL_LINE + 6) for port in self.ports])
+        ports = [max([24.0, *(t.letters * _SMALL_CELL + _PAD for t in port)]) for port in self.ports]
+        return Size.of(own, self.head + height, ports)
 
 
-def drawn(page: LivePage) -> str:
+def drawn(page: LivePage, horizontal: bool = False) -> str:
     """Return the picture as an SVG element."""
     boxes = page.drawing.boxes
     sources = [[a.source for a in box.arrows] for box in boxes]
     ranked = ranks(sources)
-    signs = list(_signs(page, ranked.far))
+    signs = list(_signs(page, ranked.far, horizontal))
     layout = layered([s.size() for s in signs], sources, ranked)
+    layout = sideways(layout) if horizontal else layout
     return "\n".join(_picture(page, layout, signs))
 
 
-def _signs(page: LivePage, far: object) -> Iterator[_Sign]:
+def _signs(page: LivePage, far: object, horizontal: bool) -> Iterator[_Sign]:
     labels = Labels(page.drawing, 6)
     nodes = {n.name: k for k, n in enumerate(page.nodes) if n.name}
     boxes = page.drawing.boxes
@@ -84,7 +93,7 @@ def _signs(page: LivePage, far: object) -> Iterator[_Sign]:
             from_far = [_Text(f"from {boxes[arrow.source].name}")] if (k, i) in far else []  # type: ignore[operator]
             ports.append(from_far + _port(page, text, between, mark))
             edges.append(mark)
-        yield _Sign(box, place[k], ports, edges, list(_inside(page, box, place[k], labels)))
+        yield _Sign(box, place[k], ports, edges, list(_inside(page, box, place[k], labels)), horizontal)
 
 
 def _port(page: LivePage, text: str, between: Sequence[int], mark: str) -> list[_Text]:
@@ -128,8 +137,9 @@ def _picture(page: LivePage, layout: Layout, signs: Sequence[_Sign]) -> Iterator
     yield f'<svg class="picture" role="group" aria-label="{_escaped(page.title[:200])}: the graph" {size}>'
     yield f'<g transform="translate({_MARGIN} {_MARGIN})">'
     chains = _chains(layout, signs)
+    horizontal = any(sign.horizontal for sign in signs)
     for k, curve in enumerate(layout.curves):
-        yield _curve(curve, chains.get(k, ()))
+        yield _curve(curve, chains.get(k, ()), horizontal)
     for sign, place in zip(signs, layout.places, strict=True):
         yield from _box(page, sign, place)
     yield "</g></svg>"
@@ -148,7 +158,8 @@ def _chains(layout: Layout, signs: Sequence[_Sign]) -> Mapping[int, Sequence[str
     for sign, place in zip(signs, layout.places, strict=True):
         for left, wide, edge in zip(place.ports, sign.size().ports, sign.edges, strict=True):
             seen = set[int]()
-            k = ends.get(_key(left + wide / 2, place.top), -1)
+            middle = left + wide / 2
+            k = ends.get(_key(place.left, middle) if sign.horizontal else _key(middle, place.top), -1)
             while k >= 0 and k not in seen and edge:
                 seen.add(k)
                 result.setdefault(k, []).append(edge)
@@ -156,15 +167,21 @@ def _chains(layout: Layout, signs: Sequence[_Sign]) -> Mapping[int, Sequence[str
     return result
 
 
-def _curve(c: Curve, edges: Sequence[str]) -> str:
-    """Return a line that begins and ends vertically, with its arrowhead."""
+def _curve(c: Curve, edges: Sequence[str], horizontal: bool) -> str:
+    """Return a line that begins and ends in the direction of the picture, with its arrowhead."""
     marks = f' data-passes="{" ".join(edges)}"' if edges else ""
-    end = c.y2 - 6 if c.head else c.y2
-    x1, y1, x2, y2, middle = map(_short, (c.x1, c.y1, c.x2, end, (c.y1 + end) / 2))
-    straight = abs(c.x1 - c.x2) < 0.05
-    way = f"V{y2}" if straight else f"C{x1} {middle} {x2} {middle} {x2} {y2}"
-    head = f'<path d="M{_short(c.x2 - 4)} {_short(c.y2 - 7)}l4 7l4-7z"/>' if c.head else ""
-    return f'<g class="edge"{marks}><path d="M{x1} {y1}{way}"/>{head}</g>'
+    x2, y2 = (c.x2 - 6 * c.head, c.y2) if horizontal else (c.x2, c.y2 - 6 * c.head)
+    x, y = _short((c.x1 + x2) / 2), _short((c.y1 + y2) / 2)
+    start, end = (_short(c.x1), _short(c.y1)), (_short(x2), _short(y2))
+    if abs(c.y1 - c.y2 if horizontal else c.x1 - c.x2) < 0.05:
+        way = f"H{end[0]}" if horizontal else f"V{end[1]}"
+    else:
+        bends = f"{x} {start[1]} {x} {end[1]}" if horizontal else f"{start[0]} {y} {end[0]} {y}"
+        way = f"C{bends} {end[0]} {end[1]}"
+    tip = (f"{_short(c.x2 - 7)} {_short(c.y2 - 4)}l7 4l-7 4" if horizontal
+           else f"{_short(c.x2 - 4)} {_short(c.y2 - 7)}l4 7l4-7")  # fmt: skip
+    head = f'<path d="M{tip}z"/>' if c.head else ""
+    return f'<g class="edge"{marks}><path d="M{start[0]} {start[1]}{way}"/>{head}</g>'
 
 
 def _short(coordinate: float) -> str:
@@ -173,21 +190,36 @@ def _short(coordinate: float) -> str:
 
 
 def _box(page: LivePage, sign: _Sign, place: Position) -> Iterator[str]:
-    size, x, y = sign.size(), place.left, place.top
+    x, y, (across, along, _) = place.left, place.top, sign.size()
+    width, height = (along, across) if sign.horizontal else (across, along)
     ours = f' data-box="{sign.node}"' if sign.node >= 0 else ""
     yield f'<g class="box {sign.box.kind}"{ours}>'
-    where = f'x="{_short(x)}" y="{_short(y)}" width="{_short(size.width)}" height="{_short(size.height)}"'
+    where = f'x="{_short(x)}" y="{_short(y)}" width="{_short(width)}" height="{_short(height)}"'
     yield f'<rect {where} rx="{_ROUND[sign.box.kind]}"/>'
-    if sign.head:
-        yield f'<path class="rule" d="M{_short(x)} {_short(y + sign.head)}h{_short(size.width)}"/>'
-    for left, wide, port in zip(place.ports, size.ports, sign.ports, strict=True):
-        for k, text in enumerate(port):
-            yield _text(page, "local", left + wide / 2, y + 13 + k * _SMALL_LINE, text)
-        if left > x + 1 and sign.head:
-            yield f'<path class="rule" d="M{_short(left)} {_short(y)}v{_short(sign.head)}"/>'
+    yield from _ports(page, sign, place)
+    x, y = (x + sign.head, y) if sign.horizontal else (x, y + sign.head)
     for k, (look, text) in enumerate(sign.lines):
-        yield _text(page, look, x + _PAD, y + sign.head + 18 + k * _LINE, text)
+        yield _text(page, look, x + _PAD, y + 18 + k * _LINE, text)
     yield "</g>"
+
+
+def _ports(page: LivePage, sign: _Sign, place: Position) -> Iterator[str]:
+    """Yield what is said at the arrows into a box, with rules between."""
+    x, y, (across, _, sizes) = place.left, place.top, sign.size()
+    if sign.head:
+        rule = f"M{_short(x + sign.head)} {_short(y)}v" if sign.horizontal else f"M{_short(x)} {_short(y + sign.head)}h"
+        yield f'<path class="rule" d="{rule}{_short(across)}"/>'
+    for start, size, port in zip(place.ports, sizes, sign.ports, strict=True):
+        middle = start + size / 2
+        for k, text in enumerate(port):
+            if sign.horizontal:
+                line = middle + 4 + (k - (len(port) - 1) / 2) * _SMALL_LINE
+                yield _text(page, "local aside", x + _PAD / 2, line, text)
+            else:
+                yield _text(page, "local", middle, y + 13 + k * _SMALL_LINE, text)
+        if sign.head and start > (y if sign.horizontal else x) + 1:
+            rule = f"M{_short(x)} {_short(start)}h" if sign.horizontal else f"M{_short(start)} {_short(y)}v"
+            yield f'<path class="rule" d="{rule}{_short(sign.head)}"/>'
 
 
 def _text(page: LivePage, look: str, x: float, y: float, text: _Text) -> str:

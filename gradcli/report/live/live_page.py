@@ -63,14 +63,14 @@ def document(title: str, body: str, program: str) -> str:
     )
 
 
-def live_document(page: LivePage, program: str) -> str:
-    """Return the file of one page."""
+def live_document(page: LivePage, program: str, horizontal: bool = False) -> str:
+    """Return the file of one page; its graph leads to the right if it is horizontal."""
     title = f"{page.title}: live"
     heading = f'<header class="top"><h1>{text(page.title[:200])}</h1></header>'
-    return document(title, f"<main>\n{heading}\n{live_section(page, 0)}\n</main>", program)
+    return document(title, f"<main>\n{heading}\n{live_section(page, 0, horizontal=horizontal)}\n</main>", program)
 
 
-def live_section(page: LivePage, number: int, lean: bool = False) -> str:
+def live_section(page: LivePage, number: int, lean: bool = False, horizontal: bool = False) -> str:
     """Return one page, for a document that has several, each with a number.
 
     A `lean` one leaves attributes of its many numbers to the script.
@@ -79,7 +79,7 @@ def live_section(page: LivePage, number: int, lean: bool = False) -> str:
     return "\n".join(
         [
             f'<section class="live" data-live="{key}" aria-label="{text(page.title[:200])}">',
-            *_Section(page, key, lean).lines(),
+            *_Section(page, key, lean, horizontal).lines(),
             "</section>",
             f'<script type="application/json" id="{key}">{_json(data(page, key))}</script>',
         ]
@@ -124,8 +124,9 @@ def _call(call: Any) -> Any:
 
 
 class _Section:
-    def __init__(self, page: LivePage, key: str, lean: bool) -> None:
+    def __init__(self, page: LivePage, key: str, lean: bool, horizontal: bool) -> None:
         self.page = page
+        self.horizontal = horizontal
         self.key = key
         self.lean = lean  # whether the script adds the attributes that follow from others
         self.fields = 0
@@ -141,7 +142,8 @@ class _Section:
             yield from self.card("matrix", [f'<div class="scroll" data-part="jacobian" {label}></div>'])
         yield '</div><div class="middle">'
         yield from self.card(
-            "graph", [*self.steps(), f'<div class="scroll drawing">{drawn(self.page)}</div>', self.meaning()]
+            "graph",
+            [*self.steps(), f'<div class="scroll drawing">{drawn(self.page, self.horizontal)}</div>', self.meaning()],
         )
         yield '<div class="more">'
         yield from self.card("focus", [f'<div data-part="focus"><p class="quiet">{word("focusNothing")}</p></div>'])

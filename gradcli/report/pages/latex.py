@@ -13,6 +13,7 @@ from gradcli.explain.sections import (
     Equations,
     Formula,
     Grid,
+    Images,
     Line,
     Math,
     Matrix,
@@ -21,6 +22,7 @@ from gradcli.explain.sections import (
     Section,
     Text,
 )
+from gradcli.report.latex_images import COLOUR, pictures
 from gradcli.report.latex_layout import HEIGHT, WIDTH, height, paged, pieces, sized, table, width
 from gradcli.report.latex_letters import letter
 from gradcli.report.latex_math import LatexWriter, escaped
@@ -41,6 +43,7 @@ def document(pages: str) -> str:
     """Return pages as a document that pdflatex, xelatex and lualatex turn into a PDF as it is."""
     lines = [r"\documentclass{article}", r"\usepackage[margin=2.5cm]{geometry}", r"\usepackage{amsmath}"]
     lines += [r"\setlength{\parindent}{0pt}", r"\setlength{\parskip}{6pt}", r"\allowdisplaybreaks"]
+    lines += [r"\usepackage{xcolor}"] * (COLOUR in pages)
     # pdflatex knows few letters beyond ASCII by themselves.
     foreign = sorted({c for c in pages if not c.isascii()})
     if foreign:
@@ -71,6 +74,8 @@ def _block(block: Block, writer: LatexWriter) -> str:
         case Code():
             caption = f"{escaped(block.caption)}:\n" if block.caption else ""
             return caption + verbatim(block.lines)
+        case Images(panels):
+            return "\n".join(pictures(panels, writer))
 
 
 def verbatim(lines: Sequence[str]) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from gradcli.explain.sections import Block, Code, Equations, Grid, Math, Matrix, Page, Section, Text
+from gradcli.explain.sections import Block, Code, Equations, Grid, Images, Math, Matrix, Page, Section, Text
+from gradcli.report.image_text import image_lines
 from gradcli.report.latex_math import LatexWriter
 from gradcli.report.pages.latex import equations, matrices
 from gradcli.report.text_math import TextWriter
-from gradcli.wrapping import visible
+from gradcli.wrapping import PIPE, visible
 
 _TITLES = {  # of sections whose names do not say it
     "v": "The cotangent",
@@ -54,6 +55,8 @@ def _block(block: Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
         case Code():
             yield from [f"{_escaped(block.caption)}:"] * bool(block.caption)
             yield fenced(block.language, block.lines)
+        case Images():  # GitHub shows no image that a file holds itself
+            yield fenced("", image_lines(block, text, PIPE, styled=False))
 
 
 def _sentence(parts: Sequence[Math], text: TextWriter) -> str:

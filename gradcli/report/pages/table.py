@@ -9,7 +9,8 @@ from functools import partial
 
 from click import style, unstyle
 
-from gradcli.explain.sections import Block, Code, Equal, Equations, Grid, Math, Matrix, Page, Section, Text
+from gradcli.explain.sections import Block, Code, Equal, Equations, Grid, Images, Math, Matrix, Page, Section, Text
+from gradcli.report.image_text import image_lines
 from gradcli.report.layout import blocks, equations, table
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import TIED, broken, cells, page_width, visible, wrapped
@@ -19,22 +20,32 @@ _INDENT = "  "
 _ENTRIES = 400  # of a matrix that is shown as one
 
 
-def render(page: Page, digits: int | None, width: int | None = None, styled: bool | None = None) -> str:
+def render(
+    page: Page,
+    digits: int | None,
+    width: int | None = None,
+    styled: bool | None = None,
+    half_blocks: bool | None = None,
+) -> str:
     """Return a page as text, as wide as the terminal unless a width is given; `digits` significant ones of each number.
 
-    If `styled`, with a terminal's codes for bold and underlined text; by default where one shows it.
+    If `styled`, with a terminal's codes for bold and underlined text and colours; by default where one shows it.
+    Images in colour are `half_blocks`, by default where standard output has these.
     """
-    return _Terminal(page, digits, width, styled).page()
+    return _Terminal(page, digits, width, styled, half_blocks).page()
 
 
 class _Terminal:
     """Renders the kinds of section, each as lines."""
 
-    def __init__(self, page: Page, digits: int | None, width: int | None, styled: bool | None) -> None:
+    def __init__(
+        self, page: Page, digits: int | None, width: int | None, styled: bool | None, half_blocks: bool | None
+    ) -> None:
         self.sections = page.sections
         self.writer = TextWriter(page.style, digits)
         self.width = page_width() if width is None else width
-        self.styled = _has_styles() if styled is None else styled
+        self.styled = has_styles() if styled is None else styled
+        self.half_blocks = half_blocks
 
     def page(self) -> str:
         return "\n\n".join("\n".join(self.section(section)) for section in self.sections) + "\n"
@@ -65,6 +76,8 @@ class _Terminal:
                 return self.grid(list(map(visible, header)), [list(map(self.writer.write, row)) for row in rows], room)
             case Code():
                 return self.code(block, room)
+            case Images():
+                return image_lines(block, self.writer, room, self.styled, self.half_blocks)
 
     def text(self, parts: Sequence[Math], room: int) -> list[str]:
         """Return words in lines; the mathematics between them is broken only where a line is too short for it.
@@ -138,8 +151,8 @@ class _Terminal:
         return [*head[:-1], style(head[-1], underline=True) if self.styled else head[-1]]
 
 
-def _has_styles() -> bool:
-    """Tell whether standard output is a terminal that shows bold text."""
+def has_styles() -> bool:
+    """Return whether standard output is a terminal that shows bold text and colours."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return sys.stdout is not None and sys.stdout.isatty() and not plain
 

@@ -8,6 +8,7 @@ from html import escape
 from gradcli.explain.picture.picture import Picture
 from gradcli.files import printable
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
+from gradcli.report.pictures.options import PLAIN, Options
 
 _LETTERS, _LABEL = 40, 28  # of a line in a box, and at an arrow
 _BREAK = '<br align="left"/>'
@@ -18,14 +19,15 @@ _LOOKS = {
 }
 
 
-def render(picture: Picture, digits: int | None) -> str:
+def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> str:
     """Return a picture as a graph of Graphviz."""
-    return "\n".join(_lines(picture, Labels(picture, digits))) + "\n"
+    return "\n".join(_lines(picture, Labels(picture, digits), options)) + "\n"
 
 
-def _lines(picture: Picture, labels: Labels) -> Iterator[str]:
+def _lines(picture: Picture, labels: Labels, options: Options) -> Iterator[str]:
     yield "digraph {"
-    yield '  graph [fontname="monospace", fontsize=11, labeljust=l, labelloc=b]'
+    direction = ", rankdir=LR" if options.horizontal else ""
+    yield f'  graph [fontname="monospace", fontsize=11, labeljust=l, labelloc=b{direction}]'
     yield '  node [shape=box, fontname="monospace", fontsize=11, color="#8c959f"]'
     yield '  edge [fontname="monospace", fontsize=9, color="#6e7781", fontcolor="#57606a"]'
     if foot := labels.scalar():

@@ -65,6 +65,13 @@ class Layout:
     height: float
 
 
+def sideways(layout: Layout) -> Layout:
+    """Return a layout in which what led down leads to the right; ports are where each arrow ends, from the top."""
+    places = tuple(Position(p.top, p.left, p.ports) for p in layout.places)
+    curves = tuple(Curve(c.y1, c.x1, c.y2, c.x2, c.head) for c in layout.curves)
+    return Layout(places, curves, layout.height, layout.width)
+
+
 @dataclass
 class _Item:
     """A box in its layer, or a line that passes it; `above` are the items that it reads, by its ports."""

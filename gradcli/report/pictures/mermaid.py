@@ -7,20 +7,21 @@ from collections.abc import Iterator, Sequence
 from gradcli.explain.picture.picture import Picture
 from gradcli.files import printable
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
+from gradcli.report.pictures.options import PLAIN, Options
 
 _LETTERS, _LABEL = 40, 28
 _SHAPES = {LEAF: ('("', '")'), INTERMEDIATE: ('["', '"]'), OUTPUT: ('["', '"]')}
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,=+-/()@:")
 
 
-def render(picture: Picture, digits: int | None) -> str:
+def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> str:
     """Return a picture as a flowchart of Mermaid."""
-    return "\n".join(_lines(picture, Labels(picture, digits))) + "\n"
+    return "\n".join(_lines(picture, Labels(picture, digits), options)) + "\n"
 
 
-def _lines(picture: Picture, labels: Labels) -> Iterator[str]:
+def _lines(picture: Picture, labels: Labels, options: Options) -> Iterator[str]:
     yield '%%{init: {"flowchart": {"wrappingWidth": 480}}}%%'  # or it breaks lines anywhere, at 200 pixels
-    yield "flowchart TD"
+    yield f"flowchart {'LR' if options.horizontal else 'TD'}"
     for k, box in enumerate(picture.boxes):
         left, right = _SHAPES[box.kind]
         lines = [*labels.value_lines(box, _LETTERS), *labels.adjoint_lines(box, _LETTERS)]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 
 from gradcli.explain.picture.picture import Picture
+from gradcli.report.pictures.options import PLAIN, Options
 
 
-def render_picture(picture: Picture, style: str, digits: int | None) -> str:
+def render_picture(picture: Picture, style: str, digits: int | None, options: Options = PLAIN) -> str:
     """Return a picture in a format, whose module has a function `render`; numbers with `digits` significant ones."""
-    text: str = import_module(f"gradcli.report.pictures.{style}").render(picture, digits)
+    text: str = import_module(f"gradcli.report.pictures.{style}").render(picture, digits, options)
     return text

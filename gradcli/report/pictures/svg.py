@@ -7,16 +7,21 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
+from gradcli.explain.picture.folding import MOST_BOXES
 from gradcli.explain.picture.picture import Box, Picture
 from gradcli.files import printable
+from gradcli.report.pictures.drawn import GAP, Drawn, beside
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
-from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered
+from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered, sideways
+from gradcli.report.pictures.options import PLAIN, Options
 from gradcli.report.pictures.ranks import ranks
 from gradcli.wrapping import cells, wrapped
 
 _CELL, _LINE = 8.1, 18.0  # of a letter of the boxes, which is 13 pixels high; fonts differ a little
 _SMALL_CELL, _SMALL_LINE = 6.9, 15.0  # of what is said at an arrow: 11 pixels
 _LETTERS, _SMALL_LETTERS = 40, 32  # of a line, before it is broken
+_FEWEST, _FEWER = 16, 8  # letters of a line on a slide, and the step to them
+_SLIDE = 16, 9
 _PAD = 10.0
 _MARGIN = 16.0
 _LEAST_SCALE = 0.6  # of a wide picture in a narrow window
@@ -40,46 +45,86 @@ STYLE = """\
 
 
 class _Lines(NamedTuple):
-    """The lines of text in a box: at its arrows, of its value, of its adjoint."""
+    """What stands in a box: lines at its arrows, of its value, of its adjoint, and images below them.
+
+    What is said at the arrows stands above the others, or on their left if the picture is `horizontal`.
+    """
 
     ports: list[list[str]]
     value: list[str]
     adjoint: list[str]
+    images: list[Drawn]
+    horizontal: bool
 
     @property
     def head(self) -> float:
-        """The height of what is said at the arrows."""
+        """The height of what is said at the arrows, or its width on the left."""
+        if self.horizontal:
+            widest = max((cells(t) for port in self.ports for t in port), default=0)
+            return widest * _SMALL_CELL + _PAD if widest else 0.0
         most = max(map(len, self.ports), default=0)
         return most * _SMALL_LINE + 6 if most else 0.0
 
+    @property
+    def text(self) -> float:
+        """The height of the lines on value and adjoint."""
+        return (len(self.value) + len(self.adjoint)) * _LINE + 10
+
     def size(self) -> Size:
-        """Return what the box takes."""
-        ports = [max([24.0, *(cells(t) * _SMALL_CELL + _PAD for t in port)]) for port in self.ports]
+        """Return what the box takes: its height in place of its width if it is horizontal."""
         own = max(cells(t) for t in [*self.value, *self.adjoint]) * _CELL + 2 * _PAD
-        height = self.head + (len(self.value) + len(self.adjoint)) * _LINE + 10
-        return Size.of(own, height, ports)
+        own = max(own, beside(self.images) + 2 * _PAD)
+        height = self.text + (max(image.height for image in self.images) + _PAD if self.images else 0.0)
+        if self.horizontal:
+            ports = [max(20.0, len(port) * _SMALL_LINE + 6) for port in self.ports]
+            return Size.of(height, self.head + own, ports)
+        ports = [max([24.0, *(cells(t) * _SMALL_CELL + _PAD for t in port)]) for port in self.ports]
+        return Size.of(own, self.head + height, ports)
 
 
-def render(picture: Picture, digits: int | None) -> str:
+def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> str:
     """Return a picture as an SVG file."""
     labels = Labels(picture, digits)
-    sources = [[a.source for a in box.arrows] for box in picture.boxes]
-    ranked = ranks(sources)
-    texts = [
-        _lines(labels, box, [picture.boxes[s].name if (k, i) in ranked.far else "" for i, s in enumerate(sources[k])])
-        for k, box in enumerate(picture.boxes)
-    ]
-    layout = layered([t.size() for t in texts], sources, ranked)
+    layout, texts = _for_a_slide(picture, labels) if options.horizontal else _laid_out(picture, labels)
     foot = [line for part in labels.scalar() for line in wrapped(part, max(30, int(layout.width / _CELL)), "  ")]
     return "\n".join(_file(picture, layout, texts, foot)) + "\n"
 
 
-def _lines(labels: Labels, box: Box, far: Sequence[str]) -> _Lines:
+def _for_a_slide(picture: Picture, labels: Labels) -> tuple[Layout, list[_Lines]]:
+    """Return the horizontal layout that is largest on a slide: its lines are broken as that needs."""
+    least = _FEWEST if len(picture.boxes) <= MOST_BOXES else _LETTERS  # a larger one is on no slide
+    tried = (_laid_out(picture, labels, True, letters) for letters in range(_LETTERS, least - 1, -_FEWER))
+    return min(tried, key=lambda laid_out: max(laid_out[0].width / _SLIDE[0], laid_out[0].height / _SLIDE[1]))
+
+
+def _laid_out(
+    picture: Picture, labels: Labels, horizontal: bool = False, letters: int = _LETTERS
+) -> tuple[Layout, list[_Lines]]:
+    """Return where the boxes are, and their lines of so many letters."""
+    sources = [[a.source for a in box.arrows] for box in picture.boxes]
+    ranked = ranks(sources)
+    texts = [
+        _lines(
+            labels,
+            box,
+            [picture.boxes[s].name if (k, i) in ranked.far else "" for i, s in enumerate(sources[k])],
+            letters,
+        )
+        for k, box in enumerate(picture.boxes)
+    ]
+    if not horizontal:
+        return layered([t.size() for t in texts], sources, ranked), texts
+    texts = [t._replace(horizontal=True) for t in texts]
+    return sideways(layered([t.size() for t in texts], sources, ranked)), texts
+
+
+def _lines(labels: Labels, box: Box, far: Sequence[str], letters: int) -> _Lines:
     """Return the lines of a box; `far` are the names of values whose lines are not drawn."""
-    ports = []
+    ports, small = [], letters * _SMALL_LETTERS // _LETTERS
     for text, name in zip(labels.locals(box), far, strict=True):
-        ports.append([f"from {name}"] * bool(name) + (lines_of(text, _SMALL_LETTERS) if text else []))
-    return _Lines(ports, labels.value_lines(box, _LETTERS), labels.adjoint_lines(box, _LETTERS))
+        ports.append([f"from {name}"] * bool(name) + (lines_of(text, small) if text else []))
+    images = [Drawn(panel, labels.writer) for panel in box.panels()]
+    return _Lines(ports, labels.value_lines(box, letters), labels.adjoint_lines(box, letters), images, False)
 
 
 def _file(picture: Picture, layout: Layout, texts: Sequence[_Lines], foot: Sequence[str]) -> Iterator[str]:
@@ -97,7 +142,8 @@ def _file(picture: Picture, layout: Layout, texts: Sequence[_Lines], foot: Seque
     yield f"<style>\n{STYLE}</style>"
     yield f'<rect class="gg-page" width="{width:.0f}" height="{height:.0f}"/>'
     yield f'<g transform="translate({(width - layout.width) / 2:.1f} {_MARGIN})">'
-    yield from map(_curve, layout.curves)
+    horizontal = any(lines.horizontal for lines in texts)
+    yield from (_curve(c, horizontal) for c in layout.curves)
     for box, place, lines in zip(picture.boxes, layout.places, texts, strict=True):
         yield from _box(box, place, lines)
     yield "</g>"
@@ -126,33 +172,57 @@ def _look(kind: str) -> str:
     return "gg-box" if kind == INTERMEDIATE else f"gg-{kind}"
 
 
-def _curve(c: Curve) -> str:
-    """Return a line that begins and ends vertically, with its arrowhead."""
+def _curve(c: Curve, horizontal: bool) -> str:
+    """Return a line that begins and ends in the direction of the picture, with its arrowhead."""
     if c.head:
-        tip = f"M{c.x2 - 4:.1f} {c.y2 - 7:.1f}L{c.x2:.1f} {c.y2:.1f}L{c.x2 + 4:.1f} {c.y2 - 7:.1f}z"
-        line = _curve(Curve(c.x1, c.y1, c.x2, c.y2 - 6, False))
-        return f'{line}<path class="gg-head" d="{tip}"/>'
-    middle = (c.y1 + c.y2) / 2
-    straight = abs(c.x1 - c.x2) < 0.05
-    way = f"V{c.y2:.1f}" if straight else f"C{c.x1:.1f} {middle:.1f} {c.x2:.1f} {middle:.1f} {c.x2:.1f} {c.y2:.1f}"
+        back, side = (7, 0) if horizontal else (0, 7), (0, 4) if horizontal else (4, 0)
+        x, y = c.x2 - back[0], c.y2 - back[1]
+        tip = f"M{x - side[0]:.1f} {y - side[1]:.1f}L{c.x2:.1f} {c.y2:.1f}L{x + side[0]:.1f} {y + side[1]:.1f}z"
+        end = c._replace(x2=c.x2 - 6, head=False) if horizontal else c._replace(y2=c.y2 - 6, head=False)
+        return f'{_curve(end, horizontal)}<path class="gg-head" d="{tip}"/>'
+    x, y = (c.x1 + c.x2) / 2, (c.y1 + c.y2) / 2
+    if abs(c.y1 - c.y2 if horizontal else c.x1 - c.x2) < 0.05:
+        way = f"H{c.x2:.1f}" if horizontal else f"V{c.y2:.1f}"
+    elif horizontal:
+        way = f"C{x:.1f} {c.y1:.1f} {x:.1f} {c.y2:.1f} {c.x2:.1f} {c.y2:.1f}"
+    else:
+        way = f"C{c.x1:.1f} {y:.1f} {c.x2:.1f} {y:.1f} {c.x2:.1f} {c.y2:.1f}"
     return f'<path class="gg-line" d="M{c.x1:.1f} {c.y1:.1f}{way}"/>'
 
 
 def _box(box: Box, place: Position, lines: _Lines) -> Iterator[str]:
-    size = lines.size()
     x, y = place.left, place.top
-    where = f'x="{x:.1f}" y="{y:.1f}" width="{size.width:.1f}" height="{size.height:.1f}"'
+    across, along = lines.size()[:2]
+    width, height = (along, across) if lines.horizontal else (across, along)
+    where = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
     yield f'<rect class="{_look(box.kind)}" {where} rx="{_ROUND[box.kind]}"/>'
-    if lines.head:
-        yield f'<path class="gg-rule" d="M{x:.1f} {y + lines.head:.1f}h{size.width:.1f}"/>'
-    for left, wide, port in zip(place.ports, size.ports, lines.ports, strict=True):
-        for k, text in enumerate(port):
-            yield _text("local", left + wide / 2, y + 13 + k * _SMALL_LINE, text, middle=True)
-        if left > x + 1 and lines.head:
-            yield f'<path class="gg-rule" d="M{left:.1f} {y:.1f}v{lines.head:.1f}"/>'
-    y += lines.head + 18
+    yield from _ports(place, lines)
+    x, y = (x + lines.head, y) if lines.horizontal else (x, y + lines.head)
     for k, text in enumerate([*lines.value, *lines.adjoint]):
-        yield _text("text" if k < len(lines.value) else "adjoint", x + _PAD, y + k * _LINE, text)
+        yield _text("text" if k < len(lines.value) else "adjoint", x + _PAD, y + 18 + k * _LINE, text)
+    for image in lines.images:
+        yield from image.svg(x + _PAD, y + lines.text)
+        x += image.width + GAP
+
+
+def _ports(place: Position, lines: _Lines) -> Iterator[str]:
+    """Yield what is said at the arrows into a box, with rules between."""
+    x, y = place.left, place.top
+    across, _, sizes = lines.size()
+    if lines.head:
+        rule = f"M{x + lines.head:.1f} {y:.1f}v" if lines.horizontal else f"M{x:.1f} {y + lines.head:.1f}h"
+        yield f'<path class="gg-rule" d="{rule}{across:.1f}"/>'
+    for start, size, port in zip(place.ports, sizes, lines.ports, strict=True):
+        middle = start + size / 2
+        for k, text in enumerate(port):
+            if lines.horizontal:
+                line = middle + 4 + (k - (len(port) - 1) / 2) * _SMALL_LINE
+                yield _text("local", x + _PAD / 2, line, text)
+            else:
+                yield _text("local", middle, y + 13 + k * _SMALL_LINE, text, middle=True)
+        if lines.head and start > (y if lines.horizontal else x) + 1:
+            rule = f"M{x:.1f} {start:.1f}h" if lines.horizontal else f"M{start:.1f} {y:.1f}v"
+            yield f'<path class="gg-rule" d="{rule}{lines.head:.1f}"/>'
 
 
 def _text(look: str, x: float, y: float, text: str, middle: bool = False) -> str:

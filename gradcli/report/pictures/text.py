@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gradcli.explain.picture.picture import Box, Picture
+from gradcli.explain.sections import Images
+from gradcli.report.image_text import image_lines
 from gradcli.report.layout import GAP, pad
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, legend
 from gradcli.report.pictures.lanes import Lanes
+from gradcli.report.pictures.options import PLAIN, Options
+from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import TIED, broken, cells, page_width, wrapped
 
 SIGNS = {LEAF: "○", INTERMEDIATE: "●", OUTPUT: "◆"}
@@ -16,7 +20,7 @@ _LONGEST_NAME = 12  # columns of a name that signs of equality are aligned behin
 _ROOM = 34  # columns that lanes leave to text
 
 
-def render(picture: Picture, digits: int | None) -> str:
+def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> str:
     """Return a picture as lines as wide as the page, each value before what uses it."""
     width = page_width()
     lanes = Lanes(max(3, (width - _ROOM) // 2))
@@ -27,7 +31,11 @@ def render(picture: Picture, digits: int | None) -> str:
     for row, texts in zip(rows, _Columns(picture, digits, width - beside).lines(), strict=True):
         margins = [row.first, *[row.after] * (len(texts) - 1)]
         lines += [f"{pad(margin, beside)}{text}".rstrip() for margin, text in zip(margins, texts, strict=True)]
-    return "\n".join([*lines, "", *_foot(picture, digits, lanes.lost, width)]) + "\n"
+    lines += ["", *_foot(picture, digits, lanes.lost, width)]
+    writer = TextWriter(picture.style, digits)
+    for panels in filter(None, (box.panels() for box in picture.boxes)):
+        lines += ["", *image_lines(Images(tuple(panels)), writer, width, options.styled)]
+    return "\n".join(lines) + "\n"
 
 
 def _foot(picture: Picture, digits: int | None, lost: int, width: int) -> Iterator[str]:

@@ -12,7 +12,8 @@ from gradcli.explain.picture.picture import Box, Picture
 from gradcli.explain.sections import Math, Value
 from gradcli.report.latex_math import LatexWriter
 from gradcli.report.pictures.labels import Labels
-from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered
+from gradcli.report.pictures.layers import Curve, Layout, Position, Size, layered, sideways
+from gradcli.report.pictures.options import PLAIN, Options
 from gradcli.report.pictures.ranks import ranks
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import cells
@@ -41,14 +42,15 @@ class _Line(NamedTuple):
     height: float
 
 
-def render(picture: Picture, digits: int | None) -> str:
+def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> str:
     """Return a picture as a `tikzpicture`."""
-    return "\n".join(_Drawing(picture, digits).lines()) + "\n"
+    return "\n".join(_Drawing(picture, digits, options.horizontal).lines()) + "\n"
 
 
 class _Drawing:
-    def __init__(self, picture: Picture, digits: int | None) -> None:
+    def __init__(self, picture: Picture, digits: int | None, horizontal: bool) -> None:
         self.picture = picture
+        self.horizontal = horizontal
         self.text, self.latex = TextWriter(picture.style, digits), LatexWriter(picture.style, digits)
         self.foot = Labels(picture, digits, self.latex).scalar()
         self.bodies = [[*self.equation(box.equation()), *self.equation(box.reverse())] for box in picture.boxes]
@@ -59,12 +61,13 @@ class _Drawing:
         ranked = ranks(sources)
         sizes = [self.size(k) for k in range(len(sources))]
         layout = layered(sizes, sources, ranked)
+        layout = sideways(layout) if self.horizontal else layout
         _check_size(layout)
         yield _HEAD
         for k, (place, size) in enumerate(zip(layout.places, sizes, strict=True)):
             far = [self.picture.boxes[s] if (k, i) in ranked.far else None for i, s in enumerate(sources[k])]
             yield from self.box(k, place, size, far)
-        yield from map(_curve, layout.curves)
+        yield from (_curve(c, self.horizontal) for c in layout.curves)
         yield from self.below(layout)
         yield r"\end{tikzpicture}"
 
@@ -98,26 +101,36 @@ class _Drawing:
         return cells(text), 2.5 if "where(" in text else 1.7 if "/" in text else 1.2
 
     def size(self, k: int) -> Size:
-        ports = [max(20.0, 0.8 * line.letters * _CELL) if line else 20.0 for line in self.ports[k]]
+        """Return what a box takes: its height in place of its width if the picture is horizontal."""
         own = max(line.letters for line in self.bodies[k]) * _CELL + 2 * _PAD
-        return Size.of(own, self.head(k) + sum(map(_height, self.bodies[k])) + _PAD, ports)
+        height = sum(map(_height, self.bodies[k])) + _PAD
+        if self.horizontal:
+            return Size.of(height, self.head(k) + own, [_height(line) if line else 16.0 for line in self.ports[k]])
+        ports = [max(20.0, _small(line)) if line else 20.0 for line in self.ports[k]]
+        return Size.of(own, self.head(k) + height, ports)
 
     def head(self, k: int) -> float:
-        """Return the height of what is said at the arrows into a box."""
-        return max((_height(line) for line in self.ports[k] if line), default=0.0)
+        """Return the height of what is said at the arrows into a box, or its width on the left."""
+        return max((_small(line) if self.horizontal else _height(line) for line in self.ports[k] if line), default=0.0)
 
     def box(self, k: int, place: Position, size: Size, far: Sequence[Box | None]) -> Iterator[str]:
-        top, kind = place.top + self.head(k), self.picture.boxes[k].kind
+        kind, head = self.picture.boxes[k].kind, self.head(k)
         text = r" \\[2pt] ".join(f"${line.latex}$" for line in self.bodies[k])
-        if head := self.head(k):
-            yield rf"\path[{kind}] ({place.left:.1f},{place.top:.1f}) rectangle ++({size.width:.1f},{head:.1f});"
-        wide = f"minimum width={size.width:.1f}pt, minimum height={size.height - self.head(k):.1f}pt"
-        yield rf"\node[{kind}, {wide}] at ({place.left:.1f},{top:.1f}) {{{text}}};"
-        for left, width, line, source in zip(place.ports, size.ports, self.ports[k], far, strict=True):
+        left, top = (place.left + head, place.top) if self.horizontal else (place.left, place.top + head)
+        wide, high = (size.height - head, size.width) if self.horizontal else (size.width, size.height - head)
+        if head:
+            corner = (head, high) if self.horizontal else (wide, head)
+            yield rf"\path[{kind}] ({place.left:.1f},{place.top:.1f}) rectangle ++({corner[0]:.1f},{corner[1]:.1f});"
+        extent = f"minimum width={wide:.1f}pt, minimum height={high:.1f}pt"
+        yield rf"\node[{kind}, {extent}] at ({left:.1f},{top:.1f}) {{{text}}};"
+        for start, room, line, source in zip(place.ports, size.ports, self.ports[k], far, strict=True):
             said = [rf"{self.latex.names(source.name)} \to"] if source is not None else []
             said += [line.latex] if line is not None else []
             if said:
-                yield rf"\node[local] at ({left + width / 2:.1f},{top:.1f}) {{$\displaystyle {' '.join(said)}$}};"
+                middle = start + room / 2
+                anchor = ", anchor=east" if self.horizontal else ""
+                at = f"({left:.1f},{middle:.1f})" if self.horizontal else f"({middle:.1f},{top:.1f})"
+                yield rf"\node[local{anchor}] at {at} {{$\displaystyle {' '.join(said)}$}};"
 
     def below(self, layout: Layout) -> Iterator[str]:
         if self.foot:
@@ -139,8 +152,14 @@ def _height(line: _Line) -> float:
     return line.height * _LINE + 2
 
 
-def _curve(c: Curve) -> str:
-    middle = (c.y1 + c.y2) / 2
+def _small(line: _Line) -> float:
+    """Return the width of what is said at an arrow."""
+    return 0.8 * line.letters * _CELL
+
+
+def _curve(c: Curve, horizontal: bool) -> str:
+    x, y = (c.x1 + c.x2) / 2, (c.y1 + c.y2) / 2
+    bends = ((x, c.y1), (x, c.y2)) if horizontal else ((c.x1, y), (c.x2, y))
+    way = " and ".join(f"({bx:.1f},{by:.1f})" for bx, by in bends)
     head = "-stealth" if c.head else "-"
-    way = f".. controls ({c.x1:.1f},{middle:.1f}) and ({c.x2:.1f},{middle:.1f}) .."
-    return rf"\draw[{head}, black!55] ({c.x1:.1f},{c.y1:.1f}) {way} ({c.x2:.1f},{c.y2:.1f});"
+    return rf"\draw[{head}, black!55] ({c.x1:.1f},{c.y1:.1f}) .. controls {way} .. ({c.x2:.1f},{c.y2:.1f});"

@@ -6,10 +6,13 @@ import json
 import re
 import shutil
 import subprocess
+import sys
+import xml.etree.ElementTree as ET
 
 import pytest
 from systems import SYSTEMS
 
+SVG = "{http://www.w3.org/2000/svg}"
 LATEX = r"""\documentclass{article}
 \usepackage[paperwidth=150cm,paperheight=250cm,margin=1cm]{geometry}
 \usepackage{amsmath}
@@ -121,3 +124,52 @@ def test_the_adjoint_of_a_long_name_is_a_derivative(cli, style, shown):
     assert shown in source
     assert "h\u0304" not in source
     assert r"\overline{\mathit{hidden" not in source
+
+
+ATTENTION = ("Q=X@A; K=X@B; V=X@C; P=softmax(Q@K.T/sqrt(2), axis=1); Y=P@V", "--v", "ones", "--at",
+             "X=[[1,0.5],[0.2,-1],[-0.7,0.3]],A=[[1,0],[2,1]],B=[[0.3,0.1],[-0.5,0.2]],C=[[1,0],[0.5,-1]]")  # fmt: skip
+
+
+def test_a_horizontal_picture_leads_to_the_right(cli):
+    """Each box is right of those that it reads; attention fits a slide."""
+    root = ET.fromstring(cli.done("graph", *ATTENTION, "--layout", "horizontal", "-f", "svg").out)
+    width, height = map(float, root.get("viewBox").split()[2:])
+    assert 1.5 < width / height < 3
+    boxes = [
+        [float(r.get(key)) for key in ("x", "y", "width", "height")] for r in root.iter(f"{SVG}rect") if r.get("x")
+    ]
+    for k, (x, y, w, h) in enumerate(boxes):
+        assert not any(x < x1 + w1 and x1 < x + w and y < y1 + h1 and y1 < y + h for x1, y1, w1, h1 in boxes[:k])
+    for way in (p.get("d") for p in root.iter(f"{SVG}path") if p.get("class") == "gg-line"):
+        assert "V" not in way
+    downwards = cli.done("graph", *ATTENTION, "-f", "svg").out
+    told = [sorted("".join("".join(t.itertext()).split()) for t in ET.fromstring(svg).iter(f"{SVG}text")) for svg in
+            (downwards, ET.tostring(root, "unicode"))]  # fmt: skip
+    assert sum(map(len, told[0])) == sum(map(len, told[1]))
+
+
+def test_other_languages_have_a_horizontal_layout(cli):
+    system = ("y=x**2", "--at", "x=3", "--layout", "horizontal", "-f")
+    assert "rankdir=LR" in cli.done("graph", *system, "dot").out
+    assert "flowchart LR" in cli.done("graph", *system, "mermaid").out
+    assert "anchor=east" in cli.done("graph", *system, "tikz").out
+    assert "aside" in cli.done("graph", *system, "html").out
+    assert "--layout" in cli.refused("graph", *system[:-1])
+
+
+@pytest.mark.parametrize(("ending", "start"), [("pdf", b"%PDF-"), ("png", b"\x89PNG")])
+def test_pdf_and_png_are_files(ending, start, cli, tmp_path):
+    pytest.importorskip("cairosvg")
+    cli.done("graph", "y=x**2", "--at", "x=3", "--output", str(tmp_path / f"y.{ending}"))
+    assert (tmp_path / f"y.{ending}").read_bytes().startswith(start)
+    script = tmp_path / "s.py"
+    script.write_text("import torch\nx = torch.tensor(3., requires_grad=True)\n(x**2).backward()\n", "utf-8")
+    cli.done("run", "--graph", str(tmp_path / f"z.{ending}"), str(script))
+    assert (tmp_path / f"z.{ending}").read_bytes().startswith(start)
+
+
+def test_without_cairosvg_the_error_says_what_to_install(cli, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    said = cli.refused("graph", "y=x**2", "--at", "x=3", "--output", str(tmp_path / "y.pdf"))
+    assert 'pip install "gradcli[picture]"' in said
+    assert not (tmp_path / "y.pdf").exists()
