@@ -101,7 +101,8 @@ _TELLING = (
         "--graph",
         metavar="FILE",
         type=click.Path(),
-        help="Draw the first explained call to FILE; .svg, .dot, .mmd, .tex, .html, .pdf, .png and .txt choose the format.",
+        help="Draw the first explained call to FILE; .svg, .dot, .mmd, .tex, .html, .pdf, .png and .txt choose the "
+        "format.",
     ),
     click.option("--explore", "explores", is_flag=True, help="Stop at each page, and explore its system; q goes on."),
 )  # fmt: skip

@@ -17,7 +17,7 @@ from gradcli.explain.images import gradient_panel, image_nodes, value_panel
 from gradcli.explain.picture.folding import Fold, folds, leaves_alike
 from gradcli.explain.results import Array, Named
 from gradcli.explain.rules import rule, slopes
-from gradcli.explain.sections import Computed, Equal, Math, Name, Panel, Partial, Value, Words
+from gradcli.explain.sections import Computed, Equal, Math, Name, Panel, Partial, Product, Value, Words
 from gradcli.explain.shared import style_of
 from gradcli.explain.style import Style
 from gradcli.explain.trace import Reverse, Trace, numeric_trace, symbolic_trace
@@ -48,6 +48,25 @@ class Arrow:
 
 
 @dataclass(frozen=True)
+class Path:
+    """What arrives at a box from one that reads it: the latter's adjoint times the local derivative, or the cotangent.
+
+    There is no `product` where these are arrays, of which only the norm of what arrives is shown.
+    """
+
+    source: str
+    product: tuple[float, float] | None
+    contribution: float
+
+    def math(self) -> Math:
+        """Return what a picture says of it: `t1: 1·6 = 6`."""
+        number = Value.of(self.contribution)
+        if self.product is None:
+            return Words((Name(self.source), ": ", number))
+        return Words((Name(self.source), ": ", Equal((Product(tuple(map(Value.of, self.product))), number))))
+
+
+@dataclass(frozen=True)
 class Box:
     """A value: its name, what computes it (nothing for a leaf), its primal at a point, and its adjoint.
 
@@ -55,6 +74,7 @@ class Box:
     alike stand in this box: repetitions, of which it has the last one's value, or several side by side, of which it has
     all values if they are single numbers, and in `ends` the first one's and the last one's name.  `scalar` is the name
     of what the adjoint is a derivative of.  An `image` is shown as one.
+    Where several `paths` come together, what arrives along each is shown, the largest first.
     """
 
     name: str
@@ -69,6 +89,7 @@ class Box:
     ends: tuple[str, ...] = ()
     scalar: str = "L"
     image: bool = False
+    paths: tuple[Path, ...] = ()
 
     def panels(self) -> list[Panel]:
         """Return what is shown as an image: the value and the adjoint of one."""
@@ -268,8 +289,27 @@ class _Drawing:
         kind = self._kind(node)
         return Box(
             name, kind, formula, node.shape, value, adjoint, tuple(arrows), others, times, (), self.scalar,
-            node in self.images and times == 1,
+            node in self.images and times == 1, tuple(self._paths(node)) if times == 1 else (),
         )  # fmt: skip
+
+    def _paths(self, node: Node) -> list[Path]:
+        """Return what arrives at a node, by the nodes that read it, if there are several."""
+        if self.view.at is None or self.view.v is None or node not in self.varying:
+            return []
+        reverse = self.trace.calls[0]
+        readers = dict.fromkeys(p.node for p in self.trace.incoming.get(node, ()) if p.node in self.names)
+        result = [self._path(reader, self.passes[reader, node], node) for reader in readers]
+        if node in reverse.seeds:
+            result.append(Path("v", None, _size(reverse.seeds[node])))
+        return sorted(result, key=lambda path: -abs(path.contribution)) if len(result) > 1 else []
+
+    def _path(self, reader: Node, passes: Sequence[Pass], node: Node) -> Path:
+        reverse = self.trace.calls[0]
+        total = np.asarray(sum(reverse.contributions[p] for p in passes))
+        slopes = [reverse.slopes[p] for p in passes if p in reverse.slopes]
+        if reader.shape or node.shape or len(slopes) < len(passes):
+            return Path(self.names[reader], None, _size(total))
+        return Path(self.names[reader], (float(reverse.adjoints[reader]), float(sum(slopes))), float(total))
 
     def _adjoint(self, node: Node) -> Array | Literal["not computed"] | None:
         if self.view.v is None or node not in self.varying:
@@ -388,6 +428,11 @@ class _Drawing:
                 return None
             factors.append(np.sum(slopes))  # x*x reads its argument twice
         return Value.of(np.prod(factors))
+
+
+def _size(array: Array) -> float:
+    """Return a number as it is, and the norm of an array."""
+    return float(np.linalg.norm(array)) if array.shape else float(array)
 
 
 def _stacked(arrays: Sequence[Array | str | None]) -> Array | None:

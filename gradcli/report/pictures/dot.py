@@ -30,10 +30,10 @@ def _lines(picture: Picture, labels: Labels, options: Options) -> Iterator[str]:
     yield f'  graph [fontname="monospace", fontsize=11, labeljust=l, labelloc=b{direction}]'
     yield '  node [shape=box, fontname="monospace", fontsize=11, color="#8c959f"]'
     yield '  edge [fontname="monospace", fontsize=9, color="#6e7781", fontcolor="#57606a"]'
-    if foot := labels.scalar():
+    if foot := labels.foot():
         yield f"  label={_quoted(foot)}"
     for k, box in enumerate(picture.boxes):
-        label = _label(labels.value_lines(box, _LETTERS), labels.adjoint_lines(box, _LETTERS))
+        label = _label(labels.value_lines(box, _LETTERS), [*labels.adjoint_lines(box, _LETTERS), *labels.paths(box)])
         yield f"  n{k} [{', '.join(filter(None, [f'label=<{label}>', _LOOKS[box.kind]]))}]"
         for arrow, text in zip(box.arrows, labels.locals(box), strict=True):
             said = f" [label={_quoted([f'  {line}' for line in lines_of(text, _LABEL)])}]" if text else ""

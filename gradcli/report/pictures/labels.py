@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 
 from gradcli.explain.picture.picture import Box, Picture
-from gradcli.explain.sections import Equal, Name, Partial
+from gradcli.explain.sections import Equal, Math, Name, Partial, Product, Words
 from gradcli.graph.names import adjoint_name
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import TIED, broken, cells
 
 _NAME = re.compile(r"∂[\w\u0304]+/∂\w+|[\w\u0304]+")
+_PATHS = 4  # that are shown of a box
 _BESIDE = 12  # letters that are to stand beside a long name
 LEAF, INTERMEDIATE, OUTPUT = "leaf", "intermediate", "output"
 
@@ -43,6 +44,11 @@ class Labels:
         """Return what is said at each arrow into the box; nothing where nothing is passed back along it."""
         return ["" if a.local is None else self.writer.write(a.local) for a in box.arrows]
 
+    def paths(self, box: Box) -> list[str]:
+        """Return what arrives at the box along each path, the largest first, if there are several."""
+        shown = [self.writer.write(path.math()) for path in box.paths[:_PATHS]]
+        return [*shown, f"… {len(box.paths) - _PATHS:,} more"] if len(box.paths) > _PATHS else shown
+
     def scalar(self) -> list[str]:
         """Return what adjoints are, x̄ = ∂L/∂x of the first with a bar, and what L is, if anything."""
         scalar, loss = self.picture.scalar, self.picture.loss
@@ -54,6 +60,22 @@ class Labels:
         barred = next((name for name in names if not adjoint_name(name, scalar).startswith("∂")), None)
         meaning = None if barred is None else Equal((Name(adjoint_name(barred, scalar)), Partial(scalar, barred)))
         return [self.writer.write(math) for math in (meaning, loss) if math is not None]
+
+    def foot(self) -> list[str]:
+        """Return what adjoints are, and what the first path says that is shown."""
+        path = self._path()
+        return [*self.scalar(), *([] if path is None else [self.writer.write(path)])]
+
+    def _path(self) -> Math | None:
+        scalar = self.picture.scalar
+        for box in self.picture.boxes:
+            for path in box.paths[:_PATHS]:
+                if path.source != "v":
+                    bar, part = Name(adjoint_name(box.name, scalar)), Partial(path.source, box.name)
+                    product = Product((Name(adjoint_name(path.source, scalar)), part))
+                    said = " is " if path.product else " is the norm of "
+                    return Words((path.math(), said, product, ", the part of ", bar, " from ", Name(path.source)))
+        return None
 
 
 def legend(signs: Sequence[tuple[str, str]], picture: Picture) -> str:

@@ -24,12 +24,12 @@ def _lines(picture: Picture, labels: Labels, options: Options) -> Iterator[str]:
     yield f"flowchart {'LR' if options.horizontal else 'TD'}"
     for k, box in enumerate(picture.boxes):
         left, right = _SHAPES[box.kind]
-        lines = [*labels.value_lines(box, _LETTERS), *labels.adjoint_lines(box, _LETTERS)]
+        lines = [*labels.value_lines(box, _LETTERS), *labels.adjoint_lines(box, _LETTERS), *labels.paths(box)]
         yield f"  n{k}{left}{_label(lines)}{right}{f':::{box.kind}' * (box.kind != INTERMEDIATE)}"
         for arrow, text in zip(box.arrows, labels.locals(box), strict=True):
             said = f'|"{_label(lines_of(text, _LABEL))}"|' if text else ""
             yield f"  n{arrow.source} -->{said} n{k}"
-    if foot := labels.scalar():
+    if foot := labels.foot():
         yield f'  foot["{_label(foot)}"]:::foot'
     yield "  classDef leaf stroke:#2e7d32,stroke-width:2px"
     yield "  classDef output stroke:#0b57b0,stroke-width:4px"

@@ -45,7 +45,7 @@ STYLE = """\
 
 
 class _Lines(NamedTuple):
-    """What stands in a box: lines at its arrows, of its value, of its adjoint, and images below them.
+    """What stands in a box: lines at its arrows, of its value, its adjoint and the paths to it, and images below.
 
     What is said at the arrows stands above the others, or on their left if the picture is `horizontal`.
     """
@@ -53,6 +53,7 @@ class _Lines(NamedTuple):
     ports: list[list[str]]
     value: list[str]
     adjoint: list[str]
+    paths: list[str]
     images: list[Drawn]
     horizontal: bool
 
@@ -67,13 +68,13 @@ class _Lines(NamedTuple):
 
     @property
     def text(self) -> float:
-        """The height of the lines on value and adjoint."""
-        return (len(self.value) + len(self.adjoint)) * _LINE + 10
+        """The height of the lines on value, adjoint and paths."""
+        return (len(self.value) + len(self.adjoint)) * _LINE + len(self.paths) * _SMALL_LINE + 10
 
     def size(self) -> Size:
         """Return what the box takes: its height in place of its width if it is horizontal."""
         own = max(cells(t) for t in [*self.value, *self.adjoint]) * _CELL + 2 * _PAD
-        own = max(own, beside(self.images) + 2 * _PAD)
+        own = max([own, beside(self.images) + 2 * _PAD, *(cells(t) * _SMALL_CELL + 2 * _PAD for t in self.paths)])
         height = self.text + (max(image.height for image in self.images) + _PAD if self.images else 0.0)
         if self.horizontal:
             ports = [max(20.0, len(port) * _SMALL_LINE + 6) for port in self.ports]
@@ -86,7 +87,7 @@ def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> st
     """Return a picture as an SVG file."""
     labels = Labels(picture, digits)
     layout, texts = _for_a_slide(picture, labels) if options.horizontal else _laid_out(picture, labels)
-    foot = [line for part in labels.scalar() for line in wrapped(part, max(30, int(layout.width / _CELL)), "  ")]
+    foot = [line for part in labels.foot() for line in wrapped(part, max(30, int(layout.width / _CELL)), "  ")]
     return "\n".join(_file(picture, layout, texts, foot)) + "\n"
 
 
@@ -124,7 +125,8 @@ def _lines(labels: Labels, box: Box, far: Sequence[str], letters: int) -> _Lines
     for text, name in zip(labels.locals(box), far, strict=True):
         ports.append([f"from {name}"] * bool(name) + (lines_of(text, small) if text else []))
     images = [Drawn(panel, labels.writer) for panel in box.panels()]
-    return _Lines(ports, labels.value_lines(box, letters), labels.adjoint_lines(box, letters), images, False)
+    value, adjoint = labels.value_lines(box, letters), labels.adjoint_lines(box, letters)
+    return _Lines(ports, value, adjoint, labels.paths(box), images, False)
 
 
 def _file(picture: Picture, layout: Layout, texts: Sequence[_Lines], foot: Sequence[str]) -> Iterator[str]:
@@ -200,6 +202,9 @@ def _box(box: Box, place: Position, lines: _Lines) -> Iterator[str]:
     x, y = (x + lines.head, y) if lines.horizontal else (x, y + lines.head)
     for k, text in enumerate([*lines.value, *lines.adjoint]):
         yield _text("text" if k < len(lines.value) else "adjoint", x + _PAD, y + 18 + k * _LINE, text)
+    above = y + 15 + (len(lines.value) + len(lines.adjoint)) * _LINE
+    for k, text in enumerate(lines.paths):
+        yield _text("local", x + _PAD, above + k * _SMALL_LINE, text)
     for image in lines.images:
         yield from image.svg(x + _PAD, y + lines.text)
         x += image.width + GAP

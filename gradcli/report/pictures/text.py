@@ -40,7 +40,7 @@ def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> st
 
 def _foot(picture: Picture, digits: int | None, lost: int, width: int) -> Iterator[str]:
     """Yield what the signs mean, what adjoints are, and how many values have no lane."""
-    parts = [legend(list(SIGNS.items()), picture), *Labels(picture, digits).scalar()]
+    parts = [legend(list(SIGNS.items()), picture), *Labels(picture, digits).foot()]
     whole = GAP.join(parts)
     for line in [whole] if cells(whole) <= width else parts:
         yield from wrapped(line, width, "  ")
@@ -110,4 +110,5 @@ def _equation(sides: list[str], left: int) -> str:
 
 
 def _arrows(labels: Labels, box: Box) -> str:
-    return ", ".join(text.replace(" ", TIED) for text in labels.locals(box) if text)
+    groups = (filter(None, labels.locals(box)), labels.paths(box))
+    return "; ".join(", ".join(t.replace(" ", TIED) for t in texts) for texts in map(list, groups) if texts)

@@ -52,8 +52,10 @@ class _Drawing:
         self.picture = picture
         self.horizontal = horizontal
         self.text, self.latex = TextWriter(picture.style, digits), LatexWriter(picture.style, digits)
-        self.foot = Labels(picture, digits, self.latex).scalar()
-        self.bodies = [[*self.equation(box.equation()), *self.equation(box.reverse())] for box in picture.boxes]
+        self.foot = Labels(picture, digits, self.latex).foot()
+        self.bodies = [
+            [*self.equation(box.equation()), *self.equation(box.reverse()), *self.paths(box)] for box in picture.boxes
+        ]
         self.ports = [[self.line((a.local,)) if a.local is not None else None for a in b.arrows] for b in picture.boxes]
 
     def lines(self) -> Iterator[str]:
@@ -80,6 +82,12 @@ class _Drawing:
             return [whole]
         first, last = self.line(tuple(sides[:-1])), self.line(tuple(sides[-1:]))
         return [first._replace(latex=f"{first.latex} ="), last._replace(latex=rf"\quad {last.latex}")]
+
+    def paths(self, box: Box) -> list[_Line]:
+        """Return what arrives along the paths into a box, a line each."""
+        shown = Labels(self.picture, self.text.digits).paths(box)
+        latex = Labels(self.picture, self.text.digits, self.latex).paths(box)
+        return [_Line(rf"\scriptstyle {line}", 0.8 * cells(text), 1.0) for line, text in zip(latex, shown, strict=True)]
 
     def line(self, sides: tuple[Math, ...]) -> _Line:
         """Return the sides of an equation on one line."""

@@ -194,3 +194,29 @@ def test_a_value_with_two_names_has_both():
 def test_numbers_that_are_not_finite():
     found = drawn("y = log(x)", {"x": -1}, {"y": 1})
     assert Labels(found, 6).equation(found.boxes[1]) == ["y", "log(x)", "nan"]
+
+
+def test_what_arrives_along_each_path_is_told_the_largest_first():
+    found = drawn("a = w*x; b = a + x; y = a*b", {"w": 3, "x": 0.5}, {"y": 1})
+    (box,) = (box for box in found.boxes if box.name == "x")
+    assert [(p.source, p.product, p.contribution) for p in box.paths] == [
+        ("a", (3.5, 3.0), 10.5),
+        ("b", (1.5, 1.0), 1.5),
+    ]
+    labels = Labels(found, 6)
+    assert labels.paths(box) == ["a: 3.5·3 = 10.5", "b: 1.5·1 = 1.5"]
+    assert labels.foot()[-1].startswith("a: 3.5·3 = 10.5 is a\u0304·∂a/∂x, the part of x\u0304")
+    assert not any(box.paths for box in drawn("y = exp(x)*w", {"w": 3, "x": 0.5}, {"y": 1}).boxes)
+
+
+def test_paths_of_arrays_have_norms():
+    found = drawn("z = sum(x**2) + sum(sin(x))", {"x": [3.0, 4.0]}, {"z": 1})
+    (box,) = (b for b in found.boxes if b.kind == "leaf")
+    assert [p.product for p in box.paths] == [None, None]
+    assert math.isclose(box.paths[0].contribution, 10)
+    assert math.isclose(box.paths[1].contribution, float(np.linalg.norm(np.cos([3.0, 4.0]))))
+
+
+def test_an_output_that_is_read_has_its_v(cli):
+    told = cli.done("graph", "y=x**2", "z=exp(y)", "--outputs", "y,z", "--at", "x=0", "--v", "5,1").out
+    assert "v: 5, z: 1·1 = 1" in told

@@ -52,11 +52,13 @@ def test_there_are_no_more_lanes_than_there_is_room_for():
 def test_a_value_used_twice(cli):
     assert normalize("NFC", cli.done("graph", "y=x**2+x", "--at", "x=3").out) == normalize(
         "NFC",
-        "○     x  = 3             x̄  = 7\n"
+        "○     x  = 3             x̄  = 7   t1: 1·6 = 6, y: 1·1 = 1\n"
         "├─●   t1 = x**2 = 9      t̄1 = 1   ∂t1/∂x = 2*x = 6\n"
         "◆─╯   y  = t1 + x = 12   ȳ  = 1   ∂y/∂t1 = 1, ∂y/∂x = 1\n"
         "\n"
-        "○ leaf   ● intermediate   ◆ output   x̄ = ∂y/∂x\n",
+        "○ leaf   ● intermediate   ◆ output\n"
+        "x̄ = ∂y/∂x\n"
+        "t1: 1·6 = 6 is t̄1·∂t1/∂x, the part of x̄ from t1\n",
     )
 
 
