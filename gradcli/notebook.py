@@ -82,8 +82,7 @@ def jacobian_latex(found: SymbolicJacobian) -> str | None:
     rows, columns = found.rows, found.columns
     if not 0 < len(rows) * len(columns) <= _ENTRIES:
         return None
-    taken = frozenset(name.partition("[")[0] for name in (*rows, *columns))
-    writer = LatexWriter(Style(False, taken), None)
+    writer = LatexWriter(Style(False, frozenset((*rows, *columns))), None)
 
     cells = [[Value.of(found.entries.get((i, j), 0)) for j in range(len(columns))] for i in range(len(rows))]
     matrix: Math = Listed(tuple(Listed(tuple(row)) for row in cells)) if len(rows) * len(columns) > 1 else cells[0][0]

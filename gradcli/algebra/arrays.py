@@ -17,6 +17,7 @@ from gradcli.algebra.functions import TableFunction, apply
 from gradcli.graph.array import objects
 from gradcli.graph.construct import swap
 from gradcli.graph.matrices import inv
+from gradcli.graph.names import array_name
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
 
@@ -88,7 +89,7 @@ def _whole(node: Node, x: Exprs) -> Exprs:
     first = next(iter(x.flat))
     if not node.is_leaf or not first.is_Symbol:
         return x
-    return objects([sympy.Symbol(first.name.partition("[")[0])], ())
+    return objects([sympy.Symbol(array_name(first.name))], ())
 
 
 def _reordered(node: Node, x: Exprs, order: Exprs) -> Exprs:

@@ -17,6 +17,7 @@ from typing import Any
 
 import sympy
 
+from gradcli.graph.names import ElementName
 from gradcli.graph.node import Constant, bits
 from gradcli.graph.operations import OPERATIONS
 
@@ -60,10 +61,11 @@ class Element(sympy.Symbol):  # type: ignore[misc]
 def symbol(name: str) -> Any:
     """Return the symbol of a variable or of an element.
 
-    >>> symbol("x[10]") + symbol("x[2]") + symbol("y")
+    >>> from gradcli.graph.names import element_name
+    >>> symbol(element_name("x", [10])) + symbol(element_name("x", [2])) + symbol("y")
     x[2] + x[10] + y
     """
-    return Element(name) if "[" in name else sympy.Symbol(name)
+    return Element(name) if isinstance(name, ElementName) else sympy.Symbol(name)
 
 
 class TableFunction(sympy.Function):  # type: ignore[misc]

@@ -182,7 +182,9 @@ def _kinds(what: str, known: tuple[str, ...]) -> list[str]:
 
 def _statements(system: System, graph: Graph) -> list[str]:
     """Return the system as the user wrote it, for a comment."""
-    names = {name.partition("[")[0] for name in graph.names}
+    from gradcli.graph.names import array_name
+
+    names = {array_name(name) for name in graph.names}
     names |= {name for s in system.statements if s.loop and s.name in names for name in s.loop.integers}
     shapes = [f"{name}: {'×'.join(map(str, x.shape))}" for name, x in graph.inputs.items() if x.shape]
     lines = [s.written for s in system.statements if s.name in names and not s.declares]

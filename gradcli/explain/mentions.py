@@ -28,6 +28,7 @@ from gradcli.explain.sections import (
     Value,
     Words,
 )
+from gradcli.graph.names import array_name
 from gradcli.graph.node import Node
 
 
@@ -53,7 +54,7 @@ def _defining(result: Shown, sections: Sequence[Section]) -> Iterator[Section]:
 def _definitions(result: Shown, mentioned: Iterable[str], known: set[str]) -> dict[str, Line]:
     """Return the definitions of the names mentioned, and of those that these mention, but for the known ones."""
     names = [] if result.symbolic is None else result.symbolic.worked_out_names
-    wanted = {name for name in names if not known & {name, name.partition("[")[0]}}
+    wanted = {name for name in names if not known & {name, array_name(name)}}
     pending = wanted.intersection(mentioned)
     needed: set[str] = set()
     while pending:

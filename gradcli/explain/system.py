@@ -8,7 +8,7 @@ from functools import partial
 from gradcli.explain.results import Named, Shown
 from gradcli.explain.sections import Block, Computed, Equations, Line, Math, Name, Section, Text, Value, assigned
 from gradcli.graph.graph import Graph, appearance
-from gradcli.graph.names import dot
+from gradcli.graph.names import ElementName, dot
 from gradcli.graph.node import Node
 from gradcli.graph.weights import Weights
 from gradcli.notation.nodes import readable_names
@@ -61,7 +61,7 @@ def _equations(graph: Graph) -> Iterator[Callable[[Named], Line]]:
     names = readable_names(graph)
     deep = any(n not in graph.labels for n in names)
     parts = [(name, node) for node, name in names.items() if node not in graph.labels] if deep else []
-    assembled = {name.partition("[")[0] for name in graph.names if "[" in name}
+    assembled = {name.array for name in graph.names if isinstance(name, ElementName)}
 
     def line(name: str, node: Node, values: Named) -> Line:
         if node.is_constant and isinstance(node.settings[0], Weights) and node.size > 1:

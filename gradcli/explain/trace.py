@@ -67,7 +67,7 @@ class Trace:
         outputs = list(self.graph.outputs.values())
         v = {name: self.calls[0].seeds[y] for name, y in self.graph.outputs.items() if y in self.calls[0].seeds}
         loss = loss_name(self.graph, v) if len(v) == len(outputs) else any_loss(self.graph)
-        result = {n: adjoint_name(name, loss) for n, name in self.names.items()}
+        result: dict[Node, str] = {n: adjoint_name(name, loss) for n, name in self.names.items()}
         if len(outputs) == 1 and "v" not in self.names.values() and outputs[0] not in self.incoming:
             result[outputs[0]] = "v"
         return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradcli.export.helpers import in_c, needed
+from gradcli.export.helpers import helpers, needed
 from gradcli.export.layout import filled
 from gradcli.export.line_rules import STRUCTURAL
 from gradcli.export.loops import LoopWriter
@@ -12,7 +12,7 @@ from gradcli.export.program import Function, Program, about_lines, pattern_lines
 from gradcli.graph.array import Named
 from gradcli.loops.rules import RULES as RULES_OF_LOOPS
 
-HELPERS = in_c()
+HELPERS = helpers("helpers.c")
 _OWN = {"abs": "fabs", "gamma": "tgamma", "round": "rint"}
 RULES: dict[str, str] = {
     **rules(str, str),
@@ -21,8 +21,6 @@ RULES: dict[str, str] = {
     "maximum": "larger({}, {})",
     "minimum": "smaller({}, {})",
     "clamp": "smaller(larger({}, {}), {})",
-    "eq": "{} == {}",
-    "ne": "{} != {}",
 }
 # What a function's names must not be: words of C's, of its library, and what the file uses.
 _WORDS = """
@@ -82,12 +80,11 @@ NUMBERS = True  # whether its functions have numbers and flat arrays alone
 def source(program: Program) -> str:
     """Return the file."""
     functions = [line for f in program.functions for line in _function(f)]
-    helpers = [line for lines in needed("\n".join(functions), HELPERS) for line in ("", *lines)]
-    turned = any("PI" in line for line in helpers)
+    called = [line for lines in needed("\n".join(functions), HELPERS) for line in ("", *lines)]
     head = ["/*", " * The system below and its derivatives in C, written by gradcli.", " *"]
     head += [*(f" *     {line.replace('*/', '* /')}" for line in program.system), " */", "", "#include <math.h>"]
-    head += ["", "static const double PI = 3.141592653589793;"] if turned else []
-    return "\n".join([*head, *helpers, *functions, *_self_test(program)]) + "\n"
+    head += ["", "static const double PI = 3.141592653589793;"] if any("PI" in line for line in called) else []
+    return "\n".join([*head, *called, *functions, *_self_test(program)]) + "\n"
 
 
 def _function(function: Function) -> list[str]:

@@ -2,66 +2,66 @@
    recurrence, reflection and asymptotic series); Gaussian elimination with partial pivoting. */
 
 /* The remainder, with the sign of b. */
-double modulo(double a, double b)
+static inline double modulo(double a, double b)
 {
     double r = fmod(a, b);
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
 /* The division a / b, rounded down. */
-double quotient(double a, double b)
+static inline double quotient(double a, double b)
 {
     return rint((a - modulo(a, b)) / b);
 }
 
 /* The larger number, or NaN. */
-double larger(double a, double b)
+static inline double larger(double a, double b)
 {
     return a > b || a != a ? a : b;
 }
 
 /* The smaller number, or NaN. */
-double smaller(double a, double b)
+static inline double smaller(double a, double b)
 {
     return a < b || a != a ? a : b;
 }
 
 /* log(1 + exp(x)), without overflow. */
-double softplus(double x)
+static inline double softplus(double x)
 {
     return larger(x, 0) + log1p(exp(-fabs(x)));
 }
 
-double heaviside(double x, double at0)
+static inline double heaviside(double x, double at0)
 {
     return x < 0 ? 0 : x > 0 ? 1 : x == 0 ? at0 : x;
 }
 
-double sign(double x)
+static inline double sign(double x)
 {
     return x > 0 ? 1 : x < 0 ? -1 : 0;
 }
 
 /* Whether a is larger than b; nothing is larger than NaN. */
-int exceeds(double a, double b)
+static inline int exceeds(double a, double b)
 {
     return a > b || (a != a && b == b);
 }
 
 /* Whether a is smaller than b; nothing is smaller than NaN. */
-int undercuts(double a, double b)
+static inline int undercuts(double a, double b)
 {
     return a < b || (a != a && b == b);
 }
 
 /* Whether a comes before b in order; NaN is the largest. */
-int comes_first(double a, double b, int descending)
+static inline int comes_first(double a, double b, int descending)
 {
     return descending ? exceeds(a, b) : a < b || (a == a && b != b);
 }
 
-/* From which places numbers come in order; equal ones stay as they stand. */
-void put_in_order(int n, int descending, const double *x, double *order)
+/* The indices that sort x, stably: NaN is the largest. */
+static inline void argsort(int n, int descending, const double *x, double *order)
 {
     for (int i = 0; i < n; i++) {
         int j = i;
@@ -74,9 +74,9 @@ void put_in_order(int n, int descending, const double *x, double *order)
 }
 
 /* The index of the median, the lower one of two, or of the first NaN. */
-int middle(int n, const double *x, double *order)
+static inline int middle(int n, const double *x, double *order)
 {
-    put_in_order(n, 0, x, order);
+    argsort(n, 0, x, order);
     for (int i = 0; i < n; i++) {
         if (x[i] != x[i]) return i;
     }
@@ -84,7 +84,7 @@ int middle(int n, const double *x, double *order)
 }
 
 /* The derivative of log(gamma(x)). */
-double digamma(double x)
+static inline double digamma(double x)
 {
     if (x == 0 || x == -INFINITY) return x == 0 ? -1 / x : NAN;
     if (x < 0) return x == floor(x) ? NAN : digamma(1 - x) - PI / tan(PI * (x - rint(x)));
@@ -96,7 +96,7 @@ double digamma(double x)
 }
 
 /* The n-th derivative of PI / tan(PI * x). */
-double cot_slope(int n, double x)
+static inline double cot_slope(int n, double x)
 {
     double p[180], y = 1 / tan(PI * (x - rint(x))), sum = 0;
     for (int k = 0; k < n + 3; k++) p[k] = k == 1 ? PI : 0;
@@ -113,7 +113,7 @@ double cot_slope(int n, double x)
 }
 
 /* The derivative of digamma of an order, by Euler and Maclaurin's sum. */
-double polygamma(double order, double x)
+static inline double polygamma(double order, double x)
 {
     int n = (int)order;
     if (n == 0) return digamma(x);
@@ -138,7 +138,7 @@ double polygamma(double order, double x)
     return (n % 2 ? 1 : -1) * factorial * sum;
 }
 
-void swap_numbers(double *a, int i, int j)
+static inline void swap_numbers(double *a, int i, int j)
 {
     double kept = a[i];
     a[i] = a[j];
@@ -146,7 +146,7 @@ void swap_numbers(double *a, int i, int j)
 }
 
 /* The determinant of a matrix, which is overwritten. */
-double determinant(int n, double *a)
+static inline double determinant(int n, double *a)
 {
     double det = 1;
     for (int k = 0; k < n; k++) {
@@ -169,7 +169,7 @@ double determinant(int n, double *a)
 }
 
 /* Solve a x = b; b becomes x, and a is overwritten. */
-void solve_equations(int n, double *a, int m, double *b)
+static inline void solve_equations(int n, double *a, int m, double *b)
 {
     for (int k = 0; k < n; k++) {
         int p = k;
@@ -194,14 +194,14 @@ void solve_equations(int n, double *a, int m, double *b)
 }
 
 /* The inverse of a matrix, which is overwritten. */
-void invert(int n, double *a, double *inverse)
+static inline void invert(int n, double *a, double *inverse)
 {
     for (int k = 0; k < n * n; k++) inverse[k] = k % (n + 1) == 0 ? 1 : 0;
     solve_equations(n, a, n, inverse);
 }
 
 /* The derivatives of the determinant by each element. */
-void cofactors(int n, const double *a, double *minor, double *result)
+static inline void cofactors(int n, const double *a, double *minor, double *result)
 {
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from gradcli.export.helpers import camel, in_javascript, needed
+from gradcli.export.helpers import camel, helpers, needed
 from gradcli.export.layout import each_alone, filled
 from gradcli.export.line_rules import STRUCTURAL
 from gradcli.export.loops import LoopWriter
@@ -14,7 +14,7 @@ from gradcli.export.program import Function, Program, about_lines, pattern_lines
 from gradcli.graph.array import Named
 from gradcli.loops.rules import RULES as RULES_OF_LOOPS
 
-HELPERS = in_javascript()
+HELPERS = helpers("helpers.js")
 RULES: dict[str, str] = {
     **rules("Math.{}".format, camel),
     **{op: f"{op}({{}})" for op in ("erf", "erfc", "gamma", "lgamma")},
@@ -27,16 +27,6 @@ RULES: dict[str, str] = {
     "eq": "{} === {}",
     "ne": "{} !== {}",
 }
-# What C's library has and JavaScript's has not.
-_LIBRARY = {
-    "power": ["function power(a, b) {", "  return a === 1 ? 1 : a ** b;", "}"],
-    "roundEven": [
-        "function roundEven(x) {",
-        "  const r = Math.round(x);",
-        "  return Math.abs(x % 1) === 0.5 && r % 2 !== 0 ? r - 1 : r;",
-        "}",
-    ],
-}
 _WORDS = """
 abstract arguments await boolean break byte case catch char class const continue debugger default delete do double
 else enum eval export extends false final finally float for function goto if implements import in instanceof int
@@ -44,7 +34,7 @@ interface let long native new null package private protected public return short
 this throw throws transient true try typeof undefined var void volatile while with yield Math Infinity NaN
 Float64Array process console wrong closeTo check started selfTest Array Number Object Promise fs url globalThis
 """
-RESERVED = frozenset([*_WORDS.split(), *HELPERS, *_LIBRARY])
+RESERVED = frozenset([*_WORDS.split(), *HELPERS])
 
 
 def number(value: float) -> str:
@@ -85,10 +75,9 @@ def source(program: Program) -> str:
     """Return the file."""
     functions = [line for f in program.functions for line in _function(f)]
     called = [line for lines in needed("\n".join(functions), HELPERS) for line in ("", *lines)]
-    lacking = [line for lines in needed("\n".join([*functions, *called]), _LIBRARY) for line in ("", *lines)]
     head = ["// The system below and its derivatives in JavaScript, written by gradcli.", "//"]
     head += [f"//     {line}" for line in program.system]
-    return "\n".join([*head, *lacking, *called, *functions, *_self_test(program)]) + "\n"
+    return "\n".join([*head, *called, *functions, *_self_test(program)]) + "\n"
 
 
 def _function(function: Function) -> list[str]:

@@ -133,10 +133,7 @@ NUMBERS = False  # whether its functions have numbers and flat arrays alone
 def source(program: Program) -> str:
     """Return the file."""
     functions = [function_lines(f, LANGUAGE) for f in program.functions]
-    tested = self_test(program, "jnp.array", "jnp")
-    if tested:
-        at = tested.index("    right = True", tested.index("    import sys"))
-        tested.insert(at, '    jax.config.update("jax_enable_x64", True)')
+    tested = self_test(program, ["jnp.array"], "jnp", ['jax.config.update("jax_enable_x64", True)'])
     imports = ["import jax", "import jax.numpy as jnp"]
     about = ['For float64, call jax.config.update("jax_enable_x64", True) first.']
     return assembled(program, "JAX", imports, functions, [*_custom(program), *tested], about)

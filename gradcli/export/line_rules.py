@@ -119,7 +119,7 @@ def _middle_mask(line: Line, out: Elements, node: Node) -> None:
 
 def _order(line: Line, node: Node) -> str:
     order = line.array(line.size)
-    line.run("put_in_order", line.size, int(node.settings[1]), line.name, order)
+    line.run("argsort", line.size, int(node.settings[1]), line.name, order)
     return order
 
 

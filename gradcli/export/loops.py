@@ -14,7 +14,8 @@ from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
 from gradcli.export.arrays import refused
 from gradcli.export.layout import filled
-from gradcli.export.number_language import ATOM, CONDITIONS, LEVELS, Elements, NumberLanguage, Value, operand
+from gradcli.export.number_language import ATOM, CONDITIONS, Elements, NumberLanguage, Value, operand
+from gradcli.export.number_rules import LEVELS
 from gradcli.export.program import Function
 from gradcli.graph.array import Array
 from gradcli.graph.names import fresh_names

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gradcli.export.number_rules import LEVELS
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
@@ -14,12 +15,7 @@ from gradcli.graph.shapes import Shape, size_of
 from gradcli.loops.index_map import IndexMap
 from gradcli.loops.rules import Rule
 
-ATOM = 9
-# The precedence of an operation in C and JavaScript; what has none is a call.
-LEVELS = {
-    **dict.fromkeys(("add", "sub"), 5), **dict.fromkeys(("mul", "div"), 6), "neg": 7, "not": 7,
-    **dict.fromkeys(("lt", "le", "gt", "ge"), 4), "eq": 3, "ne": 3, "and": 2, "or": 1, "where": 0,
-}  # fmt: skip
+ATOM = 9  # how tightly a call, a name and a number bind
 CONDITIONS = {op for op, row in OPERATIONS.items() if row.kind == "condition"} | {"exceeds", "undercuts"}
 
 

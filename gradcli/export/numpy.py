@@ -194,5 +194,5 @@ def source(program: Program) -> str:
     text = "\n".join(line for lines in functions for line in lines)
     helpers = needed(text, HELPERS)
     imports = ["import math", ""] if any("math." in line for lines in helpers for line in lines) else []
-    tested = self_test(program, "np.array", "np")
+    tested = self_test(program, ["np.array"], "np")
     return assembled(program, "NumPy", [*imports, "import numpy as np"], [*helpers, *functions], tested, _ABOUT)

@@ -107,10 +107,11 @@ def assembled(
     return "\n".join([*lines, *tail]) + "\n"
 
 
-def self_test(program: Program, array: str, library: str) -> list[str]:
+def self_test(program: Program, array: Sequence[str], library: str, prepare: Sequence[str] = ()) -> list[str]:
     """Return the lines of a test that runs where the file is run.
 
-    `array` makes an array, with its further arguments behind it; the `library` has allclose.
+    `array` is the function that creates an array, then its further arguments; the `library` has `allclose`.  The
+    statements in `prepare` run before the test.
     """
     if not program.tests:
         return []
@@ -129,11 +130,12 @@ def self_test(program: Program, array: str, library: str) -> list[str]:
         'if __name__ == "__main__":',
         "    import sys",
         "",
+        *(f"    {statement}" for statement in prepare),
         "    right = True",
     ]  # fmt: skip
     for f, arguments, expected in program.tests:
-        given = [_made(array, arguments[name]) for name in f.arguments]
-        results = [_made(array, expected[name]) for name in f.results]
+        given = [_array(array, arguments[name]) for name in f.arguments]
+        results = [_array(array, expected[name]) for name in f.results]
         lines += listed(f"    found = {f.name}(", given, ")")
         lines += listed("    expected = [", results, "]")
         names = [f'"{name}"' for name in f.results]
@@ -142,11 +144,10 @@ def self_test(program: Program, array: str, library: str) -> list[str]:
     return [*lines, '    print("as gradcli has it" if right else "wrong")', "    sys.exit(not right)"]
 
 
-def _made(array: str, value: Any) -> Tree:
+def _array(array: Sequence[str], value: Any) -> Tree:
     """Return an array as an expression that may be broken into lines."""
-    name, _, more = array.partition(", ")
-    numbers = _tree(np.asarray(value, dtype=float).tolist())
-    return Tree(f"{name}(", (numbers, more) if more else (numbers,), ")")
+    name, *more = array
+    return Tree(f"{name}(", (_tree(np.asarray(value, dtype=float).tolist()), *more), ")")
 
 
 def _tree(value: Any) -> Tree | str:

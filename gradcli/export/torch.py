@@ -211,7 +211,7 @@ NUMBERS = False  # whether its functions have numbers and flat arrays alone
 def source(program: Program) -> str:
     """Return the file."""
     functions = [function_lines(f, LANGUAGE) for f in program.functions]
-    tested = self_test(program, "torch.tensor, dtype=torch.float64", "torch")
+    tested = self_test(program, ["torch.tensor", "dtype=torch.float64"], "torch")
     about = ["Arguments are tensors of float64 of the shapes below; a number is a tensor, too."]
     return assembled(program, "PyTorch", ["import torch"], functions, [*_function(program), *tested], about)
 

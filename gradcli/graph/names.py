@@ -41,13 +41,31 @@ def identifier(name: str) -> str:
     return f"{plain}_" if iskeyword(plain) else plain
 
 
-def element_name(name: str, key: Iterable[int]) -> str:
+class ElementName(str):
+    """The name of an array's element, with the name of the array beside it: no reader has to take it apart."""
+
+    __slots__ = ("array",)
+    array: str
+
+
+def element_name(name: str, key: Iterable[int]) -> ElementName:
     """Return the name of an array's element.
 
-    >>> element_name("M", (0, 1))
-    'M[0,1]'
+    >>> element_name("M", (0, 1)), element_name("M", (0, 1)).array
+    ('M[0,1]', 'M')
     """
-    return f"{name}[{','.join(map(str, key))}]"
+    result = ElementName(f"{name}[{','.join(map(str, key))}]")
+    result.array = name
+    return result
+
+
+def array_name(name: str) -> str:
+    """Return the name of the array that an element's name is of, and any other name as it is.
+
+    >>> array_name(element_name("M", (0, 1))), array_name("x")
+    ('M', 'x')
+    """
+    return name.array if isinstance(name, ElementName) else name
 
 
 def element_names(name: str, shape: tuple[int, ...]) -> list[str]:
@@ -90,14 +108,25 @@ def bar(name: str) -> str:
     return f"{name[0]}\u0304{name[1:]}"
 
 
-def adjoint_name(name: str, loss: str) -> str:
-    """Return the name of an adjoint of a scalar: t̄2 of t2, and ∂L/∂hidden of a name that no bar would span.
+class AdjointName(str):
+    """The name of an adjoint, with the loss and the quantity whose derivative it is; `barred` is t̄, not ∂L/∂t."""
+
+    __slots__ = ("barred", "by", "loss")
+    loss: str
+    by: str
+    barred: bool
+
+
+def adjoint_name(name: str, loss: str) -> AdjointName:
+    """Return the name of the adjoint ∂loss/∂name: t̄2 of t2, and ∂L/∂hidden where a bar would span too many letters.
 
     >>> adjoint_name("t2", "L") == bar("t2"), adjoint_name("model.fc", "loss")
     (True, '∂loss/∂model.fc')
     """
-    letters = len(name.rstrip("0123456789_"))
-    return bar(name) if letters <= _BARRED and name.isidentifier() else f"∂{loss}/∂{name}"
+    barred = len(name.rstrip("0123456789_")) <= _BARRED and name.isidentifier()
+    result = AdjointName(bar(name) if barred else f"∂{loss}/∂{name}")
+    result.loss, result.by, result.barred = loss, name, barred
+    return result
 
 
 def dot(name: str) -> str:

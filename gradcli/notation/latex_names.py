@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from gradcli.graph.names import NAME
+from gradcli.graph.names import NAME, AdjointName, array_name
 from gradcli.wrapping import visible
 
 _GREEK = {c: unicodedata.name(c).split()[-1].lower().replace("lamda", "lambda") for c in "αβγδεζηθικλμνξπρστυφχψω"}
@@ -57,7 +57,7 @@ class LatexNames:
         self._written: dict[str, str] = {}
         self._used: set[str] = set()
         self._marked: set[str] = set()
-        bases = {n.partition("[")[0] for n in taken}
+        bases = {array_name(n) for n in taken}
         marked = {name for name in bases if name[1:2] in _MARKS and _unmarked(name)[0] in bases}
         for name in sorted(bases - marked, key=lambda n: (len(n), n)):
             self._written[name] = written = self._distinct(name)
@@ -66,9 +66,8 @@ class LatexNames:
 
     def __call__(self, name: str) -> str:
         """Return a name as LaTeX: of a variable, of an element `x[0]`, of an adjoint of one, or of a call `F(x̄)`."""
-        if name.startswith("∂") and "/∂" in name:  # an adjoint: ∂L/∂hidden
-            of, by = name[1:].split("/∂", 1)
-            return rf"\frac{{\partial {self(of)}}}{{\partial {self(by)}}}"
+        if isinstance(name, AdjointName) and not name.barred:
+            return rf"\frac{{\partial {self(name.loss)}}}{{\partial {self(name.by)}}}"
         if (call := _CALL.fullmatch(name)) is not None:
             arguments = ", ".join(map(self, call[2].split(", ")))
             return rf"{_literal(call[1])}({arguments}){call[3]}"

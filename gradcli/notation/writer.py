@@ -7,6 +7,7 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple
 
+from gradcli.graph.names import AdjointName
 from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, bare, broadcast_shapes
@@ -99,7 +100,7 @@ class Writer:
         """Return an operand, in brackets if it binds less tightly, begins with a sign behind another, or has no end."""
         known = self.known(node)
         if known is not None:
-            is_partial = self.names[node].startswith("∂") and binds > Binds.SUM
+            is_partial = isinstance(name := self.names[node], AdjointName) and not name.barred and binds > Binds.SUM
             return Written(self.brackets.format(known) if is_partial else known)
         written = self.written(node)
         if written.binds < binds or (not first and written.text.startswith("-")) or (written.open and not last):

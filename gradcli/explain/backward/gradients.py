@@ -31,7 +31,7 @@ from gradcli.explain.sections import (
     Text,
     Value,
 )
-from gradcli.graph.names import adjoint_name
+from gradcli.graph.names import AdjointName, adjoint_name
 from gradcli.graph.vjp import active_nodes
 from gradcli.wrapping import in_words
 
@@ -60,17 +60,16 @@ def gradients_section(result: BackwardResult, point: BackwardPoint, written: For
 def _adjoints(result: BackwardResult, point: BackwardPoint, written: Forms) -> list[Block]:
     """Return the adjoints that the gradients' formulas mention, and what that means."""
     lines = tuple(Line((Name(bar), formula)) for bar, formula in written.adjoints.items())
-    loss = loss_name(result.graph, point.calls[0].v)
-    return [introduced(list(written.adjoints), loss), Equations(lines)] if lines else []
+    return [introduced(list(written.adjoints)), Equations(lines)] if lines else []
 
 
-def introduced(adjoints: Sequence[str], loss: str) -> Text:
+def introduced(adjoints: Sequence[AdjointName]) -> Text:
     """Return what adjoints are, told of the first that a bar marks; ∂L/∂h says it itself."""
     said = f"with the adjoint{'s' * (len(adjoints) > 1)}"
-    barred = next((name for name in adjoints if not name.startswith("∂")), None)
+    barred = next((name for name in adjoints if name.barred), None)
     if barred is None:
         return Text((said,))
-    return Text((f"{said} (", Name(barred), " = ", Partial(loss, barred.replace("\u0304", "")), ")"))
+    return Text((f"{said} (", Name(barred), " = ", Partial(barred.loss, barred.by), ")"))
 
 
 def _is_long(result: BackwardResult, grad: Array) -> bool:
@@ -87,7 +86,7 @@ def _retained(result: BackwardResult, point: BackwardPoint, name: str, written: 
     sides: list[Math] = [Grad(name), Partial(loss, name)]
     formulas = point.adjoints.get(name)
     if (adjoint := adjoint_name(name, loss)) in written.adjoints:
-        sides += [Name(adjoint)] if not adjoint.startswith("∂") else [written.adjoints[adjoint]]
+        sides += [Name(adjoint)] if adjoint.barred else [written.adjoints[adjoint]]
     elif formulas is not None and sum(len(result.formula(e)) for e in formulas.reshape(-1)) <= _READABLE:
         sides.append(Value(formulas))
     return Line((*sides, Value(point.retained[name])))

@@ -52,7 +52,7 @@ def _meaning(trace: Trace, v: Named) -> tuple[Math, ...]:
     loss = loss_name(trace.graph, v)
     whole = Partial(loss, x)
     adjoint = adjoint_name(x, loss)
-    named = whole if adjoint.startswith("∂") else Equal((Name(adjoint), whole))
+    named = Equal((Name(adjoint), whole)) if adjoint.barred else whole
     return ("reverse pass, last operation first: ", named, " sums adjoint × local derivative")
 
 

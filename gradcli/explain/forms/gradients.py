@@ -17,7 +17,7 @@ from gradcli.explain.results import Array, Named
 from gradcli.explain.sections import Computed, Math, quantity
 from gradcli.graph.construct import reshape, spread
 from gradcli.graph.graph import scheduled
-from gradcli.graph.names import adjoint_name
+from gradcli.graph.names import AdjointName, ElementName, adjoint_name
 from gradcli.graph.node import Exact, Node, const, elementwise
 from gradcli.notation.nodes import written_size
 from gradcli.notation.writer import spread_argument
@@ -37,7 +37,7 @@ class Forms:
     """The formula of each gradient that has a readable one, and of the adjoints that they mention, in their order."""
 
     gradients: Mapping[str, Math]
-    adjoints: Mapping[str, Math]
+    adjoints: Mapping[AdjointName, Math]
 
 
 def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = None) -> Forms:
@@ -78,13 +78,18 @@ class _GradientWriter:
         self.bars = self._bars()
         self.all_names = {**names, **self.bars}
 
-    def _bars(self) -> dict[Node, str]:
+    def _bars(self) -> dict[Node, AdjointName]:
         """Return the adjoints of the intermediates that the user named."""
         swept, graph = self.result.swept, self.result.graph
-        result: dict[Node, str] = {}
+        result: dict[Node, AdjointName] = {}
         for node, name in graph.labels.items():
             adjoint = swept.adjoints.get(node)
-            if adjoint is not None and node.args and adjoint not in swept.cotangents.values() and "[" not in name:
+            if (
+                adjoint is not None
+                and node.args
+                and adjoint not in swept.cotangents.values()
+                and not isinstance(name, ElementName)
+            ):
                 result.setdefault(adjoint, adjoint_name(name, self.loss))
         return result
 

@@ -12,6 +12,7 @@ from gradcli.explain.backward.weights import flat
 from gradcli.explain.results import Array, Named, Shown
 from gradcli.explain.sections import Block, Equal, Equations, Line, Math, Matrix, Name, Partial, Section, Text, Value
 from gradcli.explain.shared import formulas_of
+from gradcli.graph.names import array_name
 from gradcli.graph.node import Node
 from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
 
@@ -60,7 +61,7 @@ def number_cells(matrix: Array) -> dict[tuple[int, int], Math]:
 
 def _has_new_names(result: Shown) -> bool:
     """Tell whether formulas mention intermediates that the user has not named."""
-    return any(name.partition("[")[0] not in result.graph.names for name in result.formulas.defined)
+    return any(array_name(name) not in result.graph.names for name in result.formulas.defined)
 
 
 def is_long(result: Shown) -> bool:

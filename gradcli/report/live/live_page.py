@@ -14,7 +14,7 @@ from typing import Any
 
 from gradcli.explain.live.program import LiveNode, LivePage
 from gradcli.files import printable
-from gradcli.graph.names import element_names
+from gradcli.graph.names import AdjointName, element_names
 from gradcli.graph.shapes import Shape
 from gradcli.report.live.drawing import drawn
 from gradcli.report.live.numbers import GRID, exact, is_image, packed, shown
@@ -319,7 +319,7 @@ class _Section:
         """Return what an adjoint is, and what L is."""
         page = self.page
         leaves = [page.nodes[k] for k in page.wrt] or [n for n in page.nodes if n.bar]
-        first = next((n for n in leaves if not n.bar.startswith("∂")), None)
+        first = next((n for n in leaves if isinstance(n.bar, AdjointName) and n.bar.barred), None)
         parts = [text(say("adjointIs", first.bar, page.scalar, first.name))] if first else []
         if page.scalar not in page.outputs:
             parts.append(f'<span data-part="loss">{text(page.scalar)}</span>')

@@ -57,8 +57,8 @@ class Labels:
         names = [(box.ends or (box.name,))[0] for box in shown if box.name != scalar]
         if not scalar or not names:
             return []
-        barred = next((name for name in names if not adjoint_name(name, scalar).startswith("∂")), None)
-        meaning = None if barred is None else Equal((Name(adjoint_name(barred, scalar)), Partial(scalar, barred)))
+        barred = next((adjoint for name in names if (adjoint := adjoint_name(name, scalar)).barred), None)
+        meaning = None if barred is None else Equal((Name(barred), Partial(scalar, barred.by)))
         return [self.writer.write(math) for math in (meaning, loss) if math is not None]
 
     def foot(self) -> list[str]:

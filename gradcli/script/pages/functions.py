@@ -63,7 +63,9 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
     called: dict[str, str] = {}
     loss = loss_name(recorded.graph, recorded.v)
     only = cotangent(recorded.graph, loss) if len(recorded.v) == 1 else ""
-    weights = {name: adjoint_name(name, loss) for use in recorded.functions.values() for name in use.outputs.values()}
+    weights: dict[str, str] = {}
+    for use in recorded.functions.values():
+        weights |= {name: adjoint_name(name, loss) for name in use.outputs.values()}
     weights |= {made: only or f"v_{name}" for made, name in roots.items()}
     for k, use in enumerate(recorded.functions.values()):
         pulled = call.pulled_steps.get(use.step)
@@ -128,13 +130,13 @@ def _gradients(
     (point,) = result.points
     loss = loss_name(recorded.graph, recorded.v)
     lines = [Line((Name(name), formula)) for name, formula in written.adjoints.items()]
-    for name in result.wrt:
-        if name not in roots:  # of a root, v is the adjoint
-            left = Grad(name) if name in recorded.wrt else Name(adjoint_name(name, loss))
-            sides = [written.gradients[name]] if name in written.gradients else []
-            lines.append(Line((left, *sides, Value(point.grad[name])), (), name in recorded.wrt))
+    names = [name for name in result.wrt if name not in roots]  # of a root, v is the adjoint
+    for name in names:
+        left = Grad(name) if name in recorded.wrt else Name(adjoint_name(name, loss))
+        sides = [written.gradients[name]] if name in written.gradients else []
+        lines.append(Line((left, *sides, Value(point.grad[name])), (), name in recorded.wrt))
     own = ", ".join(dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values()))
     said = f"{own} is the script's own Function: the page takes what its backward returns; --check checks that."
-    adjoints = [line.sides[0].name for line in lines if isinstance(line.sides[0], Name)]
-    scene = [introduced(adjoints, loss)] if adjoints else []
+    shown = [*written.adjoints, *(adjoint_name(name, loss) for name in names if name not in recorded.wrt)]
+    scene = [introduced(shown)] if shown else []
     return Section("grad", (*scene, Equations(tuple(lines)), Text((said,))))
