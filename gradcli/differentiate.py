@@ -192,7 +192,7 @@ class _Call:
         new = substituted([*nodes, *(c.node for c in conditions)], meant)
         outer.conditions += [c._replace(node=n) for c, n in zip(conditions, new[len(nodes) :], strict=True)]
         known = outer.known
-        read = [n for n in scheduled(new[: len(nodes)]) if n.op == "input"]
+        read = [n for n in scheduled(new[: len(nodes)]) if n.is_leaf]
         values: Sequence[Any] = [None] * len(nodes)
         if all(known.get(n) is not None for n in read):
             graph = Graph.of(
@@ -256,10 +256,10 @@ def _structure(nodes: Sequence[Node], inputs: Sequence[Node]) -> tuple[Any, list
     key: list[Any] = [len(inputs)]
     for k, n in enumerate(nodes):
         index[n] = k
-        if n.op == "const" and n not in exponents and isinstance(n.settings[0], Weights | Decimal):
+        if n.is_constant and n not in exponents and isinstance(n.settings[0], Weights | Decimal):
             constants.append(n)
             key.append(n.shape)
-        elif n.op == "const":
+        elif n.is_constant:
             key.append((n.settings, type(n.settings[0]), n.shape, n.dtype))
         else:
             key.append((n.op, tuple([index[a] for a in n.args]), n.settings, n.shape))

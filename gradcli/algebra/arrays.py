@@ -19,6 +19,7 @@ from gradcli.graph.construct import swap
 from gradcli.graph.matrices import inv
 from gradcli.graph.names import array_name
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
 
 Exprs = np.ndarray[Any, Any]  # of SymPy expressions
@@ -121,8 +122,8 @@ def _key(rank: int, axes: Sequence[int], places: Sequence[int]) -> tuple[Any, ..
 def _element(node: Node, x: Exprs, place: tuple[int, ...]) -> Any:
     if node.op in _PLACES:
         return _stands_at(node, x, place[0])
-    settings = ", descending=True" if node.op in ("sort", "argsort") and node.settings[1] else ""
-    settings += ", full_matrices=True" if node.op in ("svd_u", "svd_vh") and node.settings[0] else ""
+    named = zip(OPERATIONS[node.op].settings, node.settings, strict=False)
+    settings = "".join(f", {name}=True" for name, value in named if value is True)
     return _function(node.op, x.shape, len(place), settings)(*x.flat, *place)
 
 

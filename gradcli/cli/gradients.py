@@ -64,7 +64,7 @@ def _about(key: str, k: int, order: Sequence[str], graph: Graph, label: str) -> 
 def _case(graph: Graph, y: str, x: str, yours: Node, said: str) -> Case:
     base, by = graph.outputs.get(y) or graph.names[y], graph.inputs[x]
     truth = derivative(graph, base, by)
-    if yours.shape != truth.shape and yours.op == "const" and not yours.shape and yours.value is not None:
+    if yours.shape != truth.shape and yours.is_constant and not yours.shape and yours.value is not None:
         yours = const(yours.value, truth.shape)
     if yours.shape != truth.shape:
         raise InputError(

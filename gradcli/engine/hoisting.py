@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.engine.schedule import Schedule
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, operand
 from gradcli.graph.operations import OPERATIONS
 
 
@@ -33,7 +33,7 @@ def _before_broadcast(node: Node, schedule: Schedule) -> Node | None:
     """
     if not node.shape or not OPERATIONS[node.op].broadcasts:
         return None
-    numbers = [a.args[0] if a.op == "broadcast" and a not in schedule.same else a for a in node.args]
+    numbers = [a if a in schedule.same else operand(a, "broadcast") or a for a in node.args]
     if any(a.shape for a in numbers) or all(a in node.args for a in numbers):
         return None
     number = Node(node.op, tuple(numbers), (), node.settings, node.dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from gradcli.graph.node import Node, const, is_const
+from gradcli.graph.node import Node, const, is_const, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import Rewriter, Rule
 
@@ -37,8 +37,7 @@ def _definition(definition: Callable[..., Node | None]) -> Rule:
 
 
 def _negative(node: Node) -> Node | None:
-    (a,) = node.args
-    return a.args[0] if a.op == "neg" else None
+    return operand(node.args[0], "neg")
 
 
 # They are exact, in the sign of a zero too, and mostly save an operation.
@@ -47,15 +46,17 @@ def _negative(node: Node) -> Node | None:
 def _sum(node: Node) -> Node | None:
     """Return a + (−b) as a − b, and (−a) + b as b − a."""
     a, b = node.args
-    if b.op == "neg":
-        return replace(node, op="sub", args=(a, b.args[0]))
-    return replace(node, op="sub", args=(b, a.args[0])) if a.op == "neg" else None
+    for x, y in ((a, b), (b, a)):
+        if (positive := operand(y, "neg")) is not None:
+            return replace(node, op="sub", args=(x, positive))
+    return None
 
 
 def _difference(node: Node) -> Node | None:
     """Return a − (−b) as a + b."""
     a, b = node.args
-    return replace(node, op="add", args=(a, b.args[0])) if b.op == "neg" else None
+    positive = operand(b, "neg")
+    return None if positive is None else replace(node, op="add", args=(a, positive))
 
 
 def _product(node: Node) -> Node:
@@ -72,12 +73,8 @@ def _quotient(node: Node) -> Node:
 def _without_signs(node: Node) -> tuple[Node, bool]:
     """Return a product or quotient without the signs of its arguments, and whether it is the negative of that."""
     a, b = node.args
-    args = _without_sign(a), _without_sign(b)
+    args = operand(a, "neg") or a, operand(b, "neg") or b
     return (node if args == node.args else node.with_args(args)), (args[0] is a) != (args[1] is b)
-
-
-def _without_sign(node: Node) -> Node:
-    return node.args[0] if node.op == "neg" else node
 
 
 def _twos(node: Node, a: Node, b: Node) -> Node:
@@ -103,8 +100,8 @@ def _half(node: Node) -> Node | None:
 
 def _doubled(node: Node) -> Node:
     """Return 2·x for x, in as few operations as there are."""
-    if node.op == "broadcast":
-        return node.with_args((_doubled(node.args[0]),))
+    if (small := operand(node, "broadcast")) is not None:
+        return node.with_args((_doubled(small),))
     if node.op == "div" and (divisor := _half(node.args[1])) is not None:
         return node.with_args((node.args[0], divisor))  # the square's 2, and that of the root above it
     return Node("mul", (const(2), node), node.shape)

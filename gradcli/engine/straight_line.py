@@ -25,17 +25,11 @@ from gradcli.graph.rewrite import optimise
 
 Run = Callable[..., tuple[Any, ...]]
 
-_INFIX = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "div": "/",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-    "eq": "==",
-    "ne": "!=",
+_CALLED = ("pow", "mod", "and", "or", "not")  # by Python's functions, or NumPy's, though they have a sign
+_OPERATORS = {
+    op: f"{{}} {row.infix} {{}}" if row.arity > 1 else f"{row.infix}{{}}"
+    for op, row in OPERATIONS.items()
+    if row.broadcasts and row.infix and op not in _CALLED
 }
 # Scalar operations that Python's own functions compute as NumPy does, where they raise nothing.
 _SCALAR: dict[str, Callable[..., Any]] = {
@@ -66,8 +60,7 @@ class StraightLine:
         self._inputs = list(small.inputs.values())
         self._outputs = [new[y] for y in small.outputs.values()]
         self._nodes = scheduled(self._outputs, self._inputs)
-        scalar = all(not n.shape and (n.op in _INFIX or n.op in _SCALAR or n.op in ("const", "input", "neg"))
-                     for n in self._nodes)  # fmt: skip
+        scalar = all(not n.shape and (not n.args or n.op in _OPERATORS or n.op in _SCALAR) for n in self._nodes)
         self._scalar = _written(self._inputs, self._nodes, self._outputs, True) if scalar else None
         self._arrays: Run | None = None
 
@@ -93,7 +86,7 @@ def _written(inputs: Sequence[Node], nodes: Sequence[Node], outputs: Sequence[No
         if node in names:
             continue
         own = names[node] = f"t{len(names)}"
-        if node.op == "const":
+        if node.is_constant:
             value = constant(node)[..., 0]
             known[own] = value.item() if scalar or not node.shape else np.array(value)
             continue
@@ -108,10 +101,8 @@ def _written(inputs: Sequence[Node], nodes: Sequence[Node], outputs: Sequence[No
 
 def _expression(node: Node, args: Sequence[str], own: str, known: dict[str, Any], scalar: bool) -> str:
     """Return the text of an operation; what it calls is in `known`."""
-    if node.op in _INFIX:
-        return f"{args[0]} {_INFIX[node.op]} {args[1]}"
-    if node.op == "neg":
-        return f"-{args[0]}"
+    if node.op in _OPERATORS:
+        return _OPERATORS[node.op].format(*args)
     known[f"f_{own}"] = _SCALAR[node.op] if scalar else _of_arrays(node)
     return f"f_{own}({', '.join(args)})"
 

@@ -12,7 +12,7 @@ from gradcli.errors import InputError
 from gradcli.export.program import Function
 from gradcli.graph.graph import depending
 from gradcli.graph.names import fresh_names
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, operand
 from gradcli.graph.operation import Precedence
 from gradcli.graph.operations import OPERATIONS
 
@@ -78,11 +78,15 @@ class ArrayWriter:
         self.varying = depending(self.function.nodes, self.function.arguments.values())  # from point to point
         self.numbers: set[Node] = set()  # which are Python's, and no arrays
         for node in self.function.nodes:
-            plain = node.op in ("const", "neg") or (node.op in _INFIX and self.language.rules.get(node.op) == "infix")
+            plain = node.is_constant or operand(node, "neg") is not None or self.is_infix(node)
             if plain and not node.shape and self.numbers.issuperset(node.args):
                 self.numbers.add(node)
         self.uses_points = False
         self.result_names = {n: name for name, n in self.function.results.items()}
+
+    def is_infix(self, node: Node) -> bool:
+        """Tell whether the operation is an operator of the language."""
+        return node.op in _INFIX and self.language.rules.get(node.op) == "infix"
 
     def points(self) -> str:
         """Return the name of the points' shape, which the function is to begin with."""
@@ -132,9 +136,9 @@ class ArrayWriter:
         args = [self.done[a] for a in node.args]
         args = args if node.op in _LISTED else self.parted(args)
         rule = self.language.rules.get(node.op, "refused")
-        if node.op in _INFIX and rule == "infix":
+        if self.is_infix(node):
             return _infix(node.op, *args)
-        if node.op == "neg":
+        if operand(node, "neg") is not None:
             return Text(f"-{_bracketed(args[0], 3)}", 2)
         if node.op in CONDITIONS:
             return _comparison(node.op, *args)

@@ -17,7 +17,7 @@ from gradcli.graph.array import Array, objects
 from gradcli.graph.dtypes import DType
 from gradcli.graph.einsum import aligned, products
 from gradcli.graph.graph import scheduled
-from gradcli.graph.node import Node, const, fold, is_const
+from gradcli.graph.node import Node, const, fold, is_const, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import Rewriter
 
@@ -71,7 +71,7 @@ def _is_small(node: Node) -> bool:
 
 
 def _steps(node: Node) -> int:
-    if node.op in ("matmul", "einsum"):
+    if node.args and OPERATIONS[node.op].kind == "contraction":
         return products(node)
     return max((a.size for a in node.args), default=node.size) if not node.is_leaf else 0
 
@@ -139,9 +139,10 @@ class _Elements:
 def _add(made: _Elements, a: Node, b: Node) -> Node | None:
     if is_const(a, 0) or is_const(b, 0):
         return b if is_const(a, 0) else a
-    if b.op == "neg":
-        return made.make("sub", a, b.args[0])
-    return made.make("sub", b, a.args[0]) if a.op == "neg" else None
+    for x, y in ((a, b), (b, a)):
+        if (positive := operand(y, "neg")) is not None:
+            return made.make("sub", x, positive)
+    return None
 
 
 def _sub(made: _Elements, a: Node, b: Node) -> Node | None:
@@ -149,9 +150,10 @@ def _sub(made: _Elements, a: Node, b: Node) -> Node | None:
         return a
     if is_const(a, 0):
         return made.make("neg", b)
-    if b.op == "neg":
-        return made.make("add", a, b.args[0])
-    return made.make("neg", made.make("add", a.args[0], b)) if a.op == "neg" else None
+    if (positive := operand(b, "neg")) is not None:
+        return made.make("add", a, positive)
+    positive = operand(a, "neg")
+    return None if positive is None else made.make("neg", made.make("add", positive, b))
 
 
 def _times(op: str) -> Callable[..., Node | None]:
@@ -163,17 +165,18 @@ def _times(op: str) -> Callable[..., Node | None]:
                 return other
             if is_const(one, -1):
                 return made.make("neg", other)
-        if a.op == "neg" and b.op == "neg":
-            return made.make(op, a.args[0], b.args[0])
-        if "neg" in (a.op, b.op):
-            return made.make("neg", made.make(op, *(x.args[0] if x.op == "neg" else x for x in (a, b))))
-        return None
+        plain = [operand(x, "neg") or x for x in (a, b)]
+        signs = (plain[0] is not a) + (plain[1] is not b)
+        if not signs:
+            return None
+        product = made.make(op, *plain)
+        return product if signs == len(plain) else made.make("neg", product)
 
     return rule
 
 
 def _neg(made: _Elements, a: Node) -> Node | None:
-    return a if a is made.zero else a.args[0] if a.op == "neg" else None
+    return a if a is made.zero else operand(a, "neg")
 
 
 def _where(made: _Elements, condition: Node, a: Node, b: Node) -> Node | None:
@@ -200,17 +203,25 @@ def _folded(op: str) -> Callable[..., Array]:
     return rule
 
 
-def _scan(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
+def _scan(op: str) -> Callable[..., Array]:
+    def rule(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
+        return _along(node, args, lambda before, x: made.make(op, before, x))
+
+    return rule
+
+
+def _recurrence(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
+    return _along(node, args, lambda before, x, a: made.make("add", x, made.make("mul", a, before)))
+
+
+def _along(node: Node, args: Sequence[Array], step: Callable[..., Node]) -> Array:
+    """Return a scan along an axis: `step` gets the element before, the one here, and the coefficient between them."""
     (axis,) = node.settings
-    rows = [np.moveaxis(a, axis, 0) for a in args]
-    result = [rows[-1][0]]
-    for k, x in enumerate(rows[-1][1:]):
-        if node.op == "recurrence":
-            own = [made.make("add", b, made.make("mul", a, c)) for b, a, c in np.broadcast(x, rows[0][k], result[-1])]
-        else:
-            op = "add" if node.op == "cumsum" else "mul"
-            own = [made.make(op, a, b) for a, b in np.broadcast(result[-1], x)]
-        result.append(objects(own, x.shape))
+    *coefficients, rows = (np.moveaxis(a, axis, 0) for a in args)
+    result = [rows[0]]
+    for k, x in enumerate(rows[1:]):
+        elements = np.broadcast(result[-1], x, *(a[k] for a in coefficients))
+        result.append(objects([step(*e) for e in elements], x.shape))
     return np.moveaxis(np.stack(result), 0, axis)
 
 
@@ -220,35 +231,49 @@ def _contraction(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
     return objects([reduce(lambda a, b: made.make("add", a, b), own) for own in made_terms], node.shape)
 
 
-def _choice(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
-    """Return where the first extremum along an axis stands, or for each element whether it is that."""
-    (axis,) = node.settings
-    lines = np.moveaxis(args[0], axis, -1)
-    best = objects(
-        [_place(made, own, "argmax" in node.op) for own in lines.reshape(-1, lines.shape[-1])], lines.shape[:-1]
-    )
-    if node.op in ("argmax", "argmin"):
-        return best
-    masks = [[made.make("eq", b, _whole(made, k), dtype="bool") for b in best.flat] for k in range(lines.shape[-1])]
-    return np.stack([objects(own, best.shape) for own in masks], axis)
+def _first_extremum(better: str, best: str) -> Callable[..., Array]:
+    """Return the rule of the index of the first extremum along an axis."""
+
+    def rule(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
+        lines = np.moveaxis(args[0], node.settings[0], -1)
+        indices = [_index(made, line, better, best) for line in lines.reshape(-1, lines.shape[-1])]
+        return objects(indices, lines.shape[:-1])
+
+    return rule
 
 
-def _place(made: _Elements, line: Array, greatest: bool) -> Node:
-    best, value = _whole(made, 0), line[0]
+def _index(made: _Elements, line: Array, better: str, best: str) -> Node:
+    index, value = _integer(made, 0), line[0]
     for k, x in enumerate(line[1:], 1):
-        better = made.make("exceeds" if greatest else "undercuts", x, value, dtype="bool")
-        best = made.make("where", better, _whole(made, k), best)
-        value = made.make("maximum" if greatest else "minimum", value, x)
-    return best
+        index = made.make("where", made.make(better, x, value, dtype="bool"), _integer(made, k), index)
+        value = made.make(best, value, x)
+    return index
 
 
-def _whole(made: _Elements, k: int) -> Node:
+def _mask(first: Callable[..., Array]) -> Callable[..., Array]:
+    """Return the rule of the one-hot mask of the first extremum along an axis."""
+
+    def rule(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
+        (axis,) = node.settings
+        indices = first(made, node, args)
+        masks = [
+            [made.make("eq", i, _integer(made, k), dtype="bool") for i in indices.flat] for k in range(node.shape[axis])
+        ]
+        return np.stack([objects(own, indices.shape) for own in masks], axis)
+
+    return rule
+
+
+def _integer(made: _Elements, k: int) -> Node:
     return made.constant(k, const(0))
+
+
+_GREATEST, _LEAST = _first_extremum("exceeds", "maximum"), _first_extremum("undercuts", "minimum")
 
 
 _RULES: dict[str, Callable[..., Array]] = {
     "sum": _folded("add"), "prod": _folded("mul"), "max": _folded("maximum"), "min": _folded("minimum"),
-    **dict.fromkeys(("cumsum", "cumprod", "recurrence"), _scan),
+    "cumsum": _scan("add"), "cumprod": _scan("mul"), "recurrence": _recurrence,
     **dict.fromkeys(("matmul", "einsum"), _contraction),
-    **dict.fromkeys(("argmax", "argmin", "argmax_mask", "argmin_mask"), _choice),
+    "argmax": _GREATEST, "argmin": _LEAST, "argmax_mask": _mask(_GREATEST), "argmin_mask": _mask(_LEAST),
 }  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from gradcli.graph.construct import Index, index, reshape
-from gradcli.graph.node import Node, const
+from gradcli.graph.node import Node, const, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, broadcast_shapes, size_of
 
@@ -30,8 +30,8 @@ def tidied(nodes: Iterable[Node], kept: Iterable[Node]) -> dict[Node, Node]:
     for node in nodes:
         args = tuple(new[a] for a in node.args)
         own = node if args == node.args else replace(node, args=args)
-        if own.op == "reshape":
-            own = _reshaped(own)
+        if (inner := operand(own, "reshape")) is not None:
+            own = reshape(operand(inner, "reshape") or inner, own.shape)
         elif own.op == "scatter":
             own = _joined(own, alone)
         elif own.args and OPERATIONS[own.op].broadcasts:
@@ -40,11 +40,6 @@ def tidied(nodes: Iterable[Node], kept: Iterable[Node]) -> dict[Node, Node]:
             alone.add(own)
         new[node] = own
     return new
-
-
-def _reshaped(node: Node) -> Node:
-    x = node.args[0]
-    return reshape(x.args[0] if x.op == "reshape" else x, node.shape)
 
 
 def _unspread(node: Node) -> Node:
@@ -66,7 +61,7 @@ def _unspread(node: Node) -> Node:
 def _before_spread(node: Node) -> Node:
     if node.is_constant and node.value is not None:
         return const(node.value, (), node.dtype)
-    return node.args[0] if node.op == "broadcast" else node
+    return operand(node, "broadcast") or node
 
 
 def _joined(node: Node, alone: set[Node]) -> Node:
@@ -110,12 +105,12 @@ def _element(key: Index, part: Node) -> tuple[Index, Node]:
     if short == key or None in key or len(part.shape) > sum(isinstance(k, range) for k in key):
         return key, part
     shape = tuple(len(k) for k in short if isinstance(k, range))
-    if part.op == "reshape":
-        return short, reshape(part.args[0], shape)
+    if (whole := operand(part, "reshape")) is not None:
+        return short, reshape(whole, shape)
     if part.is_constant:
         return short, reshape(part, shape)
-    if part.op == "index" and None not in part.settings[0]:
-        result = index(part.args[0], _without_ones(part.settings[0]))
+    if (whole := operand(part, "index")) is not None and None not in part.settings[0]:
+        result = index(whole, _without_ones(part.settings[0]))
         return (short, result) if result.shape == shape else (key, part)
     return key, part
 

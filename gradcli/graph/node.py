@@ -96,7 +96,7 @@ class Node:
     @property
     def value(self) -> Constant | None:
         """The value of a constant that has one for all elements; `None` for any other node."""
-        return self.settings[0] if self.op == "const" and not isinstance(self.settings[0], tuple | Weights) else None
+        return self.settings[0] if self.is_constant and not isinstance(self.settings[0], tuple | Weights) else None
 
     @property
     def values(self) -> tuple[Constant, ...]:
@@ -104,7 +104,7 @@ class Node:
 
         Those of `Weights` are a sequence that makes its elements when they are read.
         """
-        if self.op != "const":
+        if not self.is_constant:
             return ()
         several = isinstance(self.settings[0], tuple | Weights)
         return self.settings[0] if several else self.settings
@@ -149,7 +149,7 @@ def cast(x: Node, dtype: DType) -> Node:
     """
     if x.dtype == dtype:
         return x
-    if x.op == "const":
+    if x.is_constant:
         return Node("const", (), x.shape, x.settings, dtype)
     return Node("cast", (x,), x.shape, (dtype,), dtype)
 
@@ -158,7 +158,7 @@ def _joined(op: str, args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DType]:
     """Return arguments of several types in the type that they have together, and that type."""
     first = args[:1] if op in SELECTING else ()  # a condition is no number
     numbers = args[len(first) :]
-    own = [a.dtype for a in numbers if a.op != "const"] or [a.dtype for a in numbers]
+    own = [a.dtype for a in numbers if not a.is_constant] or [a.dtype for a in numbers]
     dtype = promoted(own)
     if dtype not in FLOATING and not all(isinstance(v, int) for a in numbers for v in a.values):
         dtype = floated(dtype)
@@ -172,7 +172,17 @@ def lift(value: Node | Exact) -> Node:
 
 def is_const(node: Node, value: int) -> bool:
     """Tell whether the node is that constant, of any shape."""
-    return node.op == "const" and node.settings[0] == value
+    return node.is_constant and node.settings[0] == value
+
+
+def operand(node: Node, op: str) -> Node | None:
+    """Return the argument of an operation of one argument; None where the node is another operation.
+
+    >>> x = leaf()
+    >>> operand(-x, "neg") is x, operand(x, "neg")
+    (True, None)
+    """
+    return node.args[0] if node.op == op else None
 
 
 def elementwise(op: str, *args: Node) -> Node:
@@ -208,7 +218,7 @@ def simplified(op: str, *args: Node) -> Node:
     if op == "mul" and (product := _of_inverse(*args)) is not None:
         return product
     shape = broadcast_shapes([a.shape for a in args])
-    numbers = [a.value for a in args if a.op == "const"]
+    numbers = [a.value for a in args if a.is_constant]
     if not numbers and op != "neg":
         return Node(op, args, shape)
     exact = fold(op, numbers) if len(numbers) == len(args) else None
@@ -226,8 +236,8 @@ def simplified(op: str, *args: Node) -> Node:
 
 def _of_inverse(a: Node, b: Node) -> Node | None:
     """Return a·(−b) as −(a·b) and a·(1/b) as a/b; None for another product."""
-    if b.op == "neg":
-        return simplified("neg", simplified("mul", a, b.args[0]))
+    if (positive := operand(b, "neg")) is not None:
+        return simplified("neg", simplified("mul", a, positive))
     if b.op == "div" and is_const(b.args[0], 1) and b.shape == b.args[1].shape:
         return simplified("div", a, b.args[1])
     return None
@@ -244,9 +254,7 @@ def _unchanged(op: str, args: tuple[Node, ...]) -> Node | None:
         return a
     if op == "mul" and is_const(a, 1):
         return b
-    if op == "neg" and a.op == "neg":
-        return a.args[0]
-    return None
+    return operand(a, "neg") if op == "neg" else None
 
 
 def _signed(op: str, a: Node, b: Node) -> Node:
@@ -256,9 +264,9 @@ def _signed(op: str, a: Node, b: Node) -> Node:
         return simplified("neg", b)
     if is_const(b, -1) and a.shape == shape:
         return simplified("neg", a)
-    if op == "mul" and b.op == "const" and a.op != "const":
+    if op == "mul" and b.is_constant and not a.is_constant:
         a, b = b, a
-    if op == "mul" and a.op == "const" and b.op == "mul" and b.args[0].op == "const":
+    if op == "mul" and a.is_constant and b.op == "mul" and b.args[0].is_constant:
         product = a
         while b.op == "mul" and (factor := fold("mul", [product.value, b.args[0].value])) is not None:
             product, b = const(factor, broadcast_shapes([product.shape, b.args[0].shape])), b.args[1]

@@ -134,6 +134,11 @@ class Operation:
         return self.kind in ("elementwise", "step", "condition")
 
     @property
+    def compares(self) -> bool:
+        """Whether it is a comparison of numbers."""
+        return self.precedence is Precedence.COMPARISON
+
+    @property
     def passes_on(self) -> bool:
         """Whether a derivative may go through it: not through a condition, a place, or what states no slope."""
         return bool(self.slopes) or self.pullback is not None

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 from itertools import starmap
 
-from gradcli.graph.node import Constant, Node
+from gradcli.graph.node import Constant, Node, operand
 from gradcli.notation.decimals import quotient
 from gradcli.notation.latex_calls import applied, applied_more, function, setting
 from gradcli.notation.latex_names import WORDS, latex_number
@@ -166,7 +166,7 @@ def _into(node: Node, parts: list[str]) -> Written:
 def side_by_side(w: LatexNodeWriter, a: Node, b: Node, numbers: bool = False) -> Written:
     """Return two factors side by side."""
     # A sign in front needs no brackets: -(a + b) c.
-    left = w.operand(a, Binds.SUM if a.op in ("neg", "const") else Binds.PRODUCT, last=False)
+    left = w.operand(a, Binds.SUM if a.is_constant or operand(a, "neg") is not None else Binds.PRODUCT, last=False)
     right = w.operand(b, Binds.LOOSE if numbers else Binds.PRODUCT, first=False)
     # A number beside itself, or a power of it, would read as one name: xx.
     again = numbers and right.text.partition("^")[0] == left.text.rpartition(" ")[2].lstrip("-")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from itertools import chain, count
 
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
 from gradcli.notation.latex_names import LatexNames
@@ -44,7 +44,7 @@ class LatexNodeWriter(Writer):
         """Return what a node computes, at the indices if there are any."""
         if not self.indices or node.value is not None or (node.args and OPERATIONS[node.op].broadcasts):
             return super().written(node)
-        if node.op == "broadcast":
+        if operand(node, "broadcast") is not None:
             known = self.known(node.args[0])
             return self.written(node.args[0]) if known is None else Written(known)
         whole = self.at((), ())

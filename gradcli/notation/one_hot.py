@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gradcli.graph.construct import reshape
-from gradcli.graph.node import Node, is_const
+from gradcli.graph.node import Node, is_const, operand
 
 
 def one_hot_of(node: Node, names: Mapping[Node, str]) -> tuple[Node, int] | None:
@@ -27,7 +27,7 @@ def one_hot_of(node: Node, names: Mapping[Node, str]) -> tuple[Node, int] | None
     *samples, count = node.shape or (0,)
     if wanted.shape != (*samples, 1) or not classes.is_constant or classes.values != tuple(range(count)):
         return None
-    target = wanted.args[0] if wanted.op == "reshape" else reshape(wanted, tuple(samples))
+    target = operand(wanted, "reshape") or reshape(wanted, tuple(samples))
     if target.shape != tuple(samples):
         return None
     if not target.is_constant:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.construct import Index
-from gradcli.graph.node import Constant, Node
+from gradcli.graph.node import Constant, Node, operand
 from gradcli.graph.operation import Operation, Precedence
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.places import Places
@@ -67,7 +67,7 @@ def _infix(row: Operation) -> Rule:
     def write(w: Any, node: Node) -> Written:
         a, b = w.plain(node)
         # A sign in front needs no brackets: -a*b.
-        signed = binds == Binds.PRODUCT and a.op in ("neg", "const")
+        signed = binds == Binds.PRODUCT and (a.is_constant or operand(a, "neg") is not None)
         return Written(
             f"{w.argument(a, Binds.SUM if signed else left)}{spaced}{w.argument(b, right, first=False)}", binds
         )
@@ -176,9 +176,9 @@ def places_key(axis: int, places: Places) -> str:
 def taken(node: Node, names: Collection[Node]) -> tuple[Node, str]:
     """Return what a node takes elements of, and their index: of all elements in a row, the array that they are of."""
     (x,), (axis, places) = node.args, node.settings
-    if x.op != "reshape" or x in names or len(x.shape) != 1 or len(x.args[0].shape) < 2:
+    whole = operand(x, "reshape")
+    if whole is None or x in names or len(x.shape) != 1 or len(whole.shape) < 2:
         return x, places_key(axis, places)
-    whole = x.args[0]
     keys = map(Places.of, np.unravel_index(places.numbers, whole.shape))
     return whole, ", ".join(map(str, keys))
 
@@ -226,9 +226,10 @@ def solved_for_vector(node: Node, w: Writer) -> tuple[Node, Node] | None:
     if solution.op != "solve" or solution in w.names or node.shape != solution.shape[:-1]:
         return None
     matrix, column = solution.args
-    if column.op != "reshape" or column in w.names or column.shape != (*column.args[0].shape, 1):
+    vector = operand(column, "reshape")
+    if vector is None or column in w.names or column.shape != (*vector.shape, 1):
         return None
-    return matrix, column.args[0]
+    return matrix, vector
 
 
 def _joined(name: str) -> Rule:

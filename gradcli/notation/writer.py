@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple
 
 from gradcli.graph.names import AdjointName
-from gradcli.graph.node import Node, const
+from gradcli.graph.node import Node, const, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, bare, broadcast_shapes
 
@@ -139,7 +139,7 @@ def spread_argument(node: Node) -> Node | None:
     """Return what a node broadcasts, as the rules of reductions do, or None for any other node."""
     if node.op == "reshape" and [n for n in node.shape if n > 1] == [n for n in node.args[0].shape if n > 1]:
         return node.args[0]
-    return node.args[0] if node.op == "broadcast" else None
+    return operand(node, "broadcast")
 
 
 # Settings that are typed behind the arguments, with what they are where nothing is typed.

@@ -92,7 +92,7 @@ class Translator:
             waiting = [result] if isinstance(result, Node) else []
             while waiting:
                 n = waiting.pop()
-                if n not in self.parts and n.op not in ("input", "const"):
+                if n not in self.parts and n.args:
                     self.parts[n] = part
                     waiting += n.args
                     added += 1

@@ -206,7 +206,7 @@ class _Locals:
         result: dict[str, Node] = {}
         done = {*outputs.values(), *inputs.values()}
         for name, _, node in [*self._found, *((n, x, x.node) for n, x, _ in self._found if not x.is_known)]:
-            if node in done or node.dtype == "bool" or (node.op == "const" and not _is_large(node)):
+            if node in done or node.dtype == "bool" or (node.is_constant and not _is_large(node)):
                 continue
             own, k = identifier(name), 2
             while own in taken:

@@ -28,13 +28,13 @@ from gradcli.explain.sections import (
     Words,
 )
 from gradcli.explain.style import Style
+from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.nodes import Notation
 from gradcli.notation.numbers import array_text, number_text, shape_text
 from gradcli.wrapping import visible
 
 WHOLE = 12  # elements of an array that is shown whole
 _FEW = 3  # elements along an axis of a larger one
-_COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 # What needs no brackets as a factor: a derivative, a number or a fraction of two, a name or an element, a call.
 _ATOM = re.compile(
     r"∂[\w\u0304]+/∂\w+|\d[\d.]*(e[+-]?\d+)?(/\d+)?|[\w\u0304]+(\[[\d, ]*\])?|\w+\([^()]*(\([^()]*\)[^()]*)*\)"
@@ -92,7 +92,7 @@ class TextWriter:
         """
         texts = list(map(self.write, sides))
         for k, side in enumerate(sides[1:-1], 1):
-            if isinstance(side, Computed) and side.node.op in _COMPARISONS:
+            if isinstance(side, Computed) and side.node.args and OPERATIONS[side.node.op].compares:
                 texts[k] = self.brackets.format(texts[k])
         return [text for k, text in enumerate(texts) if not k or text != texts[k - 1]]
 

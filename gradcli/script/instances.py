@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gradcli.engine.evaluate import at_point
 from gradcli.graph.construct import matmul, stack
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.node import Node, const
+from gradcli.graph.node import Node, const, operand
 from gradcli.graph.shapes import Shape
 
 _FEW = 8  # elements of a vector of which one is given
@@ -86,11 +86,11 @@ def _layer(added: Node, shape: Shape) -> Node | None:
     if added.op != "add":
         return None
     product, bias = added.args
-    own = bias.args[0] if bias.op == "broadcast" else bias
+    own = operand(bias, "broadcast") or bias
     if product.op != "matmul" or not product.shape[1:] == own.shape == shape[-1:]:
         return None
     rows, weight = product.args
     if rows.is_constant:  # which has been reshaped already
         return matmul(const(rows.settings[0], (*shape[:-1], rows.shape[-1])), weight) + own
-    x = rows.args[0] if rows.op == "reshape" else rows
+    x = operand(rows, "reshape") or rows
     return matmul(x, weight) + own if x.shape[:-1] == shape[:-1] else None

@@ -9,7 +9,7 @@ from itertools import product
 from gradcli.errors import InputError
 from gradcli.graph.construct import reduce, reshape, swap
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.node import Node, const, elementwise, is_const
+from gradcli.graph.node import Node, const, elementwise, is_const, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import substituted
 from gradcli.graph.shapes import Shape, broadcast_shapes
@@ -126,7 +126,7 @@ def _axes(node: Node, graph: Graph, write: Write) -> Changes:
 
 def _sums(node: Node) -> Changes:
     """Yield sums, and means, over another axis; one that keeps its axis is a sum in another shape."""
-    inner = node.args[0] if node.op == "reshape" else node
+    inner = operand(node, "reshape") or node
     if inner.op not in ("sum", "mean") or len(inner.settings[0]) != 1:
         return
     (own,), (x,) = inner.settings[0], inner.args
@@ -145,8 +145,8 @@ def _with_one(shape: Shape, axis: int) -> Shape:
 
 
 def _transposes(node: Node, graph: Graph, write: Write) -> Changes:
-    if node.op == "transpose":
-        yield f"transposed: {write(node)} should be {write(node.args[0])}", node.args[0]
+    if (before := operand(node, "transpose")) is not None:
+        yield f"transposed: {write(node)} should be {write(before)}", before
     elif len(node.shape) == 2 and node.shape[0] == node.shape[1]:
         yield f"transposed: {write(node)} should be {write(swap(node))}", swap(node)
     if node.op == "matmul" and node.args[0].shape == node.args[1].shape == node.shape:
@@ -165,7 +165,7 @@ def _inputs(node: Node, graph: Graph, write: Write) -> Changes:
 
 
 def _functions(node: Node, graph: Graph, write: Write) -> Changes:
-    if len(node.args) == 1 and node.op != "neg" and OPERATIONS[node.op].broadcasts:
+    if len(node.args) == 1 and not OPERATIONS[node.op].infix and OPERATIONS[node.op].broadcasts:
         yield f"a function too many: {write(node)} should be {write(node.args[0])}", node.args[0]
     if node.op in _TAKEN:
         other = elementwise(_TAKEN[node.op], *node.args)
@@ -191,10 +191,9 @@ def _constants(node: Node, graph: Graph, write: Write) -> Changes:
 
 def _indices(node: Node, graph: Graph, write: Write) -> Changes:
     """Yield other elements of the same array."""
-    if node.op != "index":
+    if (x := operand(node, "index")) is None:
         return
     (key,) = node.settings
-    x = node.args[0]
     for place, k in enumerate(key):
         if isinstance(k, int):
             for i in range(min(x.shape[place], 12)):
@@ -203,14 +202,15 @@ def _indices(node: Node, graph: Graph, write: Write) -> Changes:
                     yield f"indices exchanged: {write(node)} should be {write(other)}", other
 
 
+_EXCHANGED: Mapping[str, Callable[[Node, Node], Sequence[Node]]] = {
+    "mul": lambda a, b: (a / b, b / a),
+    "div": lambda a, b: (a * b,),
+}
+
+
 def _products(node: Node, graph: Graph, write: Write) -> Changes:
     """Yield the quotient for a product, and the product for a quotient."""
-    if node.op == "mul":
-        a, b = node.args
-        for other in (a / b, b / a):
-            yield f"{write(node)} should be {write(other)}", other
-    if node.op == "div":
-        other = node.args[0] * node.args[1]
+    for other in _EXCHANGED[node.op](*node.args) if node.op in _EXCHANGED else ():
         yield f"{write(node)} should be {write(other)}", other
 
 
@@ -222,7 +222,7 @@ def _too_many(node: Node, graph: Graph, write: Write) -> Changes:
 
 def _squares(node: Node, graph: Graph, write: Write) -> Changes:
     """Yield the square of a quantity that has a name, or of an element of it."""
-    whole = node.args[0] if node.op == "index" else node
+    whole = operand(node, "index") or node
     if any(n is whole for n in (*graph.inputs.values(), *graph.names.values())):
         yield f"an exponent is missing: {write(node)} should be {write(node**2)}", node**2
 

@@ -91,7 +91,7 @@ def number_and_rest(node: Node, whole: Container[Node] = ()) -> tuple[Fraction, 
     if node in whole or node.op not in ("neg", "mul", "div", "matmul"):
         return Fraction(1), node
     numbers, rest = zip(*(number_and_rest(a, whole) for a in node.args), strict=True)
-    if node.op == "neg":
+    if len(node.args) == 1:
         return -numbers[0], rest[0]
     number = numbers[0] / numbers[1] if node.op == "div" else numbers[0] * numbers[1]
     if rest[1].value == 1 and not rest[1].shape:

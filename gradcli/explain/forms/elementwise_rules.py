@@ -15,7 +15,7 @@ import sympy
 from gradcli.engine.evaluate import values_of
 from gradcli.graph.construct import index
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import Node, const, elementwise
+from gradcli.graph.node import Node, const, elementwise, operand
 from gradcli.graph.rewrite import structure
 from gradcli.graph.shapes import Shape, bare
 from gradcli.notation.one_hot import one_hot_of
@@ -86,15 +86,17 @@ def _power(form: ElementwiseForm, node: Node) -> Formula | None:
 def _exp(form: ElementwiseForm, node: Node) -> Formula | None:
     """Return softmax(x) for exp(log_softmax(x)), which the derivative of a log-softmax reads from its result."""
     x = form.plain[node.args[0]]
-    return form.letter(form.first(replace(x, op="softmax"))) if x.op == "log_softmax" and x not in form.named else None
+    if x in form.named or operand(x, "log_softmax") is None:
+        return None
+    return form.letter(form.first(replace(x, op="softmax")))
 
 
 def _sigmoid(form: ElementwiseForm, node: Node) -> Formula | None:
     """Return 1 - sigmoid(x) for sigmoid(-x)."""
-    (x,) = node.args
-    if x.op != "neg":
+    positive = operand(node.args[0], "neg")
+    if positive is None:
         return None
-    return 1 - form.letter(form.first(elementwise("sigmoid", form.shortest(x.args[0]))))
+    return 1 - form.letter(form.first(elementwise("sigmoid", form.shortest(positive))))
 
 
 def _through(form: ElementwiseForm, node: Node) -> Formula:
@@ -124,8 +126,8 @@ def _in_shape(meaning: Node, x: Node, node: Node) -> Node | None:
     """Return what a letter of x means where x is reshaped: a constant of that shape, or what had that shape before."""
     if meaning.is_constant and meaning.shape == x.shape:
         return replace(meaning, shape=node.shape)
-    is_back = meaning.op == "reshape" and meaning.args[0].shape == node.shape
-    return meaning.args[0] if is_back else None
+    before = operand(meaning, "reshape")
+    return before if before is not None and before.shape == node.shape else None
 
 
 def _total(form: ElementwiseForm, node: Node) -> Formula | None:

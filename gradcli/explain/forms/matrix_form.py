@@ -14,7 +14,7 @@ from functools import reduce
 from gradcli.graph.construct import reshape, spread, swap
 from gradcli.graph.graph import scheduled
 from gradcli.graph.matrices import inv
-from gradcli.graph.node import Exact, Node, const, fold, leaf
+from gradcli.graph.node import Exact, Node, const, fold, leaf, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import are_equal, substituted
 from gradcli.graph.shapes import broadcast_shapes
@@ -80,7 +80,7 @@ def _read(node: Node, args: list[Term]) -> Term:
     row = OPERATIONS[node.op]
     if row.kind == "view" and args[0].scalar().body is None:  # a number everywhere stays one
         return args[0].scalar()
-    counts = not row.broadcasts and node.op != "broadcast"  # its arguments' elements
+    counts = not row.broadcasts and operand(node, "broadcast") is None  # its arguments' elements
     if counts and (result := _of_scalars(node, args[0].scalar())):
         return result
     if counts:
@@ -96,11 +96,11 @@ def _read(node: Node, args: list[Term]) -> Term:
 
 def _by_inverse(term: Term) -> Term:
     """Return the cofactors of a matrix over its determinant as its inverse, transposed."""
-    if term.body is None or term.body.op != "cofactors":
+    matrix = None if term.body is None else operand(term.body, "cofactors")
+    if matrix is None or len(matrix.shape) != 2:
         return term
-    (matrix,) = term.body.args
-    det = next((d for d in term.divisors if d.op == "det" and are_equal(d.args[0], matrix)), None)
-    if det is None or len(matrix.shape) != 2:
+    det = next((d for d in term.divisors if (x := operand(d, "det")) is not None and are_equal(x, matrix)), None)
+    if det is None:
         return term
     rest = tuple(d for d in term.divisors if d is not det)
     return replace(term, divisors=rest, body=swap(inv(matrix)))
@@ -110,10 +110,10 @@ def _of_scalars(node: Node, first: Term) -> Term | None:
     """Return the sum of an array that is the same scalars everywhere, or the matrix with them on its diagonal."""
     if first.body is not None:
         return None
-    if node.op == "sum" and first.scalars + first.divisors and node.size:
-        return first.times(Term(node.args[0].size // node.size))
-    if node.op == "from_diagonal":
-        return replace(first, body=replace(node, args=(const(1, node.args[0].shape),)))
+    if (x := operand(node, "sum")) is not None and first.scalars + first.divisors and node.size:
+        return first.times(Term(x.size // node.size))
+    if (diagonal := operand(node, "from_diagonal")) is not None:
+        return replace(first, body=replace(node, args=(const(1, diagonal.shape),)))
     return None
 
 
@@ -147,11 +147,12 @@ def _written(term: Term, like: Node) -> Node:
 
 def _of_linear(node: Node, body: Node) -> Node:
     """Return a linear operation of another argument; what moves elements twice moves them once."""
-    if node.op == "transpose":
-        return _transposed(body, node)
-    if node.op == "reshape":
-        return reshape(body.args[0] if body.op == "reshape" else body, node.shape)
-    return replace(node, args=(body,))
+    rule = _OF_LINEAR.get(node.op)
+    return rule(body, node) if rule is not None else replace(node, args=(body,))
+
+
+def _reshaped(body: Node, node: Node) -> Node:
+    return reshape(operand(body, "reshape") or body, node.shape)
 
 
 def _transposed(body: Node, node: Node) -> Node:
@@ -159,8 +160,8 @@ def _transposed(body: Node, node: Node) -> Node:
     if len(body.shape) < 2 or _is_identity(body):
         return body
     plain = node.settings == ((1, 0),)
-    if plain and body.op == "transpose" and body.settings == node.settings:
-        return body.args[0]
+    if plain and body.settings == node.settings and (before := operand(body, "transpose")) is not None:
+        return before
     if plain and body.op == "matmul" and all(len(a.shape) == 2 for a in body.args):
         a, b = body.args
         return Node("matmul", (_transposed(b, _flip(b)), _transposed(a, _flip(a))), node.shape)
@@ -223,7 +224,7 @@ def _pow(node: Node, a: Term, b: Term) -> Term | None:
 
 def _exp(node: Node, a: Term) -> Term | None:
     """Return softmax(x) for exp(log_softmax(x)), which the derivative of a log-softmax reads from its result."""
-    if a.body is None or a.body.op != "log_softmax" or a != Term(1, body=a.body):
+    if a.body is None or operand(a.body, "log_softmax") is None or a != Term(1, body=a.body):
         return None
     return Term(1, body=replace(a.body, op="softmax"))
 
@@ -243,7 +244,8 @@ def _matmul(node: Node, a: Term, b: Term) -> Term | None:
 
 
 def _is_identity(node: Node) -> bool:
-    return node.op == "from_diagonal" and node.args[0].value == 1
+    diagonal = operand(node, "from_diagonal")
+    return diagonal is not None and diagonal.value == 1
 
 
 def _outer(node: Node, a: Term, b: Term) -> Term | None:
@@ -323,8 +325,8 @@ def _addends(body: Node) -> list[tuple[Exact, Node]]:
 
 def _factor(node: Node) -> tuple[Exact, Node]:
     """Return the number before an array, and the array."""
-    if node.op == "neg":
-        number, rest = _factor(node.args[0])
+    if (positive := operand(node, "neg")) is not None:
+        number, rest = _factor(positive)
         return -number, rest
     factor = node.args[0].value if node.op == "mul" and node.args[1].shape == node.shape else None
     return (factor, node.args[1]) if isinstance(factor, Exact) else (1, node)
@@ -336,13 +338,14 @@ def _joined(a: Node, b: Node, op: str) -> Node:
         for k in (0, 1):
             if are_equal(a.args[k], b.args[k]) and a.args[1 - k].shape == b.args[1 - k].shape:
                 first, second = a.args[1 - k], b.args[1 - k]
-                if op == "add" and first.op == "transpose":
+                if op == "add" and operand(first, "transpose") is not None:
                     first, second = second, first
                 inner = Node(op, (first, second), first.shape)
                 return Node("matmul", (a.args[0], inner) if k == 0 else (inner, a.args[1]), a.shape)
     return Node(op, (a, b), a.shape)
 
 
+_OF_LINEAR: Mapping[str, Callable[[Node, Node], Node]] = {"transpose": _transposed, "reshape": _reshaped}
 _RULES: Mapping[str, Callable[..., Term | None]] = {
     "mul": _mul,
     "div": _div,

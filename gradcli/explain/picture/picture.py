@@ -443,7 +443,7 @@ def _stacked(arrays: Sequence[Array | str | None]) -> Array | None:
 
 def _is_weights(node: Node) -> bool:
     """Tell whether a node is an array of numbers of a model, which a picture does not show."""
-    return node.op == "const" and isinstance(node.settings[0], Weights) and node.size > 1
+    return node.is_constant and isinstance(node.settings[0], Weights) and node.size > 1
 
 
 def readable(formulas: Array, named: frozenset[str]) -> bool:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from gradcli.graph.construct import call, corner, equal, where
-from gradcli.graph.node import Constant, Exact, Node, compare, const, elementwise, is_const, lift
+from gradcli.graph.node import Constant, Exact, Node, compare, const, elementwise, is_const, lift, operand
 from gradcli.graph.operation import Corner, Operation, Precedence, function, step
 
 
@@ -50,7 +50,7 @@ def _is_positive(value: Constant) -> bool:
 
 
 def _textbook_quotient(y: Node, a: Node, b: Node) -> Node:
-    return a.args[0] / b**2 if a.op == "neg" else -(a / b**2)
+    return positive / b**2 if (positive := operand(a, "neg")) is not None else -(a / b**2)
 
 
 def _is_integer(x: Node) -> Node:
