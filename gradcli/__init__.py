@@ -93,3 +93,10 @@ def check(
     if not isinstance(text, str):
         return checked_pair(text, gradient, shapes, tolerance, trials, seed)
     return checked_text(text, shapes, tolerance, trials, seed)
+
+
+def load_ipython_extension(notebook: Any) -> None:
+    """Add the magic `%%gradcli` to a notebook, as `%load_ext gradcli` asks for."""
+    from gradcli.magic import register
+
+    register(notebook)

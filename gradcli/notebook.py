@@ -126,20 +126,25 @@ class Explanation:
     implicit: bool = False
 
     def __str__(self) -> str:
+        return self.page()
+
+    __repr__ = __str__
+
+    def page(self, style: str = "table") -> str:
+        """Return the page of `gradcli backward` in a format of pages: `table`, `html`, `markdown` or `latex`."""
         from gradcli.errors import Notes
         from gradcli.explain.backward.accumulation import backward
         from gradcli.explain.backward.backward_page import Choice, backward_pages
         from gradcli.explain.results import Wanted
-        from gradcli.report.render import Look, render_pages
+        from gradcli.report.render import Look, is_printed, render_pages
 
         wanted = Wanted(page=True, implicit=self.implicit)
         notes = Notes()
         result = backward(self.graph, self.wrt, [self.at], [[self.v]], wanted, notes)
-        pages = backward_pages(result, Choice())
-        text = render_pages(pages, Look("table", _DIGITS)).rstrip("\n")
-        return "\n\n".join([text, *notes.lines])
-
-    __repr__ = __str__
+        (page,) = backward_pages(result, Choice())
+        if not is_printed(style):
+            return render_pages([page.with_notes(notes.lines)], Look(style, _DIGITS))
+        return "\n\n".join([render_pages([page], Look(style, _DIGITS)).rstrip("\n"), *notes.lines])
 
     def html(self) -> str:
         """Return the live page, as a file of its own."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 
+import gradcli
 from gradcli import InputError, check, parse, symbolic_jacobian, vjp
 
 
@@ -75,3 +78,54 @@ def test_verdicts_are_a_page():
 def test_numbers_that_make_no_sense_are_told(options):
     with pytest.raises(InputError, match="tolerance is above 0"):
         check("f = x; df/dx = 1", **options)
+
+
+def test_a_page_of_backward_as_html(cli):
+    found = cli.done("backward", "y=x**2", "--at", "x=3", "-f", "html", "--standalone").out
+    assert found.startswith("<!doctype html>")
+    page = ET.fromstring(re.search(r"<div class=\"gradcli\">.*</div>", found, re.DOTALL)[0])
+    (grad,) = [d.text for d in page.iter("div") if "grad" in (d.text or "") and d is not page]
+    assert r"x\mathtt{.grad} &= v \cdot \frac{\partial y}{\partial x} = 1 \cdot 2 x = 1 \cdot 6 = 6" in grad
+    assert "backward()" in next(c.text for c in page.iter("code"))
+
+
+def test_html_holds_steps_images_and_hostile_names(cli, tmp_path):
+    steps = cli.done("backward", "y=x**2+x", "--at", "x=3", "--steps", "-f", "html").out
+    assert len(list(ET.fromstring(steps).iter("tr"))) > 3
+    np.save(tmp_path / "x.npy", np.eye(9))
+    images = cli.done("backward", "y=sum(x**2)", "--at", f"x=@{tmp_path / 'x.npy'}", "-f", "html").out
+    assert len(list(ET.fromstring(images).iter("{http://www.w3.org/2000/svg}image"))) == 4
+    notes = cli.done("backward", "y=abs(x)", "--at", "x=0", "-f", "html").out
+    assert "has no derivative" in notes
+    assert "<h3>Notes</h3>" in notes
+
+
+def test_an_explanation_has_pages_in_every_format():
+    shown = gradcli.explain("y = x**2", {"x": 3.0})
+    assert shown.page() == str(shown)
+    assert ET.fromstring(shown.page("html")).get("class") == "gradcli"
+    assert shown.page("markdown").startswith("### System")
+
+
+class Notebook:
+    """What IPython passes to an extension: it keeps the magics."""
+
+    def __init__(self):
+        self.magics = {}
+
+    def register_magic_function(self, function, kind, name):
+        self.magics[name] = function
+        assert kind == "line_cell"
+
+
+def test_the_magic_runs_a_cell(capsys):
+    notebook = Notebook()
+    gradcli.load_ipython_extension(notebook)
+    script = "import torch\nx = torch.tensor(3., requires_grad=True)\n(x**2).backward()\n"
+    shown = notebook.magics["gradcli"]("run", script)
+    assert "x.grad = v·∂y/∂x = 1·(2*x) = 1·6 = 6" in repr(shown)
+    assert shown._repr_html_() is None
+    frame = notebook.magics["gradcli"]("run -f html", script)
+    assert frame._repr_html_().startswith("<iframe ")
+    assert notebook.magics["gradcli"]("backward --at x=[", "y = x**2") is None
+    assert "error: " in capsys.readouterr().err

@@ -22,6 +22,11 @@ _TITLES = {  # of sections whose names do not say it
 }
 
 
+def title_of(section: str) -> str:
+    """Return the heading of sections of that name."""
+    return _TITLES.get(section, section.capitalize())
+
+
 def render(page: Page, digits: int | None) -> str:
     """Return a page as Markdown; `digits` significant ones of each number."""
     writers = TextWriter(page.style, digits), LatexWriter(page.style, digits)
@@ -29,7 +34,7 @@ def render(page: Page, digits: int | None) -> str:
     before = ""
     for section in page.sections:
         if section.name != before:
-            parts.append(f"### {_TITLES.get(section.name, section.name.capitalize())}")
+            parts.append(f"### {title_of(section.name)}")
         before = section.name
         parts += _section(section, *writers)
     return "\n\n".join(parts) + "\n"
