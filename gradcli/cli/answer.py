@@ -14,6 +14,7 @@ from gradcli.batch.progress import progress
 from gradcli.cli.file_points import FilePoints
 from gradcli.cli.options import Files
 from gradcli.data.block import COPIED, Block
+from gradcli.data.numbers import lines_of
 from gradcli.data.result import create_result
 from gradcli.errors import InputError, Notes
 from gradcli.explain.columns import Columns
@@ -23,9 +24,13 @@ from gradcli.explain.results import Row
 from gradcli.graph.array import Array
 from gradcli.graph.construct import total
 from gradcli.graph.graph import Graph
+from gradcli.graph.shapes import size_of
 from gradcli.report.data import json
 
-_JSON_BLOCK = 2**10  # points whose lines of JSON are computed at a time: more take memory, and no less time
+_JSON_BLOCK = 2**15  # points that are read at a time for JSON, and
+_READ = 2**20  # numbers
+_STEPPED = 2**10  # points whose steps are computed at a time
+_WRITTEN = 2**18  # numbers in lines of JSON that are text at a time
 
 
 def answer(run: FilePoints, question: Question) -> None:
@@ -57,23 +62,42 @@ def _warn(tally: Tally, what: str, first: str, notes: Notes) -> None:
 def _print(run: FilePoints, question: Question) -> Tally:
     """Print what `--at` prints, for each point of the file."""
     tally = Tally(checked=(checked := Tally()))
-    for block, points in run.blocks(_JSON_BLOCK):
-        result = question.result(points, run.notes)
-        click.echo("\n".join(json.lines(_Kept(result, _copied(run, block)) if run.kept else result)))
-        rows = [dict(row) for row in result.rows()]
-        arrays = {names: np.stack([row[names] for row in rows], axis=-1) for names in rows[0]}
-        checked.add(block, {name: arrays[name] for name in run.graph.outputs})
-        known = {*run.graph.inputs, *run.graph.outputs}
-        tally.add(block, {names: value for names, value in arrays.items() if names not in known})
-        tally.skipped = run.points.skipped
+    known = {*run.graph.inputs, *run.graph.outputs}
+    show = _show_block if question.wanted.block else _show_points
+    most = 1  # until the first line says how many numbers it has
+    for block in run.blocks(int(np.clip(_READ // sum(map(size_of, run.varying.values())), 1, _JSON_BLOCK))):
+        start, count = 0, next(iter(block.values())).shape[-1]
+        while start < count:
+            some = {name: value[..., start : start + most] for name, value in block.items()}
+            start += most
+            copied = {header: some.pop(COPIED + header) for header in run.kept}
+            row, most = show(run, question, some, copied)
+            arrays = dict(row)
+            checked.add(some, {name: arrays[name] for name in run.graph.outputs})
+            tally.add(some, {names: value for names, value in arrays.items() if names not in known})
+            tally.skipped = run.points.skipped
     tally.found = _by_name([*tally.found.items()])
     return tally
 
 
-def _copied(run: FilePoints, block: Block) -> list[dict[str, Any]]:
-    """Return the values of the columns that are copied, point by point, without them in the block."""
-    values = {header: block.pop(COPIED + header).tolist() for header in run.kept}
-    return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+def _show_block(run: FilePoints, question: Question, block: Block, copied: Block) -> tuple[Row, int]:
+    """Print the lines of a block of points; return their arrays, and how many points a block may have."""
+    result = question.result([{**run.same, **block}], run.notes)
+    line = json.pieces(_Kept(result, [copied]) if copied else result)
+    click.echo(lines_of(line))
+    (row,) = result.rows()
+    return row, max(1, _WRITTEN // len(line))
+
+
+def _show_points(run: FilePoints, question: Question, block: Block, copied: Block) -> tuple[Row, int]:
+    """Print the lines of a block of points one by one, as steps are; the rest is as in `_show_block`."""
+    count = next(iter(block.values())).shape[-1]
+    points = [run.point({name: value[..., k] for name, value in block.items()}) for k in range(count)]
+    values = [{header: column[k] for header, column in copied.items()} for k in range(count)]
+    result = question.result(points, run.notes)
+    click.echo("\n".join(json.lines(_Kept(result, values) if copied else result)))
+    rows = [dict(row) for row in result.rows()]
+    return [(names, np.stack([row[names] for row in rows], axis=-1)) for names in rows[0]], _STEPPED
 
 
 class _Kept(NamedTuple):

@@ -99,7 +99,9 @@ def backward(
             calls = [] if of_file else read_calls(run.graph.outputs, None, cotangents, strict, run.notes)
             run = of_file or run
             same = frozenset(run.same) | (same_at_all(calls) if calls else frozenset())
-            answer(run, Gradients(run.graph, run.wrt, calls, Wanted(kept, steps, warn=False, same=same)))
+            answer(
+                run, Gradients(run.graph, run.wrt, calls, Wanted(kept, steps, warn=False, same=same, block=not steps))
+            )
         return
     look = pages.look(asked.style)
     situation = read_situation(system, asked, notes)

@@ -95,7 +95,7 @@ class FilePoints:
 
     def wanted(self, u: Named | None) -> Wanted:
         """Return what JSON shows at the points of a file; `u` is a tangent that is the same at all of them."""
-        return Wanted(warn=False, same=frozenset([*self.same, *seeded("u", u or {})]))
+        return Wanted(warn=False, same=frozenset([*self.same, *seeded("u", u or {})]), block=True)
 
     def with_seeds(self, seeds: Named) -> FilePoints:
         """Return the run with seeds that are the same at all points."""
@@ -105,12 +105,9 @@ class FilePoints:
         """Return a point whole, given what varies."""
         return {**at, **{name: value[..., 0] for name, value in self.same.items()}}
 
-    def blocks(self, size: int) -> Iterator[tuple[Block, list[Named]]]:
-        """Yield the points block by block, and one by one: inputs and seeds, in their own shapes."""
-        same = self.point({})
-        for block in self.points.blocks([*self.varying, *(COPIED + header for header in self.kept)], size):
-            count = next(iter(block.values())).shape[-1]
-            yield block, [same | {n: value[..., k] for n, value in block.items()} for k in range(count)]
+    def blocks(self, size: int) -> Iterator[Block]:
+        """Yield what varies block by block, and the columns that are copied."""
+        return self.points.blocks([*self.varying, *(COPIED + header for header in self.kept)], size)
 
 
 def _headers(keep: str | None) -> tuple[str, ...]:

@@ -98,17 +98,58 @@ def at_points(
     >>> [values[y].item() for values in at_points(Graph.of({"x": x}, {"y": y}), points, [y])]
     [4.0, 9.0]
     """
-    step = max(2, _NUMBERS // max(1, sum(node.size for node in graph.nodes)))
-    fewest = 2 if depends_on_count(graph.nodes) else 1
+    step = _step(graph)
     for start in range(0, len(points), step):
         some = points[start : start + step]
         stacked = {
-            name: some[0][name][..., None] if name in same else in_columns([p[name] for p in some], fewest)
+            name: some[0][name][..., None] if name in same else np.stack([p[name] for p in some], axis=-1)
             for name in some[0]
         }
-        result = values_of(graph, stacked, wanted)
+        result = at_block(graph, stacked, wanted, same)
         for k in range(len(some)):
-            yield {n: value[..., min(k, value.shape[-1] - 1)].astype(float) for n, value in result.items()}
+            yield {n: value[..., min(k, value.shape[-1] - 1)] for n, value in result.items()}
+
+
+def at_block(
+    graph: Graph, block: Mapping[str, Array], wanted: Sequence[Node], same: Collection[str] = ()
+) -> dict[Node, Array]:
+    """Return the values of the wanted nodes at a block of points, as float64, in the layout of `evaluate`.
+
+    They are the numbers of `at_points`.  An input of the block may have a last axis of 1, those in `same` must.
+
+    >>> from gradcli.graph.node import leaf
+    >>> x = leaf()
+    >>> y = x**2
+    >>> at_block(Graph.of({"x": x}, {"y": y}), {"x": np.array([2.0, 3.0])}, [y])[y]
+    array([4., 9.])
+    """
+    step, fewest = _step(graph), 2 if depends_on_count(graph.nodes) else 1
+    count = max((value.shape[-1] for value in block.values()), default=1)
+    parts = []
+    for start in range(0, count, step):
+        number = min(step, count - start)
+        some = {
+            name: value if name in same else _columns(value, count, start, max(number, fewest))
+            for name, value in block.items()
+        }
+        result = values_of(graph, some, wanted)
+        parts.append({n: value[..., :number].astype(float) for n, value in result.items()})
+    if len(parts) == 1:
+        return parts[0]
+    return {n: v if v.shape[-1] == 1 else np.concatenate([p[n] for p in parts], axis=-1) for n, v in parts[0].items()}
+
+
+def _step(graph: Graph) -> int:
+    """Return how many points are computed at once."""
+    return max(2, _NUMBERS // max(1, sum(node.size for node in graph.nodes)))
+
+
+def _columns(value: Array, count: int, start: int, number: int) -> Array:
+    """Return a number of columns from `start` on, of `count` columns; the last one is repeated where they end."""
+    if value.shape[-1] != count:
+        value = np.broadcast_to(value, (*value.shape[:-1], count))
+    part = value[..., start : start + number]
+    return part if part.shape[-1] == number else np.repeat(part, number, axis=-1)
 
 
 def depends_on_count(nodes: Iterable[Node]) -> bool:
@@ -117,16 +158,6 @@ def depends_on_count(nodes: Iterable[Node]) -> bool:
     It adds the terms of one sum in pairs, and those of several sums one after the other.
     """
     return any(n.args and not OPERATIONS[n.op].broadcasts and OPERATIONS[n.op].move is None for n in nodes)
-
-
-def in_columns(values: Sequence[Array], fewest: int) -> Array:
-    """Return the values of an input with the points along the last axis, the last repeated up to the `fewest` columns.
-
-    >>> in_columns([np.array([1.0, 2.0])], 2)
-    array([[1., 1.],
-           [2., 2.]])
-    """
-    return np.stack([*values, *[values[-1]] * (fewest - len(values))], axis=-1)
 
 
 def constant(node: Node) -> Array:

@@ -39,12 +39,16 @@ class NumericJacobian:
         """The nodes of the blocks of the Jacobian: one for each output and leaf, unless it is 0."""
         return list(self._graph.outputs.values())
 
-    def matrix(self, values: Mapping[Node, Array]) -> Array:
-        """Return the Jacobian, given the values of its blocks."""
-        result = np.zeros(self._shape)
-        for name, node in self._graph.outputs.items():
+    def matrix(self, values: Mapping[Node, Array], several: bool = False) -> Array:
+        """Return the Jacobian, given the values of its blocks: at one point, or at `several` along an added last axis.
+
+        That axis has a length of 1 where all points have the same Jacobian.
+        """
+        tails = [values[node].shape[len(node.shape) :] for node in self.blocks]
+        result = np.zeros((*self._shape, *max(tails, default=(1,) * several)))
+        for (name, node), tail in zip(self._graph.outputs.items(), tails, strict=True):
             rows, columns = self._blocks[name]
-            result[rows, columns] = values[node].reshape(result[rows, columns].shape)
+            result[rows, columns] = values[node].reshape(*result[rows, columns].shape[:2], *tail)
         return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from gradcli.engine.evaluate import at_points
+from gradcli.engine.evaluate import at_block, at_points
 from gradcli.graph.array import Array, Named
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
@@ -17,13 +17,18 @@ Values = Mapping[Node, Array]
 
 
 def evaluated(
-    inputs: Mapping[str, Node], points: Sequence[Named], wanted: Iterable[Node], same: Collection[str] = ()
+    inputs: Mapping[str, Node],
+    points: Sequence[Named],
+    wanted: Iterable[Node],
+    same: Collection[str] = (),
+    block: bool = False,
 ) -> Iterator[Values]:
     """Yield the values of the wanted nodes at each point, in their own shapes, as float64.
 
     Points hold seeds too (`y.v`, `x.u`), where the wanted nodes read some.  Equal operations on equal arguments are
     computed once, unless there are very many.  The numbers of a point depend neither on what else is wanted nor on the
-    other points.  `same` names the inputs that do not vary.
+    other points.  `same` names the inputs that do not vary.  With `block`, each of `points` is a block of points, along
+    the last axis of its arrays, and so are its values.
 
     >>> import numpy as np
     >>> from gradcli.graph.node import leaf
@@ -35,12 +40,20 @@ def evaluated(
     wanted = list(dict.fromkeys(wanted))
     nodes = scheduled(wanted, inputs.values())
     if len(nodes) > _SHARED:
-        yield from at_points(Graph(nodes, inputs, {}), points, wanted, same)
+        yield from _evaluated(Graph(nodes, inputs, {}), points, wanted, same, block)
         return
     computed = common_subexpressions(nodes)
     distinct = list(dict.fromkeys(computed[n] for n in wanted))
-    for values in at_points(Graph.of(inputs, {}, distinct), points, distinct, same):
+    for values in _evaluated(Graph.of(inputs, {}, distinct), points, distinct, same, block):
         yield {n: values[computed[n]] for n in wanted}
+
+
+def _evaluated(
+    graph: Graph, points: Sequence[Named], wanted: Sequence[Node], same: Collection[str], block: bool
+) -> Iterator[Values]:
+    if not block:
+        return at_points(graph, points, wanted, same)
+    return (at_block(graph, some, wanted, same) for some in points)
 
 
 def evaluated_calls(
@@ -49,11 +62,12 @@ def evaluated_calls(
     calls: Sequence[Sequence[Named]],
     wanted: Iterable[Node],
     same: Collection[str] = (),
+    block: bool = False,
 ) -> Iterator[list[Values]]:
     """Yield the values at each point once for each of its `backward` calls, `calls[p]` being their cotangents."""
     columns = [at | seeded("v", call) for at, own in zip(points, calls, strict=True) for call in own]
     several = calls and len(calls[0]) > 1
-    values = evaluated(inputs, columns, wanted, {*same} - {*seeded("v", calls[0][0])} if several else same)
+    values = evaluated(inputs, columns, wanted, {*same} - {*seeded("v", calls[0][0])} if several else same, block)
     for own in calls:
         yield list(islice(values, len(own)))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gradcli.errors import Notes
-from gradcli.explain.results import Row
+from gradcli.explain.results import Row, Wanted
 from gradcli.graph.array import Named
 from gradcli.graph.graph import Graph
 
@@ -40,6 +40,10 @@ class Question(Protocol):
         """The system."""
 
     @property
+    def wanted(self) -> Wanted:
+        """What is shown beside the results, and whether they are those of a block of points."""
+
+    @property
     def seeds(self) -> Named:
         """The seeds with one value at all points."""
 
@@ -60,6 +64,15 @@ class Question(Protocol):
 def without_seeds(graph: Graph, points: Sequence[Named]) -> list[Named]:
     """Return the values of a system's inputs at points that hold seeds too."""
     return [{name: point[name] for name in graph.inputs} for point in points]
+
+
+def tangent_of(point: Named, wrt: Sequence[str]) -> Named:
+    """Return the tangent that a point, or a block of points, holds.
+
+    >>> tangent_of({"x": 3, "x.u": 1}, ["x"])
+    {'x': 1}
+    """
+    return {name: point[f"{name}.u"] for name in wrt}
 
 
 def first_not_finite(results: Named) -> str:

@@ -35,6 +35,7 @@ class Wanted(NamedTuple):
     script: bool = False  # for a call in a script, which has PyTorch's lines itself, and no options of a command
     returned: bool = False  # the call is one of `grad`, which returns gradients: no .grad holds them
     same: frozenset[str] = frozenset()  # inputs and seeds (`y.v`, `x.u`) with one value at all points
+    block: bool = False  # what is a point is a block of points: arrays have an added last axis, of its length or 1
 
     @property
     def notes(self) -> bool:

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import BinaryIO
 
 from gradcli.data.csv.chunks import UTF8
-from gradcli.data.csv.numbers import rows_of
+from gradcli.data.numbers import rows_of
 from gradcli.data.writer import Names, columns_of
 from gradcli.errors import InputError
 from gradcli.graph.array import Array

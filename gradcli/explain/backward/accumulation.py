@@ -125,7 +125,9 @@ class _Numbers:
 
     def points(self, points: Sequence[Named], calls: Sequence[Sequence[Named]]) -> list[BackwardPoint]:
         """Return the results at all points."""
-        values = evaluated_calls(self.swept.graph.inputs, points, calls, self.nodes(), self.wanted.same)
+        values = evaluated_calls(
+            self.swept.graph.inputs, points, calls, self.nodes(), self.wanted.same, self.wanted.block
+        )
         return [self.point(at, own, of_calls) for at, own, of_calls in zip(points, calls, values, strict=True)]
 
     def point(self, at: Named, calls: Sequence[Named], values: Sequence[Values]) -> BackwardPoint:

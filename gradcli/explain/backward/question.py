@@ -75,6 +75,8 @@ class Gradients:
     def result(self, points: Sequence[Named], notes: Notes) -> BackwardResult:
         """Return the gradients at each point, or as formulas where there is none."""
         calls = self.calls if len(self.calls) == len(points) or not points else [self._of(p) for p in points]
+        if self.wanted.block and self.calls:
+            calls = [[{name: v[..., None] for name, v in call.items()} for call in self.calls[0]]]
         return backward(self.graph, self.wrt, without_seeds(self.graph, points), calls, self.wanted, notes)
 
     def origin(self, point: Named, results: Named) -> str:

@@ -16,7 +16,7 @@ from gradcli.explain.columns import Columns
 from gradcli.explain.corners import Corners
 from gradcli.explain.evaluation import Values, evaluated, seeded
 from gradcli.explain.origin import warn_of_values
-from gradcli.explain.protocol import first_not_finite, without_seeds
+from gradcli.explain.protocol import first_not_finite, tangent_of, without_seeds
 from gradcli.explain.results import Array, Named, Row, Shown, Wanted, noted
 from gradcli.explain.rules import standing_in
 from gradcli.explain.sections import Formula, Math, Name, Product, Sum, Value, quantity
@@ -172,7 +172,8 @@ class _Numbers:
         inputs = {**self.pushed.graph.inputs, **(self.pulled.graph.inputs if self.pulled else {})}
         seeds = list(zip(points, directions, cotangents, strict=True))
         columns = [at | seeded("u", u) | seeded("v", v) for at, u, v in seeds]
-        for (at, u, v), values in zip(seeds, evaluated(inputs, columns, self.nodes(), self.wanted.same), strict=True):
+        computed = evaluated(inputs, columns, self.nodes(), self.wanted.same, self.wanted.block)
+        for (at, u, v), values in zip(seeds, computed, strict=True):
             yield self.point(at, u, v, values)
 
     def point(self, at: Named, u: Named, v: Named, values: Values) -> JvpPoint:
@@ -230,7 +231,7 @@ class JacobianProduct:
 
     def result(self, points: Sequence[Named], notes: Notes) -> JvpResult:
         """Return J·u at each point, or as formulas where there is none."""
-        tangents = [self.u or {name: point[f"{name}.u"] for name in self.wrt} for point in points or [{}]]
+        tangents = [self.u if self.u and not self.wanted.block else tangent_of(p, self.wrt) for p in points or [{}]]
         at = without_seeds(self.graph, points)
         return jvp(self.graph, self.wrt, at, tangents, self.cotangents, notes, self.wanted)
 

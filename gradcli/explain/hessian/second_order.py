@@ -15,9 +15,9 @@ from gradcli.engine.numeric_jacobian import NumericJacobian
 from gradcli.errors import InputError, Notes
 from gradcli.explain.columns import Columns, hessian_columns
 from gradcli.explain.corners import Corners
-from gradcli.explain.evaluation import evaluated, seeded
+from gradcli.explain.evaluation import Values, evaluated, seeded
 from gradcli.explain.origin import not_finite_entry, warn_of_values
-from gradcli.explain.protocol import first_not_finite, without_seeds
+from gradcli.explain.protocol import first_not_finite, tangent_of, without_seeds
 from gradcli.explain.results import Array, Named, Row, Shown, Wanted, noted
 from gradcli.explain.shared import MAX_FORMULAS, check_entries, formulas_of, style_of
 from gradcli.graph import hessian as second
@@ -158,27 +158,35 @@ def hessian(
     corners = Corners(graph, wanted.notes)
     nodes = [*graph.outputs.values(), *slopes.outputs.values(), *corners.nodes]
     nodes += [] if numeric is None else numeric.blocks
-    for at, values in zip(points, evaluated(slopes.inputs, points, nodes, wanted.same), strict=True):
+    for at, values in zip(points, evaluated(slopes.inputs, points, nodes, wanted.same, wanted.block), strict=True):
         assert numeric is not None
-        whole = numeric.matrix(values)
+        whole = numeric.matrix(values, wanted.block)
         value = {name: values[y] for name, y in graph.outputs.items()}
         noted_corners = corners.note(values, notes, wanted.page)
         if wanted.warn:
             warn_of_values(graph, at, value, notes)
             if not np.isfinite(whole).all():
                 notes.add("warning", "H is not finite: " + not_finite_entry(slopes, wrt, at, whole, output))
-        gradient = np.concatenate([values[g].reshape(-1) for g in slopes.outputs.values()])
+        gradient = _elements([*slopes.outputs.values()], values)
         result.append(HessianPoint(at, value, gradient, mirrored(whole), noted_corners))
     return HessianResult(graph, tuple(wrt), style_of(graph), output, tuple(result), symbolic=symbolic)
 
 
+def _elements(nodes: Sequence[Node], values: Values) -> Array:
+    """Return the elements of some nodes one behind the other; the last axis of a block of points stays."""
+    parts = [values[n].reshape(n.size, *values[n].shape[len(n.shape) :]) for n in nodes]
+    tail = max(part.shape[1:] for part in parts)
+    return np.concatenate([np.broadcast_to(part, (len(part), *tail)) for part in parts])
+
+
 def mirrored(matrix: Array) -> Array:
-    """Return the matrix that has the lower half twice: rounding may differ above it.
+    """Return the matrix that has the lower half twice: rounding may differ above it.  Other axes stay as they are.
 
     >>> mirrored(np.array([[1.0, 5.0], [2.0, 3.0]])).tolist()
     [[1.0, 2.0], [2.0, 3.0]]
     """
-    return np.where(_lower(len(matrix)), matrix, matrix.T)
+    lower = _lower(len(matrix)).reshape(*matrix.shape[:2], *[1] * (matrix.ndim - 2))
+    return np.where(lower, matrix, matrix.swapaxes(0, 1))
 
 
 @lru_cache(maxsize=1)
@@ -203,7 +211,8 @@ def hvp(
     nodes = [*graph.outputs.values(), *doubled.outputs.values(), *corners.nodes]
     columns = [at | seeded("u", u) for at, u in zip(points, directions, strict=True)]
     result = []
-    for at, u, values in zip(points, directions, evaluated(doubled.inputs, columns, nodes, wanted.same), strict=True):
+    computed = evaluated(doubled.inputs, columns, nodes, wanted.same, wanted.block)
+    for at, u, values in zip(points, directions, computed, strict=True):
         value = {name: values[y] for name, y in graph.outputs.items()}
         products = {name: values[doubled.outputs[f"{name}.hvp"]] for name in wrt}
         noted_corners = corners.note(values, notes, wanted.page)
@@ -276,7 +285,7 @@ class HessianProduct:
 
     def result(self, points: Sequence[Named], notes: Notes) -> HvpResult:
         """Return H·u at each point."""
-        tangents = [self.u or {name: point[f"{name}.u"] for name in self.wrt} for point in points]
+        tangents = [self.u if self.u and not self.wanted.block else tangent_of(p, self.wrt) for p in points]
         return hvp(self.graph, self.wrt, without_seeds(self.graph, points), tangents, notes, self.wanted)
 
     def origin(self, point: Named, results: Named) -> str:

@@ -89,11 +89,10 @@ def jacobian(
     nodes += [] if numeric is None else numeric.blocks
     nodes += [] if swept is None else swept.traced()
     inputs = graph.inputs if swept is None else swept.graph.inputs
-    for at, rows in zip(
-        points, evaluated_calls(inputs, points, [vectors] * len(points), nodes, wanted.same), strict=True
-    ):
+    computed = evaluated_calls(inputs, points, [vectors] * len(points), nodes, wanted.same, wanted.block)
+    for at, rows in zip(points, computed, strict=True):
         assert numeric is not None
-        matrix = numeric.matrix(rows[0])
+        matrix = numeric.matrix(rows[0], wanted.block)
         values = {name: rows[0][y] for name, y in graph.outputs.items()}
         if wanted.warn:
             warn_of_values(graph, at, values, notes)

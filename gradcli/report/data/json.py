@@ -6,12 +6,14 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 
 from gradcli.explain.protocol import Answer
 from gradcli.explain.style import PLAIN
+from gradcli.graph.array import Array
 
 _DIGITS = 6  # of a number in a note
 
@@ -25,6 +27,55 @@ def lines(result: Answer) -> Iterator[str]:
         texts: Texts = {}
         yield _text(values, result.formula, before, texts)
         before = texts
+
+
+def pieces(result: Answer) -> list[str | Array]:
+    """Return the lines of a block of points: text that is the same on all of them, and columns between.
+
+    Columns are finite numbers, or texts of dtype object.
+    """
+    (values,) = result.objects()
+    columns: dict[int, list[str | Array]] = {}  # of each array: gradients stand in a line twice
+    merged: list[str | Array] = [""]
+    for piece in _pieces(values, result.formula, columns):
+        if isinstance(piece, str) and isinstance(merged[-1], str):
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    return merged
+
+
+def _pieces(value: Any, formula: Callable[[Any], str], columns: dict[int, list[str | Array]]) -> Iterator[str | Array]:
+    """Yield the pieces of a value, whose arrays have an added last axis: of 1 where all points have the same."""
+    if isinstance(value, dict) and value:
+        for opening, (name, inner) in zip(chain("{", repeat(", ")), value.items(), strict=False):
+            yield f"{opening}{_quoted(name)}: "
+            yield from _pieces(inner, formula, columns)
+        yield "}"
+    elif isinstance(value, list) and value and isinstance(value[0], dict):
+        for opening, inner in zip(chain("[", repeat(", ")), value, strict=False):
+            yield opening
+            yield from _pieces(inner, formula, columns)
+        yield "]"
+    elif isinstance(value, np.ndarray) and value.shape[-1] > 1:
+        if id(value) not in columns:
+            columns[id(value)] = list(_nested(value))
+        yield from columns[id(value)]
+    else:
+        yield _encoded(value[..., 0] if isinstance(value, np.ndarray) else value, formula)
+
+
+def _nested(array: Array) -> Iterator[str | Array]:
+    """Yield the pieces of an array of each point: its elements, in nested lists."""
+    if array.ndim == 1:
+        finite = array.dtype == float and np.isfinite(array).all()
+        yield array if finite else np.array([json.dumps(plain(v)) for v in array.tolist()], dtype=object)
+        return
+    yield "["
+    for k, part in enumerate(array):
+        yield ", " * (k > 0)
+        yield from _nested(part)
+    yield "]"
 
 
 def _text(value: Any, formula: Callable[[Any], str], before: Texts, texts: Texts) -> str:

@@ -29,13 +29,37 @@ def rows_of(columns: Sequence[Array]) -> bytes | None:
     import pyarrow as pa
     import pyarrow.csv as arrow
 
-    with ThreadPoolExecutor() as threads:
-        texts = list(threads.map(_texts, columns))
+    texts = _all_texts(columns)
     table = pa.table(texts, names=list(map(str, range(len(texts)))))
     lines = pa.BufferOutputStream()
     options = arrow.WriteOptions(include_header=False, quoting_style="none", batch_size=len(table))
     arrow.write_csv(table, lines, options)
     return lines.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def lines_of(pieces: Sequence[str | Array]) -> str:
+    """Return the lines that have these pieces one behind the other: text that is the same on all, and columns.
+
+    Columns are finite numbers, or texts where their dtype is object; without one there is one line.
+
+    >>> print(lines_of(["x = ", np.array([1.0, 1e-05]), ";"]))
+    x = 1.0;
+    x = 1e-05;
+    """
+    columns = list({id(piece): piece for piece in pieces if not isinstance(piece, str)}.values())
+    if not columns:
+        return "".join(map(str, pieces))
+    few = len(columns) * len(columns[0]) < _FEW or len(pieces) > _WIDE
+    if not few and _pyarrow() is not None:
+        import pyarrow.compute as pc
+
+        texts = dict(zip(map(id, columns), _all_texts(columns), strict=True))
+        lines = pc.binary_join_element_wise(*[texts.get(id(p), p) for p in pieces], "\n", "")
+        return str(lines.buffers()[-1][:-1], "utf-8")
+    cells = {id(c): c if c.dtype == object else [*map(repr, c.tolist())] for c in columns}
+    line = "".join(p.replace("%", "%%") if isinstance(p, str) else "%s" for p in pieces)
+    rows = zip(*(cells[id(p)] for p in pieces if not isinstance(p, str)), strict=True)
+    return "\n".join(map(line.__mod__, rows))
 
 
 @cache
@@ -48,11 +72,18 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
+def _all_texts(columns: Sequence[Array]) -> list[Any]:
+    with ThreadPoolExecutor() as threads:
+        return list(threads.map(_texts, columns))
+
+
 def _texts(column: Array) -> Any:
     """Return the texts of a column as an array of pyarrow's."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if column.dtype == object:
+        return pa.array(column, pa.string())
     texts = pa.array(np.ascontiguousarray(column)).cast(pa.string())
     sizes = np.abs(column)
     integers = (column == np.rint(column)) & (sizes < _LARGE)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from gradcli.data.csv import numbers
-from gradcli.data.csv.numbers import rows_of
+from gradcli.data import numbers
 from gradcli.data.csv.parsers import Table, parse
+from gradcli.data.numbers import lines_of, rows_of
 
 pytest.importorskip("pyarrow")
 
@@ -63,6 +63,16 @@ def test_numbers_of_all_sizes_are_written_as_repr_does():
 def test_rows_are_lines_and_slices_start_where_they_start():
     block = np.arange(12.0).reshape(3, 4)
     assert rows_of(list(block[:, 2:])) == b"2.0,6.0,10.0\n3.0,7.0,11.0\n"
+
+
+def test_lines_are_the_same_with_and_without_pyarrow(monkeypatch):
+    x, words = np.array([1.0, 1e-05, -2.5e300]), np.array(['"a%"', '"NaN"', "1"], dtype=object)
+    pieces = ['{"100 %s": ', x, ", ", words, ", ", x, "}"]
+    lines = lines_of(pieces)
+    assert lines.splitlines()[1] == '{"100 %s": 1e-05, "NaN", 1e-05}'
+    monkeypatch.setattr(numbers, "_FEW", 100)
+    assert lines_of(pieces) == lines
+    assert lines_of(["all ", "same"]) == "all same"
 
 
 def test_what_is_copied_is_left_to_others():
