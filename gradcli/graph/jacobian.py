@@ -12,10 +12,10 @@ a row has 0·inf, which is nan, and a column 0.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 import numpy as np
@@ -27,15 +27,14 @@ from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.jvp import Slopes, forward
 from gradcli.graph.node import Node, const, is_const
 from gradcli.graph.places import Places, put, take
-from gradcli.graph.sparsity import MAX_SETS, Runs, pattern
+from gradcli.graph.sparsity import MAX_SETS, Pattern, Runs, pattern
 from gradcli.graph.vjp import active_nodes, reverse
 
 MAX_SINGLE = 100_000  # entries that are outputs of their own
 MAX_SPARSE = 10_000_000  # entries of a sparse matrix
 
 
-@dataclass(frozen=True)
-class _Line:
+class _Line(NamedTuple):
     """A row or a column of J: an element of an output or of a leaf, and the numbers of the lines that it crosses."""
 
     node: Node
@@ -43,7 +42,7 @@ class _Line:
     crossed: Runs
 
     @property
-    def count(self) -> int:
+    def width(self) -> int:
         """How many lines it crosses."""
         return sum(map(len, self.crossed))
 
@@ -80,7 +79,7 @@ def jacobian(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
     """
     leaves = graph.leaves(wrt)
     nodes = list(leaves.values())
-    blocks = _blocks(graph, nodes, _lines(graph, nodes))
+    blocks = _blocks(graph, nodes, _lines(graph, nodes, pattern(graph, nodes)))
     below = {x: name for name, x in leaves.items()}
     outputs = {
         f"d{above}/d{below[x]}": _block(y, x, parts)
@@ -159,15 +158,15 @@ def _places(graph: Graph, wrt: Iterable[str] | None, limit: int) -> Iterator[tup
     Errors: `InputError` for more than `limit` entries.
     """
     leaves = list(graph.leaves(wrt).values())
-    lines = _lines(graph, leaves)
-    if not lines.are_of_elements and sum(_elements_crossed(row, leaves) for row in lines.rows) > limit:
+    found = pattern(graph, leaves)
+    if found.widths != [x.size for x in leaves] and _elements_crossed(found, leaves) > limit:
         rows, columns = dimensions(graph, graph.leaves(wrt))
         raise InputError(
             f"a Jacobian of {rows:,} rows and {columns:,} columns is too large to find the entries that are not zero",
             hint=f"at most {limit:,} entries and {MAX_SETS:,} columns are supported: choose some with --outputs and "
             "--wrt",
         )
-    blocks = _blocks(graph, leaves, lines)
+    blocks = _blocks(graph, leaves, _lines(graph, leaves, found))
     single = sum(len(p.crossed) for own in blocks.values() for parts in own.values() for p in parts)
     if single > limit:
         raise InputError(
@@ -216,7 +215,8 @@ def plan(graph: Graph, wrt: Iterable[str] | None = None) -> Plan:
     >>> plan(Graph.of({"x": x}, {"y": 2 * x, "z": x**2, "w": x**3}))
     Plan(forward=True, forward_sweeps=1, reverse_sweeps=3)
     """
-    result = _lines(graph, list(graph.leaves(wrt).values()))
+    leaves = list(graph.leaves(wrt).values())
+    result = _lines(graph, leaves, pattern(graph, leaves))
     columns = result.columns or _transposed(result.rows, result.leaves, result.outputs)
     return Plan(result.forward, len(_colours(columns)), len(_colours(result.rows)))
 
@@ -232,25 +232,20 @@ class _Lines:
     columns: Sequence[_Line]
     forward: bool
 
-    @property
-    def are_of_elements(self) -> bool:
-        """Whether each element of a leaf has a column, and not the leaf as a whole."""
-        return list(self.across) == [x.size for x in self.leaves]
 
-
-def _lines(graph: Graph, leaves: Sequence[Node]) -> _Lines:
+def _lines(graph: Graph, leaves: Sequence[Node], found: Pattern) -> _Lines:
     outputs = list(dict.fromkeys(graph.outputs.values()))
-    result = pattern(graph, leaves)
-    rows = [_Line(y, i, crossed) for y in outputs for i, crossed in enumerate(result.rows[y]) if crossed]
-    columns = _transposed(rows, leaves, outputs) if result.widths == [x.size for x in leaves] else []
+    rows = [_Line(y, i, crossed) for y in outputs for i, crossed in enumerate(found.rows[y]) if crossed]
+    columns = _transposed(rows, leaves, outputs) if found.widths == [x.size for x in leaves] else []
     # As many rows cross the tallest column as there are colours of rows, at least; and the other way round.
-    widest, tallest = (max((line.count for line in lines), default=0) for lines in (rows, columns))
-    return _Lines(leaves, outputs, result.widths, rows, columns, tallest > widest)
+    widest, tallest = (max((line.width for line in lines), default=0) for lines in (rows, columns))
+    return _Lines(leaves, outputs, found.widths, rows, columns, tallest > widest)
 
 
-def _elements_crossed(row: _Line, leaves: Sequence[Node]) -> int:
-    """Return how many entries a row has where each leaf is one column."""
-    return sum(leaves[j].size for run in row.crossed for j in run)
+def _elements_crossed(found: Pattern, leaves: Sequence[Node]) -> int:
+    """Return how many entries the rows have together where each leaf is one column."""
+    alike = Counter(chain.from_iterable(found.rows.values()))
+    return sum(number * sum(leaves[j].size for run in crossed for j in run) for crossed, number in alike.items())
 
 
 def _blocks(graph: Graph, leaves: Sequence[Node], result: _Lines) -> dict[Node, dict[Node, list[_Part]]]:

@@ -60,7 +60,12 @@ def pattern(graph: Graph, leaves: Sequence[Node]) -> Pattern:
     if sets is None:
         widths = [1] * len(leaves)
         sets = _sets(graph, leaves, widths, True)
-    return Pattern(widths, {y: [tuple(_runs(columns)) for columns in own.flat] for y, own in sets.items()})
+    runs: dict[object, Runs] = {}  # a million elements may share a set
+    for own in sets.values():
+        for columns in own.flat:
+            if columns not in runs:
+                runs[columns] = tuple(_runs(columns))
+    return Pattern(widths, {y: [runs[columns] for columns in own.flat] for y, own in sets.items()})
 
 
 def dependencies(graph: Graph, leaves: Sequence[Node]) -> dict[Node, Array]:

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from gradcli import InputError, evaluate, numeric_jacobian, parse
 from gradcli.engine.schedule import Schedule
 from gradcli.graph import jacobian as module
+from gradcli.graph import sparsity
 from gradcli.graph.graph import Graph
 from gradcli.graph.jacobian import entries, jacobian
 from gradcli.graph.node import leaf
@@ -301,3 +302,16 @@ def test_rows_and_columns_give_the_same(m, n):
     x, matrix = generator.normal(size=n), generator.normal(size=(m, n))
     tall = values(jacobian(parse("y = sin(M@x)", M=(m, n), x=(n,)), ["x"]), {"M": matrix, "x": x})["dy/dx"]
     assert_allclose(tall, np.cos(matrix @ x)[:, None] * matrix, rtol=1e-12)
+
+
+def test_a_jacobian_without_a_pattern_is_refused_before_its_rows_are_lines(monkeypatch):
+    """Each element of a leaf that is one column has the same set, of which runs are worked out once."""
+    computed = []
+    runs = sparsity._runs
+    monkeypatch.setattr(sparsity, "MAX_COLUMNS", 10)
+    monkeypatch.setattr(sparsity, "MAX_SETS", 100)
+    monkeypatch.setattr(sparsity, "_runs", lambda columns: computed.append(columns) or runs(columns))
+    monkeypatch.setattr(module, "_lines", None)
+    with pytest.raises(InputError, match="too large to find the entries"):
+        module.sparse(parse("y = x**3", x=(5000,)))
+    assert len(computed) == 1
