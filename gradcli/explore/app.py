@@ -25,6 +25,7 @@ from gradcli.report.prose import plain
 from gradcli.wrapping import cells
 
 _QUICK = 0.03  # seconds in which a page with formulas may be made at once
+_QUIET = 0.15  # seconds without a change before formulas are worked on: a key held down changes more often
 _SMALLEST = (40, 12)  # columns and rows of a terminal in which anything can be read
 _LEFT = (20, 30)  # columns of the fields, at least and at most
 _PLAIN_KEYS = {"↑↓": "Up Down", "←→": "Left Right"}
@@ -206,9 +207,15 @@ class ExplorerApp(App[None]):
 
     def _work(self) -> None:
         """Make the page with formulas in a thread, one at a time: SymPy may take seconds."""
-        if self.working:
-            return
-        self.working = True
+        if not self.working:
+            self.working = True
+            self._wait(self.asked) if self.ready else self._start()
+
+    def _wait(self, asked: int) -> None:
+        """Start the thread once nothing has changed for a moment: it would slow down what follows a key held down."""
+        self.set_timer(_QUIET, lambda: self._start() if asked == self.asked else self._wait(self.asked))
+
+    def _start(self) -> None:
         Thread(target=self._formulas, args=(self.asked, self.explorer.state, self._look()), daemon=True).start()
 
     def _formulas(self, asked: int, state: State, look: Look) -> None:
