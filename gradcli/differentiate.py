@@ -238,7 +238,7 @@ def _scalar(result: Any, kind: str) -> Node:
     if not is_number(result):
         result = np.array(result) if isinstance(result, list | tuple) and kind == "jacobian" else result
         if not is_number(result):
-            raise InputError(f"the function returns a {type(result).__name__}, and no number to differentiate")
+            raise InputError(f"the function returns a {type(result).__name__}, not a number to differentiate")
     y = lift(result)
     if kind in ("grad", "value_and_grad", "hessian") and y.size != 1:
         raise InputError(

@@ -80,11 +80,11 @@ def _gathered(futures: list[Future], told: Callable[[int, float], None]) -> list
         return [future.result() for future in futures]
     except KilledWorker:
         raise InputError(
-            "a part of the points was given up: the workers that had it died, one after the other",
+            "some points were not computed: each worker that had them ended",
             hint="the memory of a worker may be too small for a row group of the data set",
         ) from None
     except (FutureCancelledError, OSError) as error:
-        raise InputError(f"the cluster is gone: {reason(error)}") from None
+        raise InputError(f"the cluster does not answer any more: {reason(error)}") from None
 
 
 @contextmanager
@@ -94,7 +94,8 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
         from distributed import Client, LocalCluster
     except ImportError:
         raise InputError(
-            "--engine dask needs Dask", hint="pip install 'gradcli[dask]' installs it; --engine numpy is always there"
+            "--engine dask needs Dask",
+            hint="pip install 'gradcli[dask]' installs it; --engine numpy is always available",
         ) from None
     # Its log tells of workers that come and go, which is no concern of the user's.
     for name in ("distributed", "distributed.client", "distributed.gc", "tornado.application"):
@@ -157,7 +158,7 @@ def _folder(output: str) -> Iterator[Path]:
     """
     target = Path(os.path.abspath(output))
     if os.path.lexists(target):
-        raise cannot_write(output, "it is there already, and a data set is not replaced")
+        raise cannot_write(output, "it exists already, and a data set is not replaced")
     with writing(output):
         hidden = Hidden(target, Path.mkdir)
     try:

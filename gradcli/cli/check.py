@@ -65,7 +65,9 @@ _POINTS = points_option("Check at the points of a .csv, .npz or .parquet file; -
     show_default=True,
     help="How many random points to try.",
 )
-@click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Of the random points.")
+@click.option(
+    "--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="The seed of these points."
+)
 @click.option(
     "--gradient",
     metavar="FILE.py:NAME",

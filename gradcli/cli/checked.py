@@ -120,7 +120,7 @@ def checked_pair(
 
 def _settings(tolerance: float, trials: int, seed: int) -> Settings:
     if not 0 < tolerance <= 1 or trials < 1 or seed < 0:
-        raise InputError("the tolerance is above 0 and at most 1, trials are at least 1, the seed is at least 0")
+        raise InputError("the tolerance must be above 0 and at most 1, trials at least 1, and the seed at least 0")
     return Settings((), trials, seed, tolerance)
 
 

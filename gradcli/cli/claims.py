@@ -36,7 +36,7 @@ def _derivative(claim: Claim, graph: Graph, scope: Mapping[str, Node]) -> Case:
     if claim.of.key is not None:
         y = index(y, _checked(claim, claim.of, y.shape))
     if len(claim.by) > 1 and any(q.name not in graph.inputs for q in claim.by):
-        raise InputError("higher derivatives are those by inputs", claim.span, "for example d2f/dx2")
+        raise InputError("higher derivatives are taken by inputs", claim.span, "for example d2f/dx2")
     truth = y
     for quantity in claim.by:
         x, base = _found(claim, quantity, scope, "in the system"), truth

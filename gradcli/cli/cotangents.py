@@ -39,7 +39,7 @@ def implicit(outputs: Outputs) -> Named:
         f'{what}, and no v: PyTorch says\n    "{_IMPLICIT}"',
         hint="Only a scalar L has a gradient: v says which weighted sum of outputs L is.\n"
         f"  {_example(outputs)} gives each its weight, --v onehot:0 picks one: the first row of J.\n"
-        "  --v ones is L = their sum. That is a choice too, so it is not taken for you.",
+        "  --v ones is L = their sum. That is a choice too, and gradcli leaves it to you.",
     )
 
 

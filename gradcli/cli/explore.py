@@ -72,7 +72,7 @@ def check_terminal(instead: str) -> None:
 
     hint = f"print the page: {instead}"
     if any(s is None or not s.isatty() for s in (sys.stdin, sys.stdout)):
-        raise InputError("explore needs a terminal, and input or output is none", hint=hint)
+        raise InputError("explore needs a terminal, and standard input or output is not one", hint=hint)
     if os.environ.get("TERM") == "dumb":
         raise InputError("explore needs a terminal whose cursor can be moved, and TERM is dumb", hint=hint)
     try:

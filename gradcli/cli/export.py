@@ -41,9 +41,9 @@ Examples:
 @wrt_option
 @outputs_option
 @names_option("--arguments", "The order of the inputs as parameters: of --wrt, else of the input lines, else of use.")
-@click.option("--sparse", is_flag=True, help="Of matrices, the entries that are not zero, and where they stand.")
+@click.option("--sparse", is_flag=True, help="Write the entries of matrices that are not zero, with rows and columns.")
 @click.option(
-    "--dtype", type=click.Choice(("float32", "float64")), help="Of the numbers of an ONNX model.  [default: float32]"
+    "--dtype", type=click.Choice(("float32", "float64")), help="The dtype of an ONNX model.  [default: float32]"
 )
 @click.option("--output", metavar="FILE", type=click.Path(allow_dash=True), help="Write FILE; - is standard output.")
 def export(

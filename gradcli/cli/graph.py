@@ -103,7 +103,7 @@ def graph(
         converter()
     situation = read_situation(read_asked(asked, cotangents), asked, notes)
     if len(situation.points) > 1:
-        raise InputError(f"a picture is of one point, and these are {len(situation.points)}", hint="give one --at")
+        raise InputError(f"a picture shows one point, and there are {len(situation.points)}", hint="give one --at")
     at = situation.points[0] if situation.points else None
     doing("drawing")
     view = View(shown_leaves(situation, asked), at, _call(situation, cotangents, notes), not every)
@@ -178,7 +178,7 @@ def style_of_picture(style: str | None, output: str | None) -> str:
     result = format_of(style, output, ENDINGS)
     if result is None and output not in (None, "-"):
         raise InputError(
-            f"{label(output)} has no ending of a picture", hint=f"{', '.join(ENDINGS)} choose the format, or -f"
+            f"{label(output)} has an unknown ending", hint=f"{', '.join(ENDINGS)} choose the format, or -f"
         )
     return result or "text"
 
@@ -194,6 +194,6 @@ def _call(situation: Situation, cotangents: tuple[str, ...], notes: Notes) -> Na
     calls = read_calls(outputs, 1, cotangents, False, notes)[0]
     if len(calls) > 1:
         raise InputError(
-            f"a picture is of one call of backward, and v makes {len(calls)}", hint="gradcli backward shows several"
+            f"a picture shows one call of backward, and v makes {len(calls)}", hint="gradcli backward shows several"
         )
     return calls[0]

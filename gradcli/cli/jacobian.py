@@ -33,7 +33,10 @@ Examples:
 @click.option("--sparse", is_flag=True, help="Only the entries that are not zero everywhere: as json, csv or .npz.")
 @click.option("--steps", is_flag=True, help="Show the forward pass, and a reverse pass for each row.")
 @click.option(
-    "--order", type=click.IntRange(1, 10), metavar="N", help="Of a scalar of one input: derivatives up to this order."
+    "--order",
+    type=click.IntRange(1, 10),
+    metavar="N",
+    help="For a scalar output of one input: derivatives up to this order.",
 )
 @click.option("--numeric", is_flag=True, help="Numbers alone: formulas are left out.  It needs a point.")
 @page_options(SECTIONS)

@@ -234,7 +234,7 @@ def _listener(script: Script, telling: Telling, shown: Printed, style: str) -> C
 def _drawing(telling: Telling) -> Drawing | None:
     """Return the picture that is asked for.
 
-    Errors: `InputError` where the file's name has no ending of a picture, or it cannot be written.
+    Errors: `InputError` where the file's name has an unknown ending, or it cannot be written.
     """
     if telling.graph is None:
         return None
@@ -336,7 +336,7 @@ def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> S
         return _read("standard input", nullcontext(standard_input()), "<stdin>", None, arguments)
     if name.endswith(".ipynb"):
         hint = f"jupyter nbconvert --to script {name} makes one"
-        raise InputError(f"`{name}` is a notebook, and no script", hint=hint)
+        raise InputError(f"`{name}` is a notebook, not a script", hint=hint)
     note_read(name)
     try:
         return _read(name, open(name, "rb"), name, str(Path(name).resolve().parent), arguments)

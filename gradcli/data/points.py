@@ -45,7 +45,7 @@ def open_points(path: str, how: Reading = PLAIN) -> Points:
         ending = ".csv"
     if ending not in FORMATS:
         raise InputError(
-            f"{label(path)} has no ending of a file of points",
+            f"{label(path)} has an unknown ending",
             hint=f"points are read from {listed(sorted([*FORMATS, _ZIPPED]))} files",
         )
     return FORMATS[ending].read(path, how)

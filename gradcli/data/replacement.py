@@ -183,9 +183,9 @@ def check_target(path: str) -> None:
         if target.is_dir():
             raise cannot_write(path, "it is a folder")
         if not target.parent.is_dir():
-            raise cannot_write(path, "its folder is not there")
+            raise cannot_write(path, "its folder does not exist")
         if target.is_symlink() or (target.exists() and not target.is_file()):  # a link to itself is still one
-            raise cannot_write(path, "it is no regular file")
+            raise cannot_write(path, "it is not a regular file")
         if target.exists() and not os.access(target, os.W_OK):
             raise cannot_write(path, "permission denied")
     if is_read(path):

@@ -58,7 +58,7 @@ def create_result(
     form = FORMATS.get(Path(path).suffix.lower())
     if form is None:
         raise InputError(
-            f"{label(path)} has no ending of a file of results",
+            f"{label(path)} has an unknown ending",
             hint=f"results are written to {listed(FORMATS)} files",
         )
     check_target(path)

@@ -59,7 +59,7 @@ def _npy(path: Path, file: BinaryIO) -> Array:
     try:
         version = np.lib.format.read_magic(file)
     except ValueError:
-        raise InputError(f"`{path}` cannot be read: it is no .npy file") from None
+        raise InputError(f"`{path}` cannot be read: it is not an .npy file") from None
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     try:
         shape, fortran, dtype = read(file)
@@ -117,7 +117,7 @@ def assemble(name: str, elements: Iterable[tuple[tuple[int, ...], Array]]) -> Ar
     given = dict(elements)
     ranks = {len(k) for k in given}
     if len(ranks) > 1 or any(v.shape for v in given.values()):
-        raise InputError(f"the elements of `{name}` are numbers, all under one or all under two indices")
+        raise InputError(f"the elements of `{name}` must be numbers, all under one or all under two indices")
     shape: Shape = tuple(max(k[i] for k in given) + 1 for i in range(ranks.pop()))
     check_size(shape)
     result = np.full(shape, np.nan)

@@ -8,17 +8,17 @@ from __future__ import annotations
 _TEXTS = (
     '''
 def _spread(array, points):
-    """Return an array of what is the same at all points."""
+    """Return an array with an axis of length 1 for each axis of points."""
     return np.reshape(array, np.shape(array) + (1,) * len(points))
 ''',
     '''
 def _is_at(places, n, axis):
-    """Return for n places along an axis whether each is the one."""
+    """Return a one-hot array: whether each of n indices along an axis is the one."""
     return np.moveaxis(np.equal.outer(np.arange(n), places), 0, axis)
 ''',
     '''
 def _linear(function, points, *matrices):
-    """Return a function of matrices, behind whose axes may be that of the points."""
+    """Apply a function to matrices whose axes may be followed by that of the points."""
     k = len(points)
     result = function(*(np.moveaxis(x, (-2 - k, -1 - k), (-2, -1)) for x in matrices))
     rank = result.ndim - max(x.ndim for x in matrices) + 2  # of a single result

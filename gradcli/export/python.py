@@ -65,7 +65,7 @@ def _before(function: Function, tables: Mapping[str, Sequence[int]]) -> list[str
     pattern, name = function.pattern, function.name
     if pattern is None:
         return lists(tables)
-    told = [f"# Where the entries that {name} returns stand in the matrix.", f"{name}_shape = {pattern.shape}"]
+    told = [f"# The rows and columns of the entries that {name} returns.", f"{name}_shape = {pattern.shape}"]
     return [*told, *lists({f"{name}_rows": pattern.rows, f"{name}_columns": pattern.columns, **tables})]
 
 
@@ -118,7 +118,7 @@ def self_test(program: Program, array: Sequence[str], library: str, prepare: Seq
     lines = [
         "", "",
         "def _check(function, names, found, expected):",
-        '    """Tell where results are not those that gradcli has."""',
+        '    """Print where results differ from those of gradcli."""',
         "    right = True",
         "    found = found if isinstance(found, tuple) else (found,)",
         "    for name, a, b in zip(names, found, expected):",

@@ -80,7 +80,7 @@ def axes_of(axis: int | Sequence[int] | None, rank: int) -> Axes:
         return tuple(range(rank))
     wanted = (axis,) if isinstance(axis, int) else tuple(axis)
     if any(isinstance(a, bool) or not isinstance(a, int) for a in wanted):
-        raise InputError("an axis is an integer, or several", hint="for example `axis=0` or `axis=(0, 1)`")
+        raise InputError("an axis must be an integer, or several", hint="for example `axis=0` or `axis=(0, 1)`")
     for a in wanted:
         if not -rank <= a < rank:
             raise InputError(f"there is no axis {a} in an array of {rank} dimension{'s' * (rank != 1)}")
@@ -93,7 +93,7 @@ def axes_of(axis: int | Sequence[int] | None, rank: int) -> Axes:
 def one_axis(axis: int, rank: int) -> int:
     """Return one axis as counted from the front."""
     if not isinstance(axis, int):
-        raise InputError("one axis is wanted here", hint="for example `axis=0`")
+        raise InputError("exactly one axis is needed here", hint="for example `axis=0`")
     return axes_of(axis, rank)[0]
 
 
@@ -234,7 +234,7 @@ def inverse(order: Axes) -> Axes:
 def transpose(x: Node, order: Axes) -> Node:
     """Return the array with its axes in that order."""
     if sorted(order) != list(range(len(x.shape))):
-        raise InputError(f"axes {order} are not an order of the {len(x.shape)} axes")
+        raise InputError(f"axes {order} are not a permutation of the {len(x.shape)} axes")
     if order == tuple(range(len(order))):
         return x
     shape = tuple(x.shape[i] for i in order)
@@ -355,7 +355,7 @@ def concatenate(parts: Sequence[Node], axis: int) -> Node:
     """Return the arrays joined along an axis; their other sizes agree."""
     parts = [p for p in parts if p.shape[axis]] or list(parts[:1])
     if len({without(p.shape, (axis,)) for p in parts}) > 1:
-        raise InputError("shapes " + " and ".join(str(p.shape) for p in parts[:6]) + f" do not join along axis {axis}")
+        raise InputError("shapes " + " and ".join(str(p.shape) for p in parts[:6]) + f" do not fit along axis {axis}")
     if len(parts) == 1:
         return parts[0]
     shape = parts[0].shape
@@ -367,7 +367,7 @@ def stack(parts: Sequence[Node], axis: int = 0) -> Node:
     """Return the arrays, all of one shape, as slices of a new axis; of numbers it is one constant."""
     shapes = list(dict.fromkeys(p.shape for p in parts))
     if len(shapes) > 1:
-        raise InputError(f"elements of shapes {shapes[0]} and {shapes[1]} do not stack into one array")
+        raise InputError(f"elements of shapes {shapes[0]} and {shapes[1]} cannot be stacked into one array")
     shape = shapes[0]
     stacked = check_size((*shape[:axis], len(parts), *shape[axis:]))
     if axis == 0 and all(len(p.values) == p.size and not _is_array(p) for p in parts):

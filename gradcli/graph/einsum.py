@@ -120,7 +120,7 @@ def _read(subscripts: str, operands: Sequence[Node]) -> tuple[list[str], str]:
         raise InputError("the subscripts come first, as text", hint=_EXAMPLE)
     text = subscripts.replace(" ", "")
     if "." in text:
-        raise InputError("`einsum` knows no `...`", hint="give every axis a letter of its own")
+        raise InputError("`einsum` does not support `...`", hint="give every axis a letter of its own")
     left, arrow, result = text.partition("->")
     odd = next((c for c in left.replace(",", "") + result if not (c.isascii() and c.isalpha())), None)
     if odd is not None:
@@ -132,7 +132,7 @@ def _read(subscripts: str, operands: Sequence[Node]) -> tuple[list[str], str]:
         return terms, "".join(sorted(c for c, n in counts.items() if n == 1))
     wrong = next((c for c in result if c not in counts or result.count(c) > 1), None)
     if wrong is not None:
-        what = "stands twice in the result" if wrong in counts else "stands in the result alone"
+        what = "appears twice in the result" if wrong in counts else "appears in the result alone"
         raise InputError(f"`{wrong}` {what} of `{text[:40]}`", hint=_EXAMPLE)
     return terms, result
 

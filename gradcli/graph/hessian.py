@@ -19,14 +19,14 @@ def scalar_output(graph: Graph) -> tuple[str, Node]:
     if len(graph.outputs) > 1:
         some = ", ".join(list(graph.outputs)[:4]) + ", …" * (len(graph.outputs) > 4)
         raise InputError(
-            f"second derivatives are those of one scalar, and there are {len(graph.outputs)} outputs: {some}",
+            f"second derivatives need one scalar output, and there are {len(graph.outputs)} outputs: {some}",
             hint=f"choose one: --outputs {next(iter(graph.outputs))}",
         )
     name, y = next(iter(graph.outputs.items()))
     if y.size != 1:
         raise InputError(
-            f"second derivatives are those of one scalar, and `{name}` has shape {y.shape}",
-            hint=f"make one of it: L = sum({name}), or one of its elements",
+            f"second derivatives need one scalar output, and `{name}` has shape {y.shape}",
+            hint=f"make a scalar of it: L = sum({name}), or one of its elements",
         )
     return name, y
 

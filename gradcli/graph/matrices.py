@@ -171,7 +171,7 @@ def triangle(op: str, x: Node, diagonal: int = 0) -> Node:
     if len(x.shape) < 2:
         raise InputError(f"`{op}` takes a matrix, or a stack of them, not an array of shape {x.shape}")
     if type(diagonal) is not int:
-        raise InputError("the diagonal is an integer", hint=f"for example `{op}(M, 1)`")
+        raise InputError("the diagonal must be an integer", hint=f"for example `{op}(M, 1)`")
     rows, columns = x.shape[-2:]
     return Node(op, (x,), x.shape, (max(-rows, min(diagonal, columns)),))
 

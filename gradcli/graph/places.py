@@ -76,7 +76,7 @@ def flattened(numbers: Any) -> tuple[Shape, list[Any]]:
     while any(isinstance(e, list | tuple) for e in elements):
         lengths = {len(e) if isinstance(e, list | tuple) else -1 for e in elements}
         if len(lengths) > 1 or len(shape) == MAX_RANK:
-            raise InputError("the lists of an index are equally long", hint="for example `x[[0, 2]]`")
+            raise InputError("the lists of an index must be equally long", hint="for example `x[[0, 2]]`")
         shape += lengths
         elements = [inner for e in elements for inner in e]
     if not elements:
@@ -95,7 +95,7 @@ def places_of(numbers: Any, size: int) -> Places:
     shape, elements = flattened(numbers)
     for i in elements:
         if type(i) is not int:
-            raise InputError("an index consists of integers", hint="for example `x[[0, 2]]`")
+            raise InputError("an index must consist of integers", hint="for example `x[[0, 2]]`")
         if not -size <= i < size:
             brief = str(i) if abs(i) < 10**20 else "of so large a number"
             raise InputError(

@@ -89,7 +89,7 @@ def convolve(x: Node, weight: Node, windows: Sequence[Window], groups: int) -> N
 def largest(x: Node, windows: Sequence[Window]) -> Node:
     """Return the largest element of each window; of equal ones the first gets the gradient.
 
-    Errors: `InputError` where a window lies in the padding as a whole.
+    Errors: `InputError` where a whole window lies in the padding.
     """
     _check(x, windows)
     positions = []
@@ -97,7 +97,7 @@ def largest(x: Node, windows: Sequence[Window]) -> Node:
         own = w.positions(n)
         inside = (own >= 0) & (own < n)
         if not inside.any(axis=1).all():
-            raise InputError("a window lies in the padding as a whole", hint="let `padding` or `dilation` be smaller")
+            raise InputError("a whole window lies in the padding", hint="let `padding` or `dilation` be smaller")
         # What lies outside never wins: in its place stands, once more, the first element that lies inside.
         first = np.take_along_axis(own, inside.argmax(axis=1)[:, None], axis=1)
         positions.append(np.where(inside, own, first))

@@ -15,7 +15,7 @@ from gradcli.lang.settings import arguments, signature_of
 from gradcli.vocabulary import CONSTANTS, FUNCTIONS, METHODS
 
 LANGUAGE = "the language has + - * / ** @, lists, indexing, and functions such as `sin(x)` and `sum(x)`"
-_WHOLE = "arrays are worked on as a whole: `sum(x**2)` adds up the squares of all elements of x"
+_WHOLE = "operations work on whole arrays: `sum(x**2)` adds up the squares of all elements of x"
 # What has variables, or a syntax, of its own.
 FOREIGN: dict[type[ast.AST], tuple[str, str]] = {
     ast.Lambda: ("`lambda`", "write the expression itself"),
@@ -214,7 +214,7 @@ def _near(text: str, place: int) -> Advice | None:
         return _factorial(text, place)
     if rest.startswith("=") and (defined := _DEFINED.search(text[:place])):
         name = defined.group(1)
-        return Advice(f"a name stands alone on the left: `{name} = …`", defined.start(), place, f"{name} ")
+        return Advice(f"only a name is allowed on the left: `{name} = …`", defined.start(), place, f"{name} ")
     if advice := next((a for a in powered(text) if a.start <= place <= a.end + 1), None):
         return advice
     if pair := next((p for p in _PAIR.finditer(text) if p.start() <= place < p.end()), None):

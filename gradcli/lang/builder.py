@@ -306,7 +306,7 @@ def _numeric(node: Node) -> Node:
 def _true_or_false(node: Node) -> Node:
     """Return a node that is a condition."""
     if node.dtype != "bool":
-        raise InputError("a condition is wanted here", None, "for example `x > 0`", node)
+        raise InputError("a condition is needed here", None, "for example `x > 0`", node)
     return node
 
 
@@ -342,7 +342,7 @@ def _constant(tree: ast.Constant) -> Constant:
             raise InputError("this number is too large", hint="float64 ends near 1.8e308; infinity is `inf`")
         return Decimal(repr(value))
     kind = {str: "text", bytes: "text", complex: "a complex number"}.get(type(value), f"`{value!r}`")
-    raise InputError(f"{kind} is not a number", hint="the language knows real numbers and arrays of them")
+    raise InputError(f"{kind} is not a number", hint="the language has real numbers and arrays of them")
 
 
 def _number(tree: ast.expr) -> Constant | None:

@@ -127,7 +127,7 @@ def _claim(source: Source, seen: Source, match: re.Match[str], start: int, end: 
     if match["twice"]:
         right = source.text[start + match.end() : end].strip()
         fix = Fix(Span(source, start, end), f"{span.text} = {right}")
-        raise InputError("`==` compares, and claims nothing", fix.span, fix=fix)
+        raise InputError("`==` is a comparison, not a claim", fix.span, fix=fix)
     if not source.text[start + match.end() : end].strip():
         raise InputError(f"`{span.text} =` is followed by nothing", span, "a claim is a derivative = EXPRESSION")
     try:

@@ -161,7 +161,7 @@ class _AllPoints(Walk):
         if len(keys) < len(x.shape) or is_condition(x):
             raise _OneByOne("this is an array", self.expression.span(key), "an element is a number")
         if len(keys) > len(x.shape):
-            raise InputError(f"an array of shape {x.shape} has not so many indices", self.expression.span(key))
+            raise InputError(f"an array of shape {x.shape} has fewer axes than indices", self.expression.span(key))
         count = (self.count(key),)
         along = [np.broadcast_to(np.asarray(k), count) for k in keys]
         for size, places in zip(x.shape, along, strict=True):
@@ -176,7 +176,7 @@ class _AllPoints(Walk):
     def outside(self, index: int, size: int, key: ast.expr, point: int) -> InputError:
         where = ", ".join(f"{name} = {a[point]}" for name, a in self.points[id(key)].items())
         hint = f"elements are counted from 0 to {size - 1}; the first is left out by `x[i-1] if i > 0 else 0`"
-        return InputError(f"there is no element {index} among {size}, which is wanted at {where}",
+        return InputError(f"there is no element {index} among {size}, which is needed at {where}",
                           self.expression.span(key), hint)  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def indices_in(key: ast.expr, names: Integers, expression: Expression) -> list[A
         try:
             index = integers_of(part, names)
             if np.asarray(index).dtype == np.bool_:
-                raise InputError("an index is an integer", None, "a condition follows `if`", part)
+                raise InputError("an index must be an integer", None, "a condition follows `if`", part)
         except InputError as error:
             raise error.at(expression.span(error.about)) from None
         result.append(index)

@@ -61,7 +61,7 @@ def _read(key: ast.expr) -> Any:
         value = read_setting(key)
     except InputError:
         raise InputError(
-            "an index is made of plain numbers",
+            "an index must consist of plain numbers",
             hint="for example `x[0]` or `x[[0, 2]]`; by their values, elements are chosen with `where(x > 0, x, 0)`",
         ) from None
     return value if isinstance(value, list) else _whole(value)
@@ -91,5 +91,5 @@ def _one_index(key: Any, sizes: Iterator[int]) -> Sequence[Key]:
 
 def _whole(value: Any) -> int:
     if type(value) is not int:
-        raise InputError("an index is an integer", hint="for example `x[0]`, `x[-1]`, `x[1:3]`, `x[[0, 2]]`")
+        raise InputError("an index must be an integer", hint="for example `x[0]`, `x[-1]`, `x[1:3]`, `x[[0, 2]]`")
     return value

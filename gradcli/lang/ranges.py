@@ -127,7 +127,7 @@ def _bound(bound: Expression, integers: Mapping[str, int], inputs: set[str | Non
     try:
         value = integers_of(bound.tree, integers)
         if type(value) is not int:
-            raise InputError("a bound is an integer", None, _HINT, bound.tree)
+            raise InputError("a bound must be an integer", None, _HINT, bound.tree)
     except InputError as error:
         part = error.about
         if isinstance(part, ast.Name) and part.id in inputs:

@@ -46,7 +46,7 @@ def plan(annotation: str, given: Any, parts: list[ast.expr]) -> Any:
         return tuple(plan(annotation, g, parts) for g in given)
     if annotation == "Sequence[Node]":
         if not isinstance(given, ast.List | ast.Tuple):
-            raise InputError("a list of expressions is wanted here", hint="for example `stack([a, b])`")
+            raise InputError("a list of expressions is needed here", hint="for example `stack([a, b])`")
         return [plan("Node", g, parts) for g in given.elts]
     if "None" in annotation and isinstance(given, ast.Constant) and given.value is None:
         return _Setting(None)
@@ -54,7 +54,7 @@ def plan(annotation: str, given: Any, parts: list[ast.expr]) -> Any:
         parts.append(given)
         return _EXPRESSION
     if annotation == "str" and isinstance(given, ast.Name):
-        raise InputError("a word in quotes is wanted here", hint=f"write '{given.id}'")
+        raise InputError("a word in quotes is needed here", hint=f"write '{given.id}'")
     value = read_setting(given)
     if isinstance(value, bool) and annotation.startswith("int"):
         raise InputError(f"{value} is not an integer", hint=f"write {int(value)}")
@@ -87,7 +87,7 @@ def read_setting(tree: ast.expr) -> Any:
     try:
         return ast.literal_eval(tree)
     except (ValueError, TypeError, MemoryError, RecursionError, SyntaxError):
-        raise InputError("a plain number is wanted here", hint="write it out: `3`, or `axis=0`") from None
+        raise InputError("a plain number is needed here", hint="write it out: `3`, or `axis=0`") from None
 
 
 def complaint(name: str, error: str) -> str:

@@ -251,7 +251,7 @@ def _head(source: Source, text: str, start: int) -> _Head:
         if declared := _NO_VALUE.match(text):
             whole = Span(source, start, start + len(text))
             span = Span(source, start + declared.start(1), start + declared.end(1))
-            raise InputError("an input is declared with a value", span, fix=Fix(whole, f"input {declared[1]} = 1"))
+            raise InputError("an input needs a value", span, fix=Fix(whole, f"input {declared[1]} = 1"))
         if (first := for_at(text)) < len(text) and first:
             span = Span(source, start + first, start + len(text))
             raise InputError("`for` assigns elements of a vector", span, _LOOP)
@@ -273,7 +273,7 @@ def _head(source: Source, text: str, start: int) -> _Head:
         return _Head(expression, start + match.end(), name, None, False, span.start, span.end, None, clauses)
     key = read_key(subscript, span, "assigned", f"`{name}[0] = …`, or {_LOOP}") if subscript else None
     if declares and key is not None:
-        raise InputError("an input is declared as a whole", span, f"for example `input {name} = [1, 2]`")
+        raise InputError("an input must be declared as a whole", span, f"for example `input {name} = [1, 2]`")
     return _Head(body, start + match.end(), name, key, bool(declares), span.start, span.end)
 
 
@@ -457,9 +457,9 @@ def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> Inpu
     whole = Span(expression.source, expression.start, expression.start + len(text))
     hint, fix = (advice.hint, advice.fix(whole)) if advice else (None, None)
     if text.startswith("=", place) and not text.startswith("==", place):
-        typed = 'a statement, or a point, that has spaces stands in quotes: "y = x**2"'
+        typed = 'a statement, or a point, with spaces needs quotes: "y = x**2"'
         hint = (hint or "a statement is NAME = EXPRESSION; compare with `==`") if place else typed
-        return InputError("`=` stands inside an expression", span, hint, fix=fix if place else None)
+        return InputError("`=` is inside an expression", span, hint, fix=fix if place else None)
     if message.startswith("invalid") and "literal" in message:
         return InputError("this is not a number", span, hint or "a product is written with `*`: 3*x", fix=fix)
     if "string literal" in message:

@@ -221,7 +221,7 @@ def _condition(statement: Statement) -> InputError:
     short = left.isidentifier() and len(right) <= _SHOWN
     hint = f"write `{left} = {right}`" if short else "a statement is NAME = EXPRESSION"
     fix = Fix(statement.span, f"{left} = {right}") if left.isidentifier() else None
-    return InputError("`==` compares, and defines nothing", statement.span, hint, fix=fix)
+    return InputError("`==` is a comparison, not a definition", statement.span, hint, fix=fix)
 
 
 def _reads(statement: Statement) -> set[str]:

@@ -209,7 +209,7 @@ def read_names(text: str, option: str) -> list[str]:
         span = Span(source, start, max(end, start + 1))
         match = _ITEM.fullmatch(item)
         if not match:
-            raise InputError("a name is wanted here", span, f"for example {option} x0,x1")
+            raise InputError("a name is needed here", span, f"for example {option} x0,x1")
         name = _name(source, text.index(item, start), match[1]) + (match[2] or "")
         if name in names:
             raise InputError(f"`{name}` is named twice", span)

@@ -185,7 +185,7 @@ def _reads(graph: Any) -> set[str]:
 def _parameter(declared: Any) -> Parameter:
     tensor = declared.type.tensor_type
     if not declared.type.HasField("tensor_type"):
-        raise InputError(f"the input `{printable(declared.name)}` is no array of numbers")
+        raise InputError(f"the input `{printable(declared.name)}` is not an array of numbers")
     shape = None
     if tensor.HasField("shape"):
         shape = tuple(d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim)

@@ -72,7 +72,7 @@ def transpose(x: Value, order: Sequence[int]) -> Value:
     if isinstance(x, Node):
         return construct.transpose(x, tuple(order))
     if sorted(order) != list(range(x.ndim)):
-        raise InputError(f"axes {tuple(order)} are not an order of the {x.ndim} axes")
+        raise InputError(f"axes {tuple(order)} are not a permutation of the {x.ndim} axes")
     return x.transpose(order)
 
 

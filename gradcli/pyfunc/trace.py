@@ -141,7 +141,7 @@ def output_nodes(result: Any, name: str) -> dict[str, Node]:
     listed = [own for key, x in pairs for own in (leaves(x, key) if not is_number(x) else [(key, x)])]
     if not listed:
         what = "nothing" if result is None else f"a {type(result).__name__}"
-        raise InputError(f"`{name}` returns {what}, and no numbers", hint="end the function with `return`")
+        raise InputError(f"`{name}` returns {what}, not numbers", hint="end the function with `return`")
     nodes = {key: lift(x) for key, x in listed}
     return {key: cast(n, "float64") if n.dtype == "bool" else n for key, n in nodes.items()}
 

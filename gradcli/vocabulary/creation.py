@@ -78,7 +78,7 @@ def _arange(start: Node, end: Node | None = None, step: Node = _ONE) -> Node:
 @named("linspace", methods=())
 def _linspace(start: Node, end: Node, steps: int) -> Node:
     if type(steps) is not int or steps < 1:
-        raise InputError("the number of values of `linspace` is an integer", hint="for example `linspace(0, 1, 5)`")
+        raise InputError("the size of `linspace` must be an integer", hint="for example `linspace(0, 1, 5)`")
     (count,) = _listed((steps,))
     step = (end - start) / max(1, count - 1)
     if start.shape or end.shape:
@@ -90,7 +90,7 @@ def _linspace(start: Node, end: Node, steps: int) -> Node:
 
 def _exact(name: str, node: Node) -> Exact:
     if node.shape or not isinstance(node.value, Exact):
-        raise InputError(f"the bounds of `{name}` are plain numbers", None, "for example `arange(0, 1, 0.1)`", node)
+        raise InputError(f"the bounds of `{name}` must be plain numbers", None, "for example `arange(0, 1, 0.1)`", node)
     return node.value
 
 

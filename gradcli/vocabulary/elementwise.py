@@ -96,7 +96,7 @@ def _log(x: Node, base: Node | None = None) -> Node:
 def _round(x: Node, decimals: int = 0) -> Node:
     if type(decimals) is not int or abs(decimals) > _MAX_DECIMALS:
         raise InputError(
-            f"`decimals` is an integer, at most {_MAX_DECIMALS}",
+            f"`decimals` must be an integer, at most {_MAX_DECIMALS}",
             hint="`round(x, 2)` leaves two digits, `round(x)` none",
         )
     if not decimals:
@@ -120,7 +120,7 @@ def _leaky_relu(x: Node, negative_slope: Node = _SLOPE) -> Node:
 @each("elu", "celu")
 def _elu(op: str, x: Node, alpha: Node = _ONE) -> Node:
     if op == "celu" and is_const(alpha, 0):
-        raise InputError("the `alpha` of `celu` is a divisor, and 0 is none")
+        raise InputError("the `alpha` of `celu` is a divisor, and must not be 0")
     return call(op, x, alpha)
 
 

@@ -99,7 +99,7 @@ def _cross_entropy(
     axis = _class_axis(input)
     scores = softmax("log_softmax", input, axis)
     if isinstance(label_smoothing.value, Exact) and not 0 <= label_smoothing.value <= 1:
-        raise InputError("`label_smoothing` is a number from 0 to 1")
+        raise InputError("`label_smoothing` must be a number from 0 to 1")
     if target.shape != input.shape:
         return _of_classes(scores, target, weight, ignore_index, reduction, label_smoothing)
     likely = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]

@@ -51,7 +51,7 @@ def _concatenate(parts: Sequence[Node], axis: int = 0) -> Node:
     rank = len(parts[0].shape) if parts else 0
     if not rank or any(len(p.shape) != rank for p in parts):
         raise InputError(
-            "`concatenate` joins arrays of equally many dimensions", hint="`stack([a, b])` makes a vector of scalars"
+            "`concatenate` needs arrays with as many axes", hint="`stack([a, b])` makes a vector of scalars"
         )
     return construct.concatenate(parts, one_axis(axis, rank))
 
@@ -81,7 +81,7 @@ def _expand(x: Node, *shape: Axis) -> Node:
     new = len(sizes) - len(x.shape)
     if new < 0 or any(n < 1 and (n != -1 or i < new) for i, n in enumerate(sizes)):
         raise InputError(
-            f"shape {x.shape} does not expand to {sizes}", hint="-1 keeps the size of an axis; new axes stand in front"
+            f"shape {x.shape} does not expand to {sizes}", hint="-1 keeps the size of an axis; new axes go in front"
         )
     return broadcast(x, tuple(x.shape[i - new] if n == -1 else n for i, n in enumerate(sizes)))
 
@@ -122,7 +122,7 @@ def _along(x: Node, axis: int | None) -> tuple[Node, int]:
 @named("repeat_interleave")
 def _repeat_interleave(x: Node, repeats: int, axis: int | None = None) -> Node:
     if type(repeats) is not int:
-        raise InputError("all elements are repeated equally often", hint="for example `repeat_interleave(x, 2)`")
+        raise InputError("all elements must be repeated equally often", hint="for example `repeat_interleave(x, 2)`")
     (count,) = _times("repeat_interleave", (repeats,))
     x, axis = _along(x, axis)
     before, n, behind = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
@@ -169,7 +169,7 @@ def _index_select(x: Node, axis: int, index: Axis) -> Node:
 @named("segment_sum")
 def _segment_sum(x: Node, ids: Axis, n: int) -> Node:
     if type(n) is not int or n < 1:
-        raise InputError("the number of segments is an integer from 1", hint="`segment_sum(x, [0, 0, 1], 2)`")
+        raise InputError("the number of segments must be an integer from 1", hint="`segment_sum(x, [0, 0, 1], 2)`")
     return segment_sum(x, places_of(ids, n), n)
 
 

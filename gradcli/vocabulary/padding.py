@@ -18,7 +18,7 @@ def _pad(x: Node, pad: Axis, mode: str = "constant", value: Node = _ZERO) -> Nod
     Negative ones take elements away.
     """
     if mode != "constant":
-        raise InputError(f"`pad` knows no mode `{mode[:40]}`", hint='"constant" puts `value` around the array')
+        raise InputError(f"`pad` has no mode `{mode[:40]}`", hint='"constant" puts `value` around the array')
     counts = whole_numbers(pad, "`pad(x, (1, 1))`")
     rank = len(x.shape)
     if len(counts) % 2 or len(counts) > 2 * rank:

@@ -64,7 +64,7 @@ def _spreadness(
 ) -> Node:
     correction = correction if unbiased is None else int(unbiased)
     if type(correction) is not int:
-        raise InputError("the correction is an integer", hint="1 divides by n - 1, 0 by n")
+        raise InputError("the correction must be an integer", hint="1 divides by n - 1, 0 by n")
     return _over(op, x, axis, keepdims, correction)
 
 

@@ -69,7 +69,7 @@ def flag(name: str, value: bool) -> bool:
     Errors: `InputError` for anything else.
     """
     if type(value) is not bool:
-        raise InputError(f"`{name}` is True or False")
+        raise InputError(f"`{name}` must be True or False")
     return value
 
 
@@ -78,7 +78,7 @@ def whole_numbers(given: Axis | Sequence[Axis], example: str) -> tuple[int, ...]
     typed = tuple(given) if isinstance(given, list | tuple) else (given,)
     listed = typed[0] if len(typed) == 1 and isinstance(typed[0], list | tuple) else typed
     if not all(type(n) is int for n in listed):
-        raise InputError("this is an integer, or a tuple of integers", hint=f"for example {example}")
+        raise InputError("this must be an integer, or a tuple of integers", hint=f"for example {example}")
     return tuple(n for n in listed if isinstance(n, int))
 
 

@@ -99,8 +99,8 @@ def _windows(axes: int, size: Sizes, stride: Sizes | None, padding: Sizes, dilat
     for w in result:
         if w.padding > w.reach // 2:
             raise InputError(
-                f"`padding` is at most half of the window, {w.reach // 2} here, not {w.padding}",
-                hint="a window is to have elements of the array in it",
+                f"`padding` must be at most half of the window, {w.reach // 2} here, not {w.padding}",
+                hint="each window must contain elements of the array",
             )
     return result
 

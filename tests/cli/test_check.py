@@ -299,7 +299,7 @@ MISTAKES = {
     "an order without variables": (["f=x", "d2f/dx=1"], "is of order 2, and by x"),
     "variables without an order": (["f=x*z", "df/dx/dz=1"], "is of order 1, and by x, z"),
     "an order that is another below": (["f=x", "d2f/dx3=1"], "is of order 2, and by x3"),
-    "by an intermediate twice": (["h=x;f=h**2", "d2f/dh2=2"], "higher derivatives are those by inputs"),
+    "by an intermediate twice": (["h=x;f=h**2", "d2f/dh2=2"], "higher derivatives are taken by inputs"),
     "too large": (["f=x*2", "df/dx=1", "--shape", "x=2000"], "`df/dx` has 4,000,000 entries"),
     "a bracket": (["f=x", "df/dx=(1"], "`(` is never closed"),
     "an attribute": (["f=x", "df/dx=x.__class__"], "__class__"),

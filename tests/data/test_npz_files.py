@@ -120,9 +120,9 @@ def test_headers_of_python_2(tmp_path):
 @pytest.mark.parametrize(
     ("member", "message"),
     [
-        (b"", "array `x` cannot be read: it is no array of NumPy's"),
-        (b"\x93NUM", "array `x` cannot be read: it is no array of NumPy's"),
-        (b"nothing of NumPy's", "array `x` cannot be read: it is no array of NumPy's"),
+        (b"", "array `x` cannot be read: it is not an array of NumPy's"),
+        (b"\x93NUM", "array `x` cannot be read: it is not an array of NumPy's"),
+        (b"nothing of NumPy's", "array `x` cannot be read: it is not an array of NumPy's"),
         (npy((2,), bytes(15)), "array `x` ends early"),
         (npy((2, 2), bytes(15), fortran=True), "array `x` ends early"),
         (npy((10**15,)), "array `x` ends early"),
@@ -161,7 +161,7 @@ def test_damaged_archives(tmp_path, fortran, method, shape):
     assert refused(path).endswith("array `x` cannot be read: it is damaged")
     for cut in (0, 1, middle, len(whole) - 1):
         path.write_bytes(whole[:cut])
-        assert refused(path).endswith("p.npz` cannot be read: it is no .npz file, or a damaged one")
+        assert refused(path).endswith("p.npz` cannot be read: it is not an .npz file, or it is damaged")
 
 
 def test_an_archive_whose_beginning_is_not_there(tmp_path):

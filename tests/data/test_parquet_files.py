@@ -38,9 +38,9 @@ def test_parquet_names_with_points_are_no_paths():
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (["a"], "column `x0`: string is no type of numbers"),
-        ([[1.0]], "column `x0`: list<element: double> is no type of numbers"),
-        ([{"a": 1.0}], "column `x0`: struct<a: double> is no type of numbers"),
+        (["a"], "column `x0`: string is not a numeric type"),
+        ([[1.0]], "column `x0`: list<element: double> is not a numeric type"),
+        ([{"a": 1.0}], "column `x0`: struct<a: double> is not a numeric type"),
         ([1.0, 2.0, None], "row 3, column `x0`: a null is not a number"),
         ([None], "row 1, column `x0`: a null is not a number"),
     ],

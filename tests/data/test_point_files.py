@@ -74,7 +74,7 @@ def test_a_file_that_is_not_there(tmp_path, ending):
 
 def test_broken_files():
     assert refused(csv(b"PK\x03\x04 and no more", "p.npz")).endswith(
-        "p.npz` cannot be read: it is no .npz file, or a damaged one"
+        "p.npz` cannot be read: it is not an .npz file, or it is damaged"
     )
     pytest.importorskip("pyarrow")
     message = refused(csv(b"PAR1 and no more", "p.parquet"))

@@ -300,13 +300,13 @@ def test_targets_that_are_no_files(ending, tmp_path):
     (tmp_path / "file").write_text("")
     for path, message in [
         (f"folder{ending}", "it is a folder"),
-        (f"pipe{ending}", "it is no regular file"),
-        (f"null{ending}", "it is no regular file"),
-        (f"nowhere/r{ending}", "its folder is not there"),
-        (f"file/r{ending}", "its folder is not there"),
+        (f"pipe{ending}", "it is not a regular file"),
+        (f"null{ending}", "it is not a regular file"),
+        (f"nowhere/r{ending}", "its folder does not exist"),
+        (f"file/r{ending}", "its folder does not exist"),
         (f"{'r' * 300}{ending}", "file name too long"),
         (f"r\0{ending}", "NUL"),
-        (f"loop{ending}", "it is no regular file"),
+        (f"loop{ending}", "it is not a regular file"),
     ]:
         assert message in refused(path), path
         assert "cannot be written: " in refused(path)

@@ -44,9 +44,9 @@ def test_axes_are_counted_from_the_front(axis, rank, axes):
         ((0, 3), 3, "there is no axis 3 in an array of 3 dimensions"),
         ((0, 0), 2, "an axis is named twice"),
         ((1, -1), 2, "an axis is named twice"),
-        (True, 2, "an axis is an integer, or several"),
-        ((0, 1.0), 2, "an axis is an integer, or several"),
-        ("0", 1, "an axis is an integer, or several"),
+        (True, 2, "an axis must be an integer, or several"),
+        ((0, 1.0), 2, "an axis must be an integer, or several"),
+        ("0", 1, "an axis must be an integer, or several"),
     ],
 )
 def test_axes_that_there_are_not(axis, rank, says):
@@ -58,7 +58,7 @@ def test_axes_that_there_are_not(axis, rank, says):
 def test_one_axis():
     assert construct.one_axis(-1, 2) == 1
     for axis in (None, (0,), "0"):
-        with pytest.raises(InputError, match="one axis is wanted here"):
+        with pytest.raises(InputError, match="exactly one axis is needed here"):
             construct.one_axis(axis, 2)
 
 
@@ -145,8 +145,8 @@ def test_very_many_dimensions_are_refused():
             lambda: construct.check_matrix("diag", leaf((2, 2, 2))),
             "`diag` takes a matrix, not an array of shape (2, 2, 2)",
         ),
-        (lambda: construct.transpose(M, (0, 0)), "axes (0, 0) are not an order of the 2 axes"),
-        (lambda: construct.transpose(M, (0,)), "are not an order of the 2 axes"),
+        (lambda: construct.transpose(M, (0, 0)), "axes (0, 0) are not a permutation of the 2 axes"),
+        (lambda: construct.transpose(M, (0,)), "are not a permutation of the 2 axes"),
         (lambda: construct.reshape(M, (4,)), "6 elements of shape (2, 3) do not fill shape (4,)"),
         (lambda: construct.reshape(M, (4, -1)), "do not fill shape (4, -1)"),
         (lambda: construct.reshape(M, (-1, -1)), "do not fill shape (-1, -1)"),
@@ -154,9 +154,9 @@ def test_very_many_dimensions_are_refused():
         (lambda: construct.reshape(M, (0, -1)), "do not fill shape (0, -1)"),
         (lambda: construct.broadcast(M, (3,)), "shape (2, 3) does not broadcast to (3,)"),
         (lambda: construct.broadcast(X, (1,)), "shape (3,) does not broadcast to (1,)"),
-        (lambda: construct.concatenate([M, N], 0), "shapes (2, 3) and (3, 4) do not join along axis 0"),
+        (lambda: construct.concatenate([M, N], 0), "shapes (2, 3) and (3, 4) do not fit along axis 0"),
         (lambda: construct.concatenate([M, construct.swap(M)], 1), "do not join along axis 1"),
-        (lambda: construct.stack([X, Y]), "elements of shapes (3,) and (4,) do not stack into one array"),
+        (lambda: construct.stack([X, Y]), "elements of shapes (3,) and (4,) cannot be stacked into one array"),
         (lambda: construct.reduce("max", leaf((0, 2)), (0,), "even"), "`max` of an empty array has no value"),
     ],
 )

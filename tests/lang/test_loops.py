@@ -123,7 +123,7 @@ def test_a_long_loop_is_a_few_operations():
 @pytest.mark.parametrize(
     ("text", "where", "says"),
     [
-        ("y[i] = x[i-1] for i in 0..4", "i-1", "no element -1 among 4, which is wanted at i = 0"),
+        ("y[i] = x[i-1] for i in 0..4", "i-1", "no element -1 among 4, which is needed at i = 0"),
         ("y = x for i in 0..4", "for i in 0..4", "`y[i] = 2*x[i] for i in 0..9`"),
         ("sin(x[i]) for i in 0..4", "for i in 0..4", "assigns elements"),
         ("y[i] = x[i] for i in range(2, n)", "range(2, n)", "write `2..n-1`"),

@@ -101,7 +101,7 @@ def test_π_is_the_constant_until_it_is_assigned_or_supplied(cli):
 
 
 def test_numbers_in_names_are_compared_as_numbers():
-    """Other digits than ours are letters: Ethiopic ones are digits to Python, and no numbers."""
+    """Other digits than ours are letters: Ethiopic ones are digits to Python, not numbers."""
     assert sorted(["xa", "x10", "x", "x2", "x2a"], key=natural) == ["x", "x2", "x2a", "x10", "xa"]
     assert sorted(["λ10", "λ2", "λ", "x1፩2", "x1፩10"], key=natural) == ["x1፩2", "x1፩10", "λ", "λ2", "λ10"]
 

@@ -59,7 +59,7 @@ def _refuse_binary(chunk: bytes, label: str, line: int) -> None:
     place = chunk.find(b"\0")
     if place >= 0:
         line += chunk.count(b"\n", 0, place)
-        raise InputError(f"{label}, line {line}: a NUL byte, so this is no text", hint="CSV files are UTF-8 text")
+        raise InputError(f"{label}, line {line}: a NUL byte, so this is not text", hint="CSV files are UTF-8 text")
 
 
 def too_long(label: str, line: int) -> InputError:

@@ -105,7 +105,7 @@ def _parsed(start: io.BytesIO, label: str) -> tuple[Shape, bool, np.dtype[np.gen
     try:
         version = np.lib.format.read_magic(start)
     except ValueError:
-        raise unreadable(label, "it is no array of NumPy's") from None
+        raise unreadable(label, "it is not an array of NumPy's") from None
     if version not in _READERS:
         raise unreadable(label, f"version {version[0]} of its format is not known")
     try:

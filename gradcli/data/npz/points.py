@@ -32,7 +32,7 @@ class NpzPoints:
             try:
                 self._archive = zipfile.ZipFile(path)
             except zipfile.BadZipFile:
-                raise unreadable(self._label, "it is no .npz file, or a damaged one") from None
+                raise unreadable(self._label, "it is not an .npz file, or it is damaged") from None
         try:
             infos = [info for info in self._archive.infolist() if info.filename.endswith(".npy")]
             self.columns: Sequence[str] = [info.filename.removesuffix(".npy") for info in infos]

@@ -76,7 +76,7 @@ class _Part:
         for place, name in zip(picked.places, picked.names, strict=True):
             kind = self.schema.types[place]
             if not _is_numeric(kind):
-                raise InputError(f"{self.label}, column {quoted(name)}: {printable(str(kind))} is no type of numbers")
+                raise InputError(f"{self.label}, column {quoted(name)}: {printable(str(kind))} is not a numeric type")
         return [self.schema.names[place] for place in picked.places]
 
     def blocks(self, picked: Picked, columns: Sequence[str], size: int, missing: Missing) -> Iterator[Block]:

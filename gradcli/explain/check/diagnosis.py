@@ -142,7 +142,7 @@ def _inner(e: Evidence) -> str:
             missing = f"the derivative of the inner function is missing: times {factor}, the derivative of {inner}"
             return f"the sign: {missing}" if factor == "-1" else missing
         if not slope[0].is_constant and e.equal(e.yours, e.truth * slope[1]):
-            return f"the derivative of the inner function {e.write(u)} is there once too often: {e.write(slope[0])}"
+            return f"the derivative of the inner function {e.write(u)} appears once too often: {e.write(slope[0])}"
     return ""
 
 

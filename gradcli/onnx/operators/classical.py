@@ -183,7 +183,7 @@ def _trees(x: Node, own: dict[str, Any], kind: str, outputs: int) -> Node:
             lengths[row[k]] += side > 0
             node, steps = parent, steps + 1
             if steps > len(ids):
-                raise InputError("a tree goes in a circle")
+                raise InputError("a tree has a cycle")
     weights = np.zeros((len(leaves), outputs))
     for tree, node, target, weight in zip(
         *(own[f"{kind}_{key}"] for key in ("treeids", "nodeids", "ids", "weights")), strict=True

@@ -61,7 +61,7 @@ def _divided(a: Array, b: Array, **_: Any) -> Array:
     if a.dtype.kind not in "iu":
         return np.asarray(a / b)
     if not np.all(b):
-        raise InputError("integers are divided by 0")
+        raise InputError("this is an integer division by 0")
     return np.asarray(np.where((a % b != 0) & ((a < 0) != (b < 0)), a // b + 1, a // b), a.dtype)
 
 

@@ -218,7 +218,7 @@ def _depth_to_space(x: Value, *, blocksize: int, mode: str = "DCR") -> Value:
     n, c, h, w = x.shape
     b = blocksize
     if c % (b * b):
-        raise InputError(f"{c} channels are no blocks of {b}×{b}")
+        raise InputError(f"{c} channels cannot be split into blocks of {b}×{b}")
     if mode == "DCR":
         x = transpose(reshape(x, (n, b, b, c // b**2, h, w)), (0, 3, 4, 1, 5, 2))
     else:

@@ -6,7 +6,7 @@ from gradcli.onnx.register import REFUSED
 
 _QUANTISED = ("it computes with quantised integers", "export the model before quantisation")
 _SEQUENCE = ("sequences and optional values are not supported", "export the model with arrays alone")
-_TEXT = ("it computes with text", "differentiate the part of the model behind it: cut the model at its result")
+_TEXT = ("it computes with text", "differentiate the part of the model after it: cut the model at its result")
 _RANDOM = ("its result is random", "export the model for inference, or make its result an input")
 _TRAINING = ("it trains a model", "export the model for inference")
 _IMAGE = ("it reads an encoded image", "make its result an input")

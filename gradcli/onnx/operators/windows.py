@@ -30,7 +30,7 @@ def _windows(x: Node, sizes: Sequence[int], own: dict[str, Any], ceil: int = 0) 
     steps, apart = (tuple(own.get(key) or (1,) * axes) for key in ("strides", "dilations"))
     ends = tuple(own.get("pads") or (0,) * 2 * axes)
     if {len(steps), len(apart)} != {axes} or len(ends) != 2 * axes or min((*steps, *apart, *sizes)) < 1:
-        raise InputError("sizes, strides, dilations and pads are a positive integer for each axis")
+        raise InputError("sizes, strides, dilations and pads must be a positive integer for each axis")
     result = []
     for i, (n, k, s, d) in enumerate(zip(x.shape[2:], sizes, steps, apart, strict=True)):
         before, behind = ends[i], ends[i + axes]
@@ -108,7 +108,7 @@ def _around(x: Node, ends: Sequence[tuple[int, int]]) -> Node:
     lead = [range(n) for n in x.shape[:2]]
     kept = [range(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(x.shape[2:], ends, strict=True)]
     if any(len(k) < 1 for k in kept):
-        raise InputError("the pads leave nothing of the result")
+        raise InputError("the padding leaves no elements of the result")
     x = construct.index(x, (*lead, *kept))
     more = [(max(0, a), max(0, b)) for a, b in ends]
     shape = check_size((*x.shape[:2], *(a + n + b for n, (a, b) in zip(x.shape[2:], more, strict=True))))
@@ -137,7 +137,7 @@ def _average_pool(x: Node, *, kernel_shape: Any, ceil_mode: int = 0, count_inclu
         low, high = (-w.padding, n + w.padding + w.more) if count_include_pad else (0, n)
         counts = counts[..., None] * ((at >= low) & (at < high)).sum(axis=1)
     if not counts.all():
-        raise InputError("a window lies in the padding as a whole")
+        raise InputError("a whole window lies in the padding")
     if (counts == (size := prod(w.size for w in windows))).all():
         return average(x, windows, True, size)
     return average(x, windows, True, 1) / lift(counts, x.dtype)
