@@ -308,7 +308,7 @@ MISTAKES = {
     "an order that is too high": (["f=x", "d9f/dx9=1"], "is not a derivative that can be checked"),
     "an order of thousands of digits": (["f=x", f"d{'9' * 5000}f/dx=1"], "is not a derivative that can be checked"),
     "no order": (["f=x", "d0f/dx0=1"], "is not a derivative that can be checked"),
-    "a claim of a claim": (["f=x**2", "df/dx=2*x", "d(df/dx)/dx=2"], "stands inside an expression"),
+    "a claim of a claim": (["f=x**2", "df/dx=2*x", "d(df/dx)/dx=2"], "is inside an expression"),
     "itself": (["f=x**2", "df/dx=df/dx"], "unknown name `df`"),
     "no trials": (["f=x", "df/dx=1", "--trials", "0"], "--trials"),
     "trials": (["f=x", "df/dx=1", "--trials", "1000000"], "--trials"),

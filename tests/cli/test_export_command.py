@@ -68,7 +68,7 @@ MISTAKES = {
     "no name": (["y=x", "--to", "c", "--name", "my model"], "`my model` cannot be the name of a function"),
     "a word of the language": (["y=x", "--to", "c", "--name", "double"], "`double` has a meaning in c"),
     "two points": (["y=x", "--to", "c", "--at", "x=1", "--at", "x=2"], "--at is given twice"),
-    "a vector's Hessian": (["y=x", "z=x", "--to", "c", "--what", "hessian"], "are those of one scalar"),
+    "a vector's Hessian": (["y=x", "z=x", "--to", "c", "--what", "hessian"], "need one scalar"),
     "entries of no matrix": (["y=x", "--to", "c", "--what", "value", "--sparse"], "--sparse is for matrices"),
     "no entries": (
         ["y=x-x+1", "--to", "c", "--wrt", "x", "--what", "hessian", "--sparse"],

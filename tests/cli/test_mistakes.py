@@ -88,7 +88,7 @@ LANGUAGE = [
     system("a = 3; y = x^2 + x^3 «*»", says="this cannot be read as an expression"),
     system("y = «1/3/1e-320»*x", says="this number is too large", mend="1.8e308"),
     system("y = «3»x", says="this is not a number", mend=r"3\*x"),
-    system("«=»", says="`=` is inside an expression", mend="in quotes"),
+    system("«=»", says="`=` is inside an expression", mend="needs quotes"),
     system("y = x«=»2", says="`=` is inside an expression", mend="NAME = EXPRESSION"),
     system("3«=»x", says="`=` is inside an expression", mend="NAME = EXPRESSION"),
     system("«y» =", says="is followed by nothing", mend="NAME = EXPRESSION"),
@@ -235,7 +235,7 @@ LANGUAGE = [
     system("y = «x[1.5]»", "--shape", "x=3", says="an index must be an integer", mend=r"x\[0\]"),
     system("y = «x[0]» + x", says="`x` is a scalar", mend="--shape x=3"),
     system("y = «[]»", says="an empty list has no shape", mend=""),
-    system("y = «[[x, 1], [x]]»", says="do not stack into one array", mend=""),
+    system("y = «[[x, 1], [x]]»", says="cannot be stacked into one array", mend=""),
     system("y = «reshape(x, 4)»", "--shape", "x=3", says="3 elements of shape (3,) do not fill shape (4,)", mend=""),
     system("y = «sum(x, axis=5)»", "--shape", "x=3", says="there is no axis 5", mend=""),
     # Functions and conditions
@@ -244,7 +244,7 @@ LANGUAGE = [
     system("y = «sum()»", says="`sum` is missing an argument", mend="axis=None"),
     system("y = «sum(x, foo=1)»", says="`sum` has no such setting", mend="axis=None"),
     system("y = «clamp(x)»", says="`clamp` needs a bound", mend=r"clamp\(x, 0, 1\)"),
-    system("y = «stack(x)»", says="a list of expressions is wanted", mend=r"stack\(\[a, b\]\)"),
+    system("y = «stack(x)»", says="a list of expressions is needed", mend=r"stack\(\[a, b\]\)"),
     system(
         "y = «maximum(x)»", says="`maximum` takes two values or more", mend=r"`max\(x\)` is the maximum of an array"
     ),
@@ -291,7 +291,7 @@ OPTIONS = [
     at("«x»=", "is followed by nothing", "NAME=VALUE"),
     at("x=«9**9**9»,z=1", "this number is too large", "1.8e308"),
     at("x=«１»,z=1", "FULLWIDTH DIGIT ONE", "type `1`"),
-    at("x=«[1,[2]]»,z=1", "do not stack", ""),
+    at("x=«[1,[2]]»,z=1", "cannot be stacked", ""),
     at("x=«[]»,z=1", "empty", ""),
     at("«x»=@no.npy,z=1", "`no.npy` cannot be read: no such file", ""),
     mistake("backward", "y=x", "--at", "x=1", "--at", "«x»=[1,2]", says="point 2 has `x` of shape (2,)", mend="same"),
@@ -338,7 +338,7 @@ OPTIONS = [
     v("«onehot:y»", "names no element", r"onehot:y\[0\]"),
     v("«onehot»", "needs an output", "onehot:1"),
     v("«foo»", "`foo` is not a number", r"\[1, 2\]"),
-    v("«[[1,2],[3]]»", "do not stack", ""),
+    v("«[[1,2],[3]]»", "cannot be stacked", ""),
     v("«@no.npy»", "`no.npy` cannot be read: no such file", ""),
     mistake(
         "backward",

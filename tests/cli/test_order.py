@@ -86,7 +86,7 @@ def test_without_a_point_there_are_formulas_alone(cli):
     ("arguments", "told"),
     [
         (["y=a*x", "--order", "2"], "--order is for a scalar of one scalar input"),
-        (["y=x*2", "--order", "2", "--shape", "x=3"], "second derivatives are those of one scalar"),
+        (["y=x*2", "--order", "2", "--shape", "x=3"], "second derivatives need one scalar"),
         (["y=x", "--order", "11"], "11"),
         (["y=x", "--order", "0"], "0"),
     ],

@@ -54,8 +54,8 @@ def test_a_list_with_a_variable_is_a_stack(text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[1, [2, 3]]", "do not stack"),
-        ("[[1, 2], [3]]", "do not stack"),
+        ("[1, [2, 3]]", "cannot be stacked"),
+        ("[[1, 2], [3]]", "cannot be stacked"),
         ("[1, 'a']", "text is not a number"),
         ("[1, True]", "a condition is not a number"),
         ("[1, 1e999]", "too large"),

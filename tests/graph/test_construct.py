@@ -155,7 +155,7 @@ def test_very_many_dimensions_are_refused():
         (lambda: construct.broadcast(M, (3,)), "shape (2, 3) does not broadcast to (3,)"),
         (lambda: construct.broadcast(X, (1,)), "shape (3,) does not broadcast to (1,)"),
         (lambda: construct.concatenate([M, N], 0), "shapes (2, 3) and (3, 4) do not fit along axis 0"),
-        (lambda: construct.concatenate([M, construct.swap(M)], 1), "do not join along axis 1"),
+        (lambda: construct.concatenate([M, construct.swap(M)], 1), "do not fit along axis 1"),
         (lambda: construct.stack([X, Y]), "elements of shapes (3,) and (4,) cannot be stacked into one array"),
         (lambda: construct.reduce("max", leaf((0, 2)), (0,), "even"), "`max` of an empty array has no value"),
     ],

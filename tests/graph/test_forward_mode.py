@@ -148,5 +148,5 @@ def test_a_chain_of_20_000_nodes_is_an_ordinary_graph():
 
 @pytest.mark.parametrize("system", ["y = x; z = 2*x", "y = [x, 2*x]"])
 def test_second_derivatives_need_one_scalar(system):
-    with pytest.raises(Exception, match="second derivatives are those of one scalar"):
+    with pytest.raises(Exception, match="second derivatives need one scalar"):
         gradient(parse(system))
