@@ -102,7 +102,9 @@ FILES = [
     npz("`p.npz`, array `a` has no elements: its shape is (0, 0)", a=np.zeros((0, 0)), b=[]),
     npz("`p.npz` has no values for the input `b`", "its columns are `a`, `c`", a=[1.0], c=[2.0]),
     npz("`y.v` has shape (2,) in `p.npz`, but y has shape ()", **{"a": [1.0], "b": [2.0], "y.v": [[1.0, 2.0]]}),
-    mistake(*TWO, "--points", "p.npz", says="`p.npz` cannot be read: it is not an .npz", files={"p.npz": b"no archive"}),
+    mistake(
+        *TWO, "--points", "p.npz", says="`p.npz` cannot be read: it is not an .npz", files={"p.npz": b"no archive"}
+    ),
     mistake(*TWO, "--points", "p.npz", says="`p.npz` cannot be read: it is not an .npz", files={"p.npz": b""}),
     mistake(*TWO, "--points", "p.csv", says="`p.csv` cannot be read: no such file"),
     mistake(*TWO, "--points", "p" * 300 + ".csv", says="ppp.csv` cannot be read: file name too long"),
@@ -111,7 +113,11 @@ FILES = [
     mistake(*TWO, "--points", "p.npz", says="`p.npz` cannot be read: no such file"),
     mistake(*TWO, "--points", "", says="`` cannot be read: no such file"),
     mistake(
-        *TWO, "--points", "p.txt", says=("`p.txt` has an unknown ending", ".csv.gz, .npz and .parquet"), files={"p.txt": AB}
+        *TWO,
+        "--points",
+        "p.txt",
+        says=("`p.txt` has an unknown ending", ".csv.gz, .npz and .parquet"),
+        files={"p.txt": AB},
     ),
     mistake(*TWO, "--points", "p.npz.gz", says="`p.npz.gz` has an unknown ending"),
     mistake(*TWO, "--points", "/", says="`/` is a folder without .parquet files"),
