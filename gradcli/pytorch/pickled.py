@@ -139,7 +139,7 @@ class Reader:
 
     def _data(self, value: Any) -> Any:
         if isinstance(value, _Part):
-            raise Damaged("a part of a tensor stands where there can only be data")
+            raise Damaged("a part of a tensor is where only data can be")
         return value
 
     def _behind_mark(self) -> list[Any]:
@@ -173,19 +173,19 @@ class Reader:
 
     def extend(self, items: list[Any]) -> None:
         if type(self._stack[-1]) is not list:
-            raise Damaged("what is no list is written to")
+            raise Damaged("an object that is not a list is changed as a list")
         self._stack[-1].extend(map(self._data, items))
 
     def update(self, items: list[Any]) -> None:
         if not isinstance(self._stack[-1], dict):
-            raise Damaged("what is no dictionary is written to")
+            raise Damaged("an object that is not a dictionary is changed as a dictionary")
         for key, value in zip(items[::2], items[1::2], strict=True):
             self._stack[-1][checked_key(key)] = self._data(value)
 
     def call(self, _: Any) -> None:
         arguments, function = self._stack.pop(), self._stack.pop()
         if not isinstance(function, _Function) or not isinstance(arguments, tuple):
-            raise Damaged("what is no function is called")
+            raise Damaged("an object that is not a function is called")
         self._stack.append(function.call(*arguments))
 
     def storage(self, _: Any) -> None:

@@ -90,7 +90,7 @@ class _Writer:
             if type(obj) is kind:
                 return {name: self._pairs(obj) if isinstance(obj, dict) else [self.described(v) for v in obj]}
         lacks = not isinstance(obj, Module) or _class_named(typename(obj)) is not type(obj)
-        missing_if(lacks, f"torch.save of a {type(obj).__name__}", "what is saved is data: model.state_dict(), say")
+        missing_if(lacks, f"torch.save of a {type(obj).__name__}", "only data are saved, such as model.state_dict()")
         return {"module": typename(obj), "holds": self._pairs({k: v for k, v in vars(obj).items() if k != "_kind"})}
 
     def _pairs(self, own: dict[Any, Any]) -> list[Any]:
