@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import heapq
 import linecache
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -18,6 +17,7 @@ import numpy as np
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.double_backward import recorded_vjp
 from gradcli.pytorch.dtypes import OF_NUMPY
+from gradcli.pytorch.functions import root_name
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, told, warn
 from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.record import (
@@ -318,7 +318,7 @@ def check_kept(step: Step, checks: Any) -> None:
     for memory, version, array, own, _ in checks:
         if memory.version != version:
             source = step if own is None else own._step
-            known = f", which is output 0 of {re.sub('Backward0?', '', source.name())}," if source else ""
+            known = f", which is output 0 of {root_name(source.name())}," if source else ""
             kind, size = OF_NUMPY[array.dtype].tensor, ", ".join(map(str, array.shape[:-1]))
             hint = told("changed while anomalies are detected" if Mode.anomaly else "how to detect anomalies")
             versions = memory.version, version

@@ -42,7 +42,9 @@ def recorded_vjp(step: Step, given: Sequence[Any]) -> list[Tensor]:
 
 def _is_tied(step: Step, i: int, node: Node) -> bool:
     """Tell whether a gradient depends on the input to PyTorch, though the derivative does not change with it."""
-    is_power = i == 0 and step.recipe.op.startswith("pow") and not node.is_constant  # whose last factor is x**0
+    is_power = (
+        i == 0 and "pow" in (step.recipe.op, step.recipe.gradient_of) and not node.is_constant
+    )  # whose last factor is x**0
     return is_power or fact("tied", step.name().removesuffix("Backward0")) is not None
 
 
@@ -60,7 +62,8 @@ def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any]:
     active = [j for j, p in enumerate(places) if p == tied or node in active_nodes(graph, [pull.inputs[p]])]
     recipe: Any = None  # of a constant there is nothing to record
     if inputs:
-        recipe = Recipe(f"{step.recipe.op}_backward", step.recipe.settings, inputs, node)
+        op = step.recipe.op
+        recipe = Recipe(f"{op}_backward", step.recipe.settings, inputs, node, step.recipe.gradient_of or op)
     return pull.derivatives.setdefault(key, (_name(step, i, node), places, active, recipe))
 
 
@@ -96,7 +99,7 @@ def _told(step: Step, i: int) -> str:
     """Return what the table calls the gradient of a step for an input; it is empty where the table does not tell."""
     name = step.name()
     root = name.removesuffix("Backward0")
-    if step.recipe.op == "l1_loss" or (root.endswith("Logits") and "mean" not in repr(step.recipe.settings)):
+    if step.recipe.op == "l1_loss" or (root == "BinaryCrossEntropyWithLogits" and step.recipe.settings[0] != "mean"):
         return "" if i else "Mul"
     known = fact("gradients", root) or ""
     if known.startswith("*"):

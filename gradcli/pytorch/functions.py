@@ -77,6 +77,16 @@ def grad_name(op: str) -> str:
     return name if "Backward" in name or "::" in name else f"{name}Backward0"
 
 
+def root_name(step: str) -> str:
+    """Return what PyTorch's errors call a step.
+
+    >>> root_name("ReluBackward0"), root_name("ClampBackward1"), root_name("torch::autograd::CopyBackwards")
+    ('Relu', 'Clamp1', 'torch::autograd::CopyBackwards')
+    """
+    root, _, number = step.rpartition("Backward")
+    return root + number.strip("0") if number.isdigit() else step
+
+
 def capitals(op: str) -> str:
     """Return a name as PyTorch's C++ writes it.
 

@@ -130,10 +130,13 @@ class Pull:
 
 
 class Recipe:
-    """A call of an operation, for arrays of these shapes and dtypes: `output` in terms of `inputs`."""
+    """A call of an operation, for arrays of these shapes and dtypes: `output` in terms of `inputs`.
 
-    def __init__(self, op: str, settings: Any, inputs: Sequence[Node], output: Node) -> None:
-        self.op, self.settings, self.inputs = op, settings, tuple(inputs)
+    A gradient that a double backward differentiates knows the operation that it is the gradient of.
+    """
+
+    def __init__(self, op: str, settings: Any, inputs: Sequence[Node], output: Node, gradient_of: str = "") -> None:
+        self.op, self.settings, self.inputs, self.gradient_of = op, settings, tuple(inputs), gradient_of
         self.is_view = _is_view(output)
         if self.is_view and op not in _VIEWS:  # what PyTorch copies
             self.is_view, output = False, Node("identity", (output,), output.shape)

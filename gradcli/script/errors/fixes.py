@@ -6,6 +6,8 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure
 from gradcli.script.errors.flow import Flow
@@ -186,12 +188,19 @@ def twice_differentiable(text: Text) -> list[Change]:
     return [text.instead_of(d) for d in decorators(text.tree, "once_differentiable")[:1]]
 
 
+def _is_of_numpy(at: Failure, function: ast.expr) -> bool:
+    """Return whether the script calls a function of NumPy's: np.sin, np.linalg.norm."""
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    return at.value(function) is np
+
+
 def detached(at: Failure) -> list[Change]:
     """Take numbers out of the graph before NumPy gets them: x.detach().numpy(), np.sin(x.detach())."""
     text = at.text
     for call in text.calls("numpy"):
         return text.edited(edits.before_call(call, ".detach()"))
-    given = [c.args[0] for c in calls(text.statement) if c.args and text.of(c.func).startswith(("np.", "numpy."))]
+    given = [c.args[0] for c in calls(text.statement) if c.args and _is_of_numpy(at, c.func)]
     result = [own for own in given if getattr(at.value(own), "requires_grad", False) or isinstance(at.value(own), list)]
     for own in result or given:
         listed = isinstance(at.value(own), list)

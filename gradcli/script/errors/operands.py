@@ -87,20 +87,23 @@ def _is_whole(x: Any) -> bool:
     return _is_tensor(x) and not x.is_floating_point()
 
 
-def _loss(fix: str, which: int, words: str, at: Failure, *_: Any) -> Answer | None:
-    """Return what is said of a loss whose input or target does not fit; `words` make it fit."""
+def _loss(fix: str, which: int, code: str, at: Failure, *_: Any, as_float: bool = False) -> Answer | None:
+    """Return the answer to a loss whose input or target does not fit: `code` behind or around it makes it fit.
+
+    With `as_float`, a target of integers becomes one of floating-point numbers too.
+    """
     for call in _calls(at, given=2):
         given, own = call.args[which], at.text.of(call.args[0])
         reason = f"{at.text.of(given)} is the {('input', 'target')[which]}, and this loss does not accept it."
         own = own if edits.is_simple(call.args[0]) else f"({own})"
-        whole = ".float()" * (words.startswith(".reshape") and _is_whole(at.value(given)))
-        changed = edits.behind(given, words.format(own) + whole) if which else edits.wrapped(given, words)
+        to_float = ".float()" * (as_float and _is_whole(at.value(given)))
+        changed = edits.behind(given, code.format(own) + to_float) if which else edits.wrapped(given, code)
         return Answer(reason, fix, at.text.edited(changed))
     return None
 
 
 flat_target = partial(_loss, "use one class for each sample", 1, ".flatten()")
-shaped_target = partial(_loss, "reshape the target as the input", 1, ".reshape({}.shape)")
+shaped_target = partial(_loss, "reshape the target as the input", 1, ".reshape({}.shape)", as_float=True)
 probabilities = partial(_loss, "use probabilities, torch.sigmoid(…)", 0, "torch.sigmoid(")
 _of_real_numbers = partial(_loss, "use a target of real numbers", 1, ".float()")
 

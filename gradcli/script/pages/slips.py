@@ -111,7 +111,7 @@ def _stopped(steps: Sequence[Step], scene: CallScene) -> str | None:
     dead = _dead(scene.recorded)
     for step in reversed(steps):
         passed, where = step.pull.grad_inputs, scene.where(step.line)
-        if passed and all(is_const(n, 0) for n in passed) and not step.recipe.op.endswith("_backward"):
+        if passed and all(is_const(n, 0) for n in passed) and not step.recipe.gradient_of:
             return f"{step.recipe.op} ({where}) has the derivative 0 everywhere"
         if step in dead:
             return f"relu ({where}) has the derivative 0 at all of its inputs: none of them is above 0"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import Call
-from gradcli.script.pages.gradients import array_words
+from gradcli.script.pages.gradients import SHOWN, array_words
 from gradcli.script.scene import CallScene
 from gradcli.wrapping import in_words
 
@@ -63,7 +63,7 @@ class Sums:
         if len(result) == 1:
             name, value, _ = result[0]
             total = array_words(value)
-            to = f" to {total}" if len(total) <= _LONG and not total.endswith("numbers") else ""
+            to = f" to {total}" if len(total) <= _LONG and value.size <= SHOWN else ""
             return f"{name}.grad accumulates{to}{each}"
         names = [f"{name}.grad" for name, *_ in result]
         if len(names) > _NAMED:

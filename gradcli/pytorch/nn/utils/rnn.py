@@ -64,7 +64,6 @@ def pad_packed_sequence(
     result = sequence.data.new_full((length, counts[0], *sequence.data.shape[1:]), padding_value)
     for t, (x, n) in enumerate(zip(sequence.data.split(counts), counts, strict=True)):
         result[t, :n] = x
-    result = called(result, "PadPackedSequenceBackward0")
     lengths = as_tensor([sum(n > i for n in counts) for i in range(counts[0])])
     if order is not None:
         lengths, result = lengths[order], result.index_select(1, order)
