@@ -85,7 +85,7 @@ LAZY = {
         "pages.steps",
         "errors.why",
     },  # by what happens, and the format
-    "gradcli.script.pages.page": {"pages.functions", "pages.asked"},  # by what is called
+    "gradcli.script.pages.page": {"pages.functions", "pages.request"},  # by what is called
 }
 
 

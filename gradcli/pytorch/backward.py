@@ -18,7 +18,7 @@ from gradcli.pytorch.calls import called
 from gradcli.pytorch.double_backward import recorded_vjp
 from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.functions import root_name
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, told, warn
+from gradcli.pytorch.messages import message, missing_if, refusal, refuse_if, warn
 from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.record import (
     Edge,
@@ -74,16 +74,16 @@ class Pulled:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Request:
     """What a script asked for by name, and takes several calls of `grad`: a Jacobian, say; with its tangents."""
 
     name: str
     u: Sequence[Tensor] = ()
 
 
-def asking(name: str, u: Sequence[Tensor] = ()) -> _Switch:
+def requested(name: str, u: Sequence[Tensor] = ()) -> _Switch:
     """Let the calls in a block know what they are for, unless they know."""
-    return _Switch(asked=Mode.asked or Asked(name, u))
+    return _Switch(request=Mode.request or Request(name, u))
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Call:
     freed: bool = True
     create: bool = False  # gradients with a history
     implicit: bool = False  # the script gave no v
-    asked: Asked | None = field(default_factory=lambda: Mode.asked)
+    request: Request | None = field(default_factory=lambda: Mode.request)
     contributions: list[Contribution] = field(default_factory=list)  # to leaves, and to what keeps its gradient
     line: Line = field(default_factory=lambda: Line(0))
     wanted: dict[Edge, Any] = field(default_factory=dict)  # the edges of `inputs`, with what arrived there
@@ -320,7 +320,7 @@ def check_kept(step: Step, checks: Any) -> None:
             source = step if own is None else own._step
             known = f", which is output 0 of {root_name(source.name())}," if source else ""
             kind, size = OF_NUMPY[array.dtype].tensor, ", ".join(map(str, array.shape[:-1]))
-            hint = told("changed while anomalies are detected" if Mode.anomaly else "how to detect anomalies")
+            hint = message("changed while anomalies are detected" if Mode.anomaly else "how to detect anomalies")
             versions = memory.version, version
             raise refusal("changed in place", kind, size, known, *versions, hint, about=(step, memory, version))
 

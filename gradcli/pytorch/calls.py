@@ -76,11 +76,11 @@ def operands(dtype: dtypes.dtype, *given: Any, op: str = "add") -> list[Any]:
 def typed(build: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
     """Return a constructor whose arguments are cast first, and whose result is of their type, or a condition."""
 
-    def made(*nodes: Node) -> Node:
+    def build_typed(*nodes: Node) -> Node:
         result = build(*(cast(n, dtype) for n in nodes))
         return result if result.dtype == "bool" else cast(result, dtype)
 
-    return made
+    return build_typed
 
 
 @cache
@@ -139,10 +139,10 @@ def called(x: Any, name: str) -> Any:
 def of_scalar(build: Callable[..., Node]) -> Callable[..., Node]:
     """Return a constructor for which a number is a vector of one element, as for PyTorch's reductions along an axis."""
 
-    def made(x: Node, *more: Node) -> Node:
+    def build_vector(x: Node, *more: Node) -> Node:
         return construct.reshape(build(construct.reshape(x, (1,)), *more), ())
 
-    return made
+    return build_vector
 
 
 def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:

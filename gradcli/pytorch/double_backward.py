@@ -85,7 +85,7 @@ _IN_ORDER = frozenset(("DotBackward0", "MvBackward0"))
 
 def _name(step: Step, i: int, node: Node) -> str:
     """Return what PyTorch calls the step that makes a gradient for an input."""
-    wanted = _told(step, i)
+    wanted = _listed_name(step, i)
     if node.op == "sum":
         reduced = len(step.shape) > len(node.shape)  # axes that broadcasting added
         wanted = "View" if wanted == "View" or (reduced and not wanted) else ""
@@ -95,7 +95,7 @@ def _name(step: Step, i: int, node: Node) -> str:
     return grad_name(f"{op}_dim" if op in ("sum", "mean", "prod") and node.shape else op)
 
 
-def _told(step: Step, i: int) -> str:
+def _listed_name(step: Step, i: int) -> str:
     """Return what the table calls the gradient of a step for an input; it is empty where the table does not tell."""
     name = step.name()
     root = name.removesuffix("Backward0")

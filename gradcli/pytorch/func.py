@@ -21,7 +21,7 @@ from gradcli.pytorch.autograd.functional import (
     variable,
     variables,
 )
-from gradcli.pytorch.backward import asking
+from gradcli.pytorch.backward import requested
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if
@@ -112,7 +112,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     def pull(v: Any, *_: Any) -> tuple[Any, ...]:
         refuse_if(_structure(v) != _structure(y), "structure of v", _structure(v), _structure(y))
         flowing = [(o, w) for o, w in zip(leaves(y), leaves(v), strict=True) if o.requires_grad]
-        with enable_grad(), asking("vjp"):
+        with enable_grad(), requested("vjp"):
             grads: Iterable[Any] = map(zeros_like, xs)
             if flowing:
                 ys, vs = map(list, zip(*flowing, strict=True))
@@ -170,7 +170,7 @@ def _columns(y: Tensor, xs: tuple[Tensor, ...], name: str = "jacfwd") -> list[Te
         result = assembled([pushed(y, xs, t) for t in tangents], -1, y, x)
         return result if x.dim() else called(result, "SqueezeBackward1")
 
-    with asking(name):
+    with requested(name):
         return [by(x) for x in xs]
 
 

@@ -29,10 +29,10 @@ def _table() -> dict[str, tuple[str, str]]:
     return result
 
 
-def told(name: str, *values: Any) -> str:
+def message(name: str, *values: Any) -> str:
     """Return a message with its values.
 
-    >>> told("leaf changed in place")
+    >>> message("leaf changed in place")
     'a leaf Variable that requires grad is being used in an in-place operation.'
     """
     return _table()[name][1].format(*values)
@@ -56,7 +56,7 @@ def refusal(key: str, *values: Any, about: tuple[Any, ...] = (), kind: type[Exce
     >>> facts_of(refusal("count of gradients", 2, 1))
     Facts(key='count of gradients', values=(2, 1), about=())
     """
-    error: Exception = (kind or getattr(builtins, _table()[key][0]))(told(key, *values))
+    error: Exception = (kind or getattr(builtins, _table()[key][0]))(message(key, *values))
     error.facts = Facts(key, values, about)  # type: ignore[attr-defined]
     return error
 
@@ -99,7 +99,7 @@ def warn(name: str, *values: Any) -> None:
         if frame.f_code.co_name == "__call__":  # each kind of module warns from a line of its own
             mark = f"inside {type(frame.f_locals.get('self'))}"
         frame = frame.f_back
-    text, kind = told(name, *values), getattr(builtins, word)
+    text, kind = message(name, *values), getattr(builtins, word)
     if (
         not mark
         or text + mark not in Mode.warned

@@ -22,7 +22,7 @@ class _Mode(threading.local):
     transforms = 0  # how many functions of `torch.func` call what runs
     maps = 0  # how many `vmap` stand around what runs
     randomness = "different"  # of the innermost `vmap`: `error`, `same` or `different`
-    asked: Any = None  # `Asked`, while what a script asked for by name calls `grad`
+    request: Any = None  # `Request`, while what a script asked for by name calls `grad`
     hooks: Any = None  # the two functions that pack what is kept for the backward, and unpack it
     warned: ClassVar[set[Any]] = set()  # what is told once
 

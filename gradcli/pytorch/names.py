@@ -77,7 +77,7 @@ def methods(*names: str) -> Callable[[Any], None]:
     def register(made: Any) -> None:
         for name in names:
             # A function for each, so that Python's errors say its name.
-            own = FunctionType(made.__code__, made.__globals__, "made", made.__defaults__, made.__closure__)
+            own = FunctionType(made.__code__, made.__globals__, "function", made.__defaults__, made.__closure__)
             own.__kwdefaults__ = {**(made.__kwdefaults__ or {}), "op": name}
             method(name)(own)
 
@@ -96,7 +96,7 @@ def function(*names: str) -> Callable[[F], F]:
 
 def _called(made: F, name: str, skipped: int) -> F:
     """Return a function under its name in errors, called as its signature says where that is not what Python does."""
-    if getattr(made, "__name__", "").rpartition(".")[2] in ("<lambda>", "made"):
+    if getattr(made, "__name__", "").rpartition(".")[2] in ("<lambda>", "function"):
         made.__name__ = made.__qualname__ = name
     own = find(name)
     if own is None or hasattr(made, "as_function"):
@@ -143,7 +143,7 @@ def method_named(name: str) -> Callable[..., Any] | None:
     return found
 
 
-class _Found:
+class _Lookup:
     """A method that is found by its name when it is asked for, and kept where it is found from now on.
 
     Errors: `MissingError` for one that there is not.
@@ -173,7 +173,7 @@ def _dir(self: Tensor) -> list[str]:
 
 # Not by `__getattr__`, with which Python looks every other attribute up in a longer way.
 for _name in pytorch_names()["Tensor"]:
-    setattr(TensorBase, _name, _Found(_name))
+    setattr(TensorBase, _name, _Lookup(_name))
 
 
 def absent(module: str, name: str, known: Iterable[str]) -> BaseException:
@@ -198,8 +198,8 @@ def _text(self: Any) -> str:
     return f"torch.return_types.{type(self).__name__}(\n{lines})"
 
 
-def found(kind: Any, values: Any, places: Any) -> Any:
-    """Return values and where they were found."""
-    indices = of_array(np.asarray(places, np.int64))
+def with_indices(kind: Any, values: Any, indices: Any) -> Any:
+    """Return values with their indices, as a tuple of a kind."""
+    indices = of_array(np.asarray(indices, np.int64))
     note_lost(indices, (values,), kind.__name__, Kind.INDICES)
     return kind(values, indices)

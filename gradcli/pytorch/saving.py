@@ -126,7 +126,7 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
 
 def _loaded(archive: Archive, weights_only: bool) -> Any:
     if _STRUCTURE in archive.names:
-        return _Maker(archive, weights_only).made(json.loads(archive.read(_STRUCTURE)))
+        return _Maker(archive, weights_only).restored(json.loads(archive.read(_STRUCTURE)))
     index = next((name for name in archive.names if name.endswith("/data.pkl")), None)
     if index is None:
         raise refusal("not an archive")
@@ -141,7 +141,7 @@ class _Maker:
         self.archive, self.weights_only = archive, weights_only
         self.seen: list[Any] = []
 
-    def made(self, node: Any) -> Any:
+    def restored(self, node: Any) -> Any:
         if not isinstance(node, dict):
             return node
         ((kind, value), *_) = node.items()
@@ -153,13 +153,13 @@ class _Maker:
         if kind == "module":
             return self._module(value, node["holds"], place)
         if kind in ("tuple", "size"):
-            result = _CONTAINERS[kind](map(self.made, value))
+            result = _CONTAINERS[kind](map(self.restored, value))
         elif kind in _CONTAINERS:  # which may hold itself
             self.seen[place] = result = _CONTAINERS[kind]()
             if kind == "list":
-                result += map(self.made, value)
+                result += map(self.restored, value)
             else:
-                result.update({checked_key(self.made(k)): self.made(v) for k, v in value})
+                result.update({checked_key(self.restored(k)): self.restored(v) for k, v in value})
         elif kind == "array":
             result = self._array(value, **node)
         else:
@@ -188,7 +188,7 @@ class _Maker:
             raise refusal("class that is not there", name.rpartition(".")[2])
         self.seen[place] = result = object.__new__(kind)
         for key, value in holds:
-            result.__dict__[key] = self.made(value)
+            result.__dict__[key] = self.restored(value)
         return result
 
     def _check(self, name: str) -> None:

@@ -102,7 +102,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         result = import_module(f"gradcli.pytorch.{MODULES[spec.name]}")
         view = types.ModuleType(spec.name, result.__doc__)
         view.__dict__.update({name: getattr(result, name) for name in _defined(result)})
-        view.__getattr__ = partial(_found, result, view)  # type: ignore[method-assign]
+        view.__getattr__ = partial(_attribute, result, view)  # type: ignore[method-assign]
         view.__dir__ = partial(_names, view)  # type: ignore[method-assign]
         return view
 
@@ -124,7 +124,7 @@ def _defined(module: types.ModuleType) -> list[str]:
     return [n for n, v in own.items() if getattr(v, "__module__", None) in homes]
 
 
-def _found(module: types.ModuleType, view: types.ModuleType, attribute: str) -> Any:
+def _attribute(module: types.ModuleType, view: types.ModuleType, attribute: str) -> Any:
     """Return what stands elsewhere, what a module finds by its name, or a module in it; it is in the module then."""
     name, elsewhere = view.__name__, getattr(module, "ELSEWHERE", {})
     if attribute in elsewhere:

@@ -75,10 +75,10 @@ def _compare(a: Any, b: Any, same: Sequence[str], near: Any, equal_nan: bool) ->
     one, two = (v._a[..., 0] if v.is_floating_point() else v._a[..., 0].astype(int) for v in (x, y))
     close = np.isclose(one, two, rtol, atol, equal_nan)
     if not close.all():
-        raise AssertionError(_told(one, two, close, rtol, atol))
+        raise AssertionError(_mismatch(one, two, close, rtol, atol))
 
 
-def _told(a: Any, b: Any, close: Any, *tolerances: float) -> str:
+def _mismatch(a: Any, b: Any, close: Any, *tolerances: float) -> str:
     with np.errstate(all="ignore"):
         sizes = np.where(close, 0, np.abs(a - b))
         shares = np.where(close, 0, sizes / np.abs(b))

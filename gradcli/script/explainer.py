@@ -50,7 +50,7 @@ class Explainer:
     sums: Sums = field(default_factory=Sums)
     warned: set[int] = field(default_factory=set)
     waiting: dict[int, CallScene] = field(default_factory=dict)  # by the identity of the call that is running
-    asked: Any = None  # what the last call was for, whose page tells of all calls for it
+    request: Any = None  # what the last call was for, whose page tells of all calls for it
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -66,7 +66,7 @@ class Explainer:
     def begins(self, call: Call) -> None:
         """Read the recorded graph, before the call frees it."""
         self.waiting.pop(id(call), None)  # of one that failed, and is gone
-        frame, line = self._place()
+        frame, line = self._position()
         if self._is_covered(call) or not self._is_wanted(line):
             return
         call.explained = True
@@ -82,7 +82,7 @@ class Explainer:
             scene.trouble = _fault(error)
         self.waiting[id(call)] = scene
 
-    def _place(self) -> tuple[Any, int]:
+    def _position(self) -> tuple[Any, int]:
         """Return the frame that is running, and the line of the script itself, where that stands in another file."""
         frames = [*script_frames()]
         own = next((f.f_lineno for f in frames if f.f_code.co_filename == self.script.name), 0)
@@ -93,8 +93,8 @@ class Explainer:
 
     def _is_covered(self, call: Call) -> bool:
         """Return whether a call is one of several for what a script asked for by name, and not the first of them."""
-        before, self.asked = self.asked, call.asked
-        return self.style != "json" and call.asked is not None and (call.asked is before or not call.asked.name)
+        before, self.request = self.request, call.request
+        return self.style != "json" and call.request is not None and (call.request is before or not call.request.name)
 
     def _is_wanted(self, line: int) -> bool:
         """Count a line, and return whether it is explained this time."""
@@ -108,15 +108,15 @@ class Explainer:
     def is_done(self, call: Call) -> None:
         """Explain a call that is done."""
         scene = self.waiting.pop(id(call), None)
-        if call.asked is None:
-            self.progress.add(scene.line if scene is not None else self._place()[1], call, scene)
+        if call.request is None:
+            self.progress.add(scene.line if scene is not None else self._position()[1], call, scene)
         if scene is None:
             if self.sums.lines or self.sums.left:
-                self.sums.again(self._place()[1], call)
+                self.sums.again(self._position()[1], call)
             self._warn(call)
             return
         self.sums.first(scene, call)
-        if call.asked is not None and not _is_finite(call):
+        if call.request is not None and not _is_finite(call):
             self.warned.add(scene.line)  # its page tells of the calls that follow
         if self.style == "json":
             self._show_row(call, scene)
@@ -157,7 +157,7 @@ class Explainer:
         """Warn of a gradient that is not finite, once a line, where no page is shown that does."""
         if _is_finite(call):
             return
-        frame, line = self._place()
+        frame, line = self._position()
         if line not in self.warned:
             self.warned.add(line)
             times = f", reached {self.seen[line]:,} times" * (self.seen[line] > 1)
@@ -168,7 +168,7 @@ class Explainer:
         """Show what an optimizer did with the gradients."""
         if self.style == "json":
             return
-        frame, line = self._place()
+        frame, line = self._position()
         if self._is_wanted(line):
             from gradcli.script.pages.steps import changed, left_out, optimizers_of, step_lines
 

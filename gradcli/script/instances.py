@@ -29,7 +29,7 @@ def instance(output: Node, new: dict[Node, Node]) -> Node:
             if all(a.is_constant or a in numbers for a in args):
                 made = _decided(made)
                 numbers.add(made)
-            new[node] = (given_already(made) if node is not output else None) or made
+            new[node] = (existing_result(made) if node is not output else None) or made
     return new[output]
 
 
@@ -40,7 +40,7 @@ def _decided(node: Node) -> Node:
     return const(int(at_point(Graph.of({}, {"": node}), {}, [node])[node]), (), "bool")
 
 
-def given_already(node: Node) -> Node | None:
+def existing_result(node: Node) -> Node | None:
     """Return what an operation gives that is there already: an operand, an element of a list, or what is chosen."""
     first = node.args[0] if node.args else node
     match node.op, node.settings:

@@ -103,7 +103,7 @@ class LiveDocument(Printed):
     def _live(self, call: Call, scene: CallScene) -> str:
         """Return the live page of a call, or why there is none."""
         recorded = scene.recorded
-        if scene.trouble or not recorded.wrt or call.asked is not None:
+        if scene.trouble or not recorded.wrt or call.request is not None:
             return ""
         if recorded.functions:
             return f'<p class="quiet">{word("noLiveFunctions")}</p>'

@@ -123,7 +123,7 @@ def folded_system(
         loop = ends.get(node)
         if loop is not None and id(loop) not in shown:
             shown.add(id(loop))
-            blocks += [*_equations(lines), _told(loop, names, values)]
+            blocks += [*_equations(lines), _loop_line(loop, names, values)]
             lines = []
         value = (Value(values[names[node]]),) if names[node] in values else ()
         if loop is None:
@@ -141,7 +141,7 @@ def _right(node: Node, names: Mapping[Node, str]) -> Math:
     return Computed(node, {n: name for n, name in names.items() if n is not node}, implicit=True)
 
 
-def _told(loop: Loop, names: Mapping[Node, str], values: Named) -> Block:
+def _loop_line(loop: Loop, names: Mapping[Node, str], values: Named) -> Block:
     """Return a loop of one operation as a chain, x → ×2, ten times (line 5) → y; another one as the program has it."""
     said = f"{_count(len(loop.parts))} times ({loop.written.where})"
     chain = _chain(loop, names)

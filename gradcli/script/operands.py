@@ -26,7 +26,7 @@ _SMALL = 16  # elements of an array without a name that is written out
 _BRIEF = 24  # digits of all of them
 
 
-def _place(a: Array) -> tuple[Any, ...]:
+def _address(a: Array) -> tuple[Any, ...]:
     """Return where in memory the numbers of an array lie."""
     return a.__array_interface__["data"][0], a.strides
 
@@ -127,7 +127,7 @@ class Operands:
     def alias(self, x: Tensor) -> tuple[str, Tensor]:
         """Return a tensor that has a name and shows the same memory, with that name; "" where there is none."""
         named = self.names.tensors.items()
-        same = ((n, y) for n, y in named if y._a.shape == x._a.shape and _place(y._a) == _place(x._a))
+        same = ((n, y) for n, y in named if y._a.shape == x._a.shape and _address(y._a) == _address(x._a))
         return next(same, ("", x))
 
     def view(self, x: Tensor, line: Line) -> Node | None:

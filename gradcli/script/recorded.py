@@ -17,7 +17,7 @@ from gradcli.pytorch.autograd.function import FunctionStep, OutputStep
 from gradcli.pytorch.record import Edge, Leaf, Line, Step, edge_of
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.assembled import Assembly
-from gradcli.script.instances import given_already, instance
+from gradcli.script.instances import existing_result, instance
 from gradcli.script.naming import Names
 from gradcli.script.operands import Local, Operands, unnamed
 from gradcli.script.system import Array, Recorded, Use, reachable
@@ -116,7 +116,7 @@ class _Maker(Operands, Recorded):
         name = self.names.of(step) or self.again(step)
         new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
         node = self.assembly.whole(step, own) or instance(recipe.output, new)
-        known = given_already(node)
+        known = existing_result(node)
         if known is not None and (name is None or (known.args and known not in self.computed.values())):
             node = known
         self.nodes[step] = node

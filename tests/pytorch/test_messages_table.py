@@ -12,7 +12,7 @@ import pytest
 
 import gradcli.pytorch
 from gradcli.pytorch import linalg, nn, torch
-from gradcli.pytorch.messages import facts_of, refusal, told
+from gradcli.pytorch.messages import facts_of, message, refusal
 from gradcli.pytorch.nn.table import rows
 
 HERE = Path(gradcli.pytorch.__file__).parent
@@ -20,7 +20,14 @@ PARAGRAPHS = (HERE / "messages.txt").read_text("utf-8").split("\n\n")
 TEXTS = {head.rpartition(": ")[0]: text for head, _, text in (p.partition("\n") for p in PARAGRAPHS)}
 
 
-TELLING = {"refusal": 0, "told": 0, "warn": 0, "warn_once": 0, "check_unmapped": 0, "refuse_if": 1}  # where the name is
+TELLING = {
+    "refusal": 0,
+    "message": 0,
+    "warn": 0,
+    "warn_once": 0,
+    "check_unmapped": 0,
+    "refuse_if": 1,
+}  # where the name is
 
 
 def names(node):
@@ -56,7 +63,7 @@ def test_a_message_is_one_line_unless_it_says_where_another_begins():
     error = refusal("sizes of an expand", 3, 2, 0, [3], [2])
     assert type(error) is RuntimeError
     assert str(error).endswith("at non-singleton dimension 0.  Target sizes: [3].  Tensor sizes: [2]")
-    assert "\n\tadd(Number alpha, Tensor other)\n" in told("factor in front", "add", "alpha", "Tensor other")
+    assert "\n\tadd(Number alpha, Tensor other)\n" in message("factor in front", "add", "alpha", "Tensor other")
 
 
 def test_every_module_of_the_table_is_there_where_pytorch_has_it():

@@ -7,7 +7,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from gradcli.pytorch.autograd import grad
-from gradcli.pytorch.backward import asking
+from gradcli.pytorch.backward import requested
 from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import ones_like, zeros_like
@@ -100,7 +100,7 @@ def gradients(y: Tensor, xs: Sequence[Tensor], v: Any = None, create: bool = Tru
 
 def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool = True, name: str = "jacrev") -> tuple[Tensor, ...]:
     """Return the Jacobians of a tensor by each of several, of its shape followed by theirs."""
-    with asking(name):
+    with requested(name):
         rows = [gradients(y, xs, unit(y, i), create) for i in range(y.numel())]
     return tuple(assembled([row[k] for row in rows], 0, y, x) for k, x in enumerate(xs))
 
@@ -118,7 +118,7 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
     xs = _variables(func, inputs, create_graph)
     y = func(*xs)
     refuse_if(y.numel() != 1, "result of a hessian")
-    with asking("hessian"):
+    with requested("hessian"):
         result = [filled(inputs, iter(derivatives(g, xs, create_graph))) for g in gradients(y, xs)]
     return _cut(filled(inputs, iter(result)), create_graph)
 
@@ -128,7 +128,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     xs = _variables(func, inputs, create_graph)
     y = func(*xs)
     vs = _vectors(v, y, "user-provided function returns")
-    with asking("vjp"):
+    with requested("vjp"):
         result = grad(leaves(y), xs, vs, create_graph=create_graph, materialize_grads=True)
     return _cut((y, filled(inputs, iter(result))), create_graph)
 
@@ -145,7 +145,7 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """Return what a function gives, and vᵀH, which is H·v, as H is symmetric."""
     xs = _variables(func, inputs, create_graph)
     y, vs = func(*xs), _vectors(v, inputs, "input to the user-provided function is")
-    with asking("hvp", vs):
+    with requested("hvp", vs):
         result = _of_gradients(y, xs, vs, xs, None, create_graph)
     return _cut((y, filled(inputs, iter(result))), create_graph)
 
@@ -156,7 +156,7 @@ hvp = vhp
 def pushed(y: Tensor, xs: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tensor:
     """Return J·v of a tensor: the derivative of wᵀJ by w, times v."""
     w = zeros_like(y.detach(), requires_grad=True)
-    with asking("jvp", tangents):
+    with requested("jvp", tangents):
         return _of_gradients(y, xs, tangents, (w,), w, True)[0]
 
 

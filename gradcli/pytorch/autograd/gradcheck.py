@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.autograd.functional import derivatives, leaves
-from gradcli.pytorch.backward import asking
+from gradcli.pytorch.backward import requested
 from gradcli.pytorch.messages import refusal, refuse_if, warn
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.operations.creation import zeros_like
@@ -59,7 +59,7 @@ def _compare(func: Callable[..., Any], given: list[Any], wanted: list[int], eps:
     if not outputs:
         real = [k for k, y in enumerate(results) if y._a.dtype.kind == "f"]
         _compare_with_none((_numeric(func, given, i, k, eps) for i in wanted for k in real), near["atol"])
-    xs, told = tuple(given[i] for i in wanted), asking("gradcheck")
+    xs, told = tuple(given[i] for i in wanted), requested("gradcheck")
     for k, y in enumerate(outputs):
         numerics = [_numeric(func, given, i, k, eps) for i in wanted]
         for _again in range(2):  # as PyTorch does, which a backward that prints shows
@@ -111,7 +111,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     def gradients(*args: Any) -> Any:
         xs, vs = args[: len(given)], args[len(given) :]
         wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
-        with enable_grad(), asking(""):
+        with enable_grad(), requested(""):
             result = grad(func(*xs), wanted, list(vs), create_graph=True, allow_unused=True)
         return tuple(g for g in result if g is not None)
 

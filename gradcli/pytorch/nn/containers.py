@@ -128,7 +128,7 @@ class ParameterList(_Listed):
         return self
 
 
-def _of_own(name: str) -> Any:
+def _delegated(name: str) -> Any:
     return lambda self, *args: getattr(self.__dict__[self.kind], name)(*args)
 
 
@@ -148,9 +148,9 @@ class ModuleDict(Module):
     def __setitem__(self, key: str, module: Any) -> None:
         self.add_module(key, module)
 
-    __getitem__, __delitem__, __contains__ = map(_of_own, ("__getitem__", "__delitem__", "__contains__"))
-    __len__, __iter__, pop, clear = map(_of_own, ("__len__", "__iter__", "pop", "clear"))
-    keys, values, items = map(_of_own, ("keys", "values", "items"))
+    __getitem__, __delitem__, __contains__ = map(_delegated, ("__getitem__", "__delitem__", "__contains__"))
+    __len__, __iter__, pop, clear = map(_delegated, ("__len__", "__iter__", "pop", "clear"))
+    keys, values, items = map(_delegated, ("keys", "values", "items"))
 
 
 class ParameterDict(ModuleDict):

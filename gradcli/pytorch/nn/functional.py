@@ -34,33 +34,33 @@ from gradcli.pytorch.tensor import Tensor, axis_of
 # Functions of the vocabulary
 
 
-def _activated(name: str, made: Any, input: Tensor, *, inplace: bool = False, **more: Any) -> Tensor:
+def _activated(name: str, compute: Any, input: Tensor, *, inplace: bool = False, **more: Any) -> Tensor:
     refuse_if(name == "relu" and input._a.dtype == bool, "relu of booleans")
     crossed = name == "hardtanh" and more.get("min_val", -1) > more.get("max_val", 1)
     refuse_if(crossed and not inplace, "bounds of hardtanh")
     if name == "softshrink" and input._a.dtype.kind == "f":
         most, lambd = float(np.finfo(input._a.dtype).max), more.get("lambd", 0.5)
         refuse_if(not 0 <= lambd <= most, "reach of softshrink", f"{most:g}", input.dtype.word, f"{lambd:g}")
-    return change(input, lambda x: numbered(made(x, **more)), f"{name}_") if inplace else made(input, **more)
+    return change(input, lambda x: numbered(compute(x, **more)), f"{name}_") if inplace else compute(input, **more)
 
 
-def _pooled(name: str, made: Any, input: Tensor, *, kernel_size: Any, stride: Any = None, **more: Any) -> Any:
+def _pooled(name: str, compute: Any, input: Tensor, *, kernel_size: Any, stride: Any = None, **more: Any) -> Any:
     with_indices = more.pop("return_indices", False)
     steps = kernel_size if stride is None or stride == [] else stride
     settings = {"kernel_size": kernel_size, "stride": steps, "padding": more.get("padding", 0)}
     check_pooling(name, input, {**settings, "dilation": more.get("dilation", 1)}, more.get("ceil_mode", False))
-    result = made(input, kernel_size, None if steps == kernel_size else steps, **more)
+    result = compute(input, kernel_size, None if steps == kernel_size else steps, **more)
     if not with_indices:
         return result
     return result, indices_of(name, input, result, int(name[-2]), {"dilation": 1} | settings | more)
 
 
 def _convolved(
-    name: str, made: Any, input: Tensor, *, weight: Tensor, bias: Any = None, groups: int = 1, **more: Any
+    name: str, compute: Any, input: Tensor, *, weight: Tensor, bias: Any = None, groups: int = 1, **more: Any
 ) -> Tensor:
     axes, settings = int(name[-2]), {"stride": 1, "padding": 0, "dilation": 1} | more
     check_convolution(axes, input, weight, bias, settings, groups)
-    result = made(input, weight, bias, groups=groups, **settings)
+    result = compute(input, weight, bias, groups=groups, **settings)
     return result if input.dim() == axes + 2 else called(result, "SqueezeBackward1")
 
 
@@ -76,13 +76,13 @@ _ROWS: dict[str, Callable[..., Tensor]] = {
 
 def _of_row(name: str) -> Callable[..., Tensor]:
     """Return a function of the vocabulary with the settings, and the signature, that PyTorch's has."""
-    run, made = _ROWS[name], row_named(name, _HERE)
+    run, compute = _ROWS[name], row_named(name, _HERE)
     own = signature(name, _HERE)
     names = [a.name for a in own.ordered[1:]]
 
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         own.check_tensors(name, [input])
-        return run(name, made, input, *args[len(names) :], **dict(zip(names, args, strict=False)), **kwargs)
+        return run(name, compute, input, *args[len(names) :], **dict(zip(names, args, strict=False)), **kwargs)
 
     function.__name__ = function.__qualname__ = name
     function.__signature__ = Signature(  # type: ignore[attr-defined]
@@ -129,15 +129,15 @@ def prelu(input: Tensor, weight: Any) -> Tensor:
 
 
 def _along(name: str) -> Callable[..., Tensor]:
-    def made(input: Tensor, dim: int | None = None, *, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    def function(input: Tensor, dim: int | None = None, *, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
         if dim is None:
             warn("implicit axis", name)
             dim = 0 if input.dim() in (0, 1, 3) else 1
         x = to(-input if name == "softmin" else input, dtype)
         return named(name.replace("min", "max"), x, axis_of(dim, x.dim()))
 
-    made.__name__ = name
-    return made
+    function.__name__ = name
+    return function
 
 
 softmax, log_softmax, softmin = map(_along, ("softmax", "log_softmax", "softmin"))
@@ -275,7 +275,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
 
 
 def _adaptive(kind: str, axes: int) -> Callable[..., Tensor]:
-    def made(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    def function(input: Any, output_size: Any, return_indices: bool = False) -> Any:
         own = input.shape[-axes:]
         wanted = [n if k is None else k for n, k in zip(own, several(output_size, axes), strict=True)]
         if kind == "avg" and wanted == [1, 1]:
@@ -290,7 +290,7 @@ def _adaptive(kind: str, axes: int) -> Callable[..., Tensor]:
         settings = {"kernel_size": sizes, "stride": sizes, "padding": 0, "dilation": 1}
         return result, indices_of(name, input, result, axes, settings)
 
-    return made if kind == "max" else lambda input, output_size: made(input, output_size)
+    return function if kind == "max" else lambda input, output_size: function(input, output_size)
 
 
 adaptive_avg_pool1d, adaptive_avg_pool2d = _adaptive("avg", 1), _adaptive("avg", 2)

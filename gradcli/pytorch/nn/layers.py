@@ -13,7 +13,7 @@ from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter
-from gradcli.pytorch.nn.table import given, parameters, rows
+from gradcli.pytorch.nn.table import bound_arguments, parameters, rows
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
@@ -35,7 +35,7 @@ class _Layer(Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
-        arguments = given(type(self).__name__, self.takes, args, kwargs)
+        arguments = bound_arguments(type(self).__name__, self.takes, args, kwargs)
         self.__dict__["_kind"] = chosen(arguments.pop("dtype", None), default_dtype()).numpy
         check_device(arguments.pop("device", None))
         for name, value in arguments.items():

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from gradcli.pytorch.dtypes import float16, float32, float64
-from gradcli.pytorch.messages import missing, missing_if, refusal, refuse_if, told, typename
+from gradcli.pytorch.messages import message, missing, missing_if, refusal, refuse_if, typename
 from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.nn.module_hooks import Watched, watch_step
 from gradcli.pytorch.nn.table import rows
@@ -274,7 +274,7 @@ class Module:
         ]
         for name, value in [(n, v) for n, v in state_dict.items() if n in own]:
             if own[name].shape != value.shape:
-                lines.append(told("size of what is loaded", name, value.shape, own[name].shape))
+                lines.append(message("size of what is loaded", name, value.shape, own[name].shape))
                 continue
             own[name]._a[...] = value._a
             own[name]._memory.version += 1

@@ -73,8 +73,8 @@ _CONSTRUCTED |= dict.fromkeys(("Dropout", "Dropout2d"), "_DropoutNd")
 _CONSTRUCTED |= dict.fromkeys(("MaxPool1d", "MaxPool2d"), "_MaxPoolNd")
 
 
-def given(name: str, known: Mapping[str, Any], args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return what the constructor of a class of this name is given for each of its arguments, or the default.
+def bound_arguments(name: str, known: Mapping[str, Any], args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return what the constructor of a class of this name is bound_arguments for each of its arguments, or the default.
 
     Errors: Python's `TypeError` for what does not fit.
     """

@@ -51,7 +51,7 @@ def _differences(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, app
     return input
 
 
-def _turned(input: Any, axis: int) -> Any:
+def _flipped(input: Any, axis: int) -> Any:
     refuse_if(input.dim() <= axis, "number to turn around", axis + 1)
     return input.flip(axis)
 
@@ -87,7 +87,7 @@ def _diag(input: Any, diagonal: int = 0) -> Tensor:
     return apply("diag_embed", build, (input,), diagonal)
 
 
-def _places(indices: Any, dtype: Any = dtypes.int64, device: Any = "cpu") -> Any:
+def _indices(indices: Any, dtype: Any = dtypes.int64, device: Any = "cpu") -> Any:
     return of_array(np.stack(indices)).to(device).to(dtype)
 
 
@@ -145,8 +145,8 @@ BOTH: dict[str, Callable[..., Any]] = {
     "flip": lambda input, *dims: (
         called(input.clone(), "FlipBackward0") if dims and not listed(dims) else named("flip", input, *dims)
     ),
-    "fliplr": lambda input: _turned(input, 1),
-    "flipud": lambda input: _turned(input, 0),
+    "fliplr": lambda input: _flipped(input, 1),
+    "flipud": lambda input: _flipped(input, 0),
     "adjoint": lambda input: input.mT,
     "diag": _diag,
     "diagflat": lambda input, offset=0: _diag(input.reshape(-1), offset),
@@ -176,8 +176,8 @@ TORCH_ONLY: dict[str, Callable[..., Any]] = {
     "result_type": lambda tensor1, tensor2: result_dtype((tensor1, tensor2)),
     "cdist": lambda x1, x2, p=2.0, compute_mode=None: (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1),
     "tensordot": _tensordot,
-    "tril_indices": lambda row, col, offset=0, **how: _places(np.tril_indices(row, offset, col), **how),
-    "triu_indices": lambda row, col, offset=0, **how: _places(np.triu_indices(row, offset, col), **how),
+    "tril_indices": lambda row, col, offset=0, **how: _indices(np.tril_indices(row, offset, col), **how),
+    "triu_indices": lambda row, col, offset=0, **how: _indices(np.triu_indices(row, offset, col), **how),
     "iinfo": dtypes.iinfo,
     "finfo": dtypes.finfo,
 }
@@ -186,8 +186,8 @@ _STEPS = {name: f"{name.capitalize()}Backward0" for name in ("addmv", "baddbmm",
 _STEPS["logdet"] = "WhereBackward0"
 
 
-def _step(name: str, made: Callable[..., Any]) -> Callable[..., Any]:
-    return (lambda *args, **kwargs: called(made(*args, **kwargs), _STEPS[name])) if name in _STEPS else made
+def _step(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    return (lambda *args, **kwargs: called(function(*args, **kwargs), _STEPS[name])) if name in _STEPS else function
 
 
 for _name, _made in BOTH.items():

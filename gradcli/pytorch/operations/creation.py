@@ -74,7 +74,7 @@ def _plain(data: Any, kinds: set[Any]) -> Any:
     return data
 
 
-def made(array: Array, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+def tensor_of(array: Array, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """Return a tensor of an array, in a dtype, with the wish for a gradient."""
     check_device(device)
     wanted = chosen(dtype, OF_NUMPY.get(array.dtype))
@@ -94,14 +94,14 @@ def tensor(
 ) -> Tensor:
     if isinstance(data, Tensor):
         warn("tensor of a tensor")
-    result = made(np.array(_values(data, dtype)), dtype, requires_grad, device)
+    result = tensor_of(np.array(_values(data, dtype)), dtype, requires_grad, device)
     result._detached = cut_all(data, Kind.COPIED, f"torch.tensor({'…' if isinstance(data, Tensor) else '[…]'})")
     return result
 
 
 @function("as_tensor")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    return to(data, dtype) if isinstance(data, Tensor) else made(_values(data, dtype), dtype, device=device)
+    return to(data, dtype) if isinstance(data, Tensor) else tensor_of(_values(data, dtype), dtype, device=device)
 
 
 @function("asarray")
@@ -114,7 +114,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
 def from_numpy(array: Array) -> Tensor:
     kind = typename(array) if isinstance(array, np.generic) else type(array).__name__
     refuse_if(not isinstance(array, np.ndarray), "no array", kind)
-    return made(array)
+    return tensor_of(array)
 
 
 _MOST = 2**40  # bytes
@@ -139,7 +139,7 @@ def sized(
         refuse_if(n < 0, "negative size", n, list(shape))
     count = math.prod(shape)
     refuse_if(count * wanted.itemsize > _MOST, "no room", count * wanted.itemsize)
-    return made(np.asarray(fill(count, wanted.numpy), wanted.numpy).reshape(shape), None, requires_grad)
+    return tensor_of(np.asarray(fill(count, wanted.numpy), wanted.numpy).reshape(shape), None, requires_grad)
 
 
 def in_memory(numbers: Any, like: Any) -> Any:
@@ -186,7 +186,7 @@ for _name, _make in _FILLERS.items():
         )
     )
 method("new_tensor")(
-    lambda self, data, *, dtype=None, requires_grad=False, device=None: made(
+    lambda self, data, *, dtype=None, requires_grad=False, device=None: tensor_of(
         np.array(_values(data, dtype or self.dtype)), chosen(dtype, self.dtype), requires_grad, device
     )
 )
@@ -310,7 +310,7 @@ for _dtype in dtypes.ALL:
 
 def rebuilt(array: Array, requires_grad: bool) -> Tensor:
     """Return a tensor that was pickled."""
-    return made(array, requires_grad=requires_grad)
+    return tensor_of(array, requires_grad=requires_grad)
 
 
 @method("__reduce_ex__")

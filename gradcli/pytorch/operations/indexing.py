@@ -16,7 +16,7 @@ from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor
 
 
-def checked_places(numbers: Any, size: int, dim: int = 0) -> Any:
+def checked_indices(numbers: Any, size: int, dim: int = 0) -> Any:
     """Return places counted from the front.
 
     Errors: `IndexError` for one that is not there.
@@ -94,14 +94,14 @@ def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
     if isinstance(k, Tensor):
         k = k._a[..., 0] if k.dim() or k._a.dtype.kind not in "i" else int(k)
     if isinstance(k, int | np.integer) and not isinstance(k, bool):
-        return [int(checked_places(k, size, axis))]
+        return [int(checked_indices(k, size, axis))]
     refuse_if(isinstance(k, str), "text as an index")
     refuse_if(not isinstance(k, list | tuple | range | np.ndarray), "kind of an index", type(k).__name__)
     is_empty, own = isinstance(k, list) and not k, np.asarray(list(map(_whole, k)) if isinstance(k, list) else k)
     if own.dtype == bool or (own.dtype == np.uint8 and own.ndim):
         return _masked(x, axis, own)
     refuse_if(own.dtype.kind not in "iu" and not is_empty, "dtype of an index")
-    return [Places.of(checked_places(own, size, axis))]
+    return [Places.of(checked_indices(own, size, axis))]
 
 
 def _whole(v: Any) -> Any:

@@ -190,7 +190,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         raise refusal("mask that is no mask", "unsigned char")
     own, name = read(self, key)
     if not name:
-        _set_places(self, own, value)
+        _set_indexed(self, own, value)
     elif own != tuple(map(range, self.shape[: len(own)])):
         _set_part(part(self, own, name), value)
     else:
@@ -209,7 +209,7 @@ def _set_part(part: Tensor, value: Any) -> None:
     copy(part, value.reshape(own) if value.dim() > part.dim() else value)  # type: ignore[attr-defined]
 
 
-def _set_places(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
+def _set_indexed(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
     """Change the elements at places."""
     check(x)
     # First what is no place, as PyTorch does: beside places, NumPy reads a whole number as one of them.
@@ -237,7 +237,7 @@ Tensor.__delitem__ = lambda self, key: refuse_if(True, "deleted element")  # typ
 # What a method without the underscore does out of place
 
 
-def in_place(name: str, made: Callable[..., Any]) -> Callable[..., Tensor]:
+def in_place(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
     """Return the method that does in place what another does out of place."""
     own = find(name.removesuffix("_"))
 
@@ -248,7 +248,7 @@ def in_place(name: str, made: Callable[..., Any]) -> Callable[..., Tensor]:
 
         def compute(x: Tensor) -> Tensor:
             check_overlap(x, *given, *settings.values())
-            return numbered(made(x, *given, **settings))
+            return numbered(function(x, *given, **settings))
 
         return change(self, compute, name)
 
@@ -270,7 +270,7 @@ _SECOND = frozenset(f"{name}Backward0" for name in ("Acosh", "Asinh", "Atanh", "
 
 
 @methods("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_")
-def turned(self: Tensor, *args: Any, op: str) -> Tensor:
+def view_in_place(self: Tensor, *args: Any, op: str) -> Tensor:
     """Let a tensor become its own view, whose step has a number of its own."""
     check(self)
     refuse_if(op == "t_" and self.dim() > 2, "rank of a t", op, self.dim())

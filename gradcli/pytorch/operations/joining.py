@@ -90,14 +90,14 @@ def tensor_split(
 
 
 def _split_along(name: str, least: int, axis: int) -> None:
-    def made(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def function(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
         refuse_if(input.dim() < least, "axes to split", name, least, input.dim())
         at, own = axis if input.dim() > 1 else 0, indices_or_sections
         unequal = isinstance(own, int) and (own <= 0 or input.shape[at] % own)
         refuse_if(unequal, "sections of unequal sizes", name, at, input.shape[at], own)
         return tensor_split(input, own, at)
 
-    method(name)(made)
+    method(name)(function)
 
 
 for _name, _least, _axis in (("hsplit", 1, 1), ("vsplit", 2, 0), ("dsplit", 3, 2)):
@@ -188,11 +188,11 @@ def _raised(x: Tensor, rank: int) -> Tensor:
 
 
 def _stacked(name: str, rank: int, axis: int) -> Any:
-    def made(tensors: Any) -> Tensor:
+    def function(tensors: Any) -> Tensor:
         parts = [_raised(p, rank) for p in _checked(tensors, name)]
         return cat(parts, min(axis, parts[0].dim() - 1))
 
-    return made
+    return function
 
 
 function("vstack", "row_stack")(_stacked("vstack", 2, 0))

@@ -22,7 +22,7 @@ from gradcli.pytorch.calls import (
     typed,
 )
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.messages import refuse_if, told
+from gradcli.pytorch.messages import message, refuse_if
 from gradcli.pytorch.names import function, method
 from gradcli.pytorch.operations.creation import as_tensor
 from gradcli.pytorch.recipes import common_shape
@@ -50,13 +50,13 @@ def _scaled(op: str, input: Any, other: Any, alpha: Any, name: str | None = None
 
 
 def _sum(op: str) -> Callable[..., Tensor]:
-    def made(input: Any, other: Any, *more: Any, alpha: Any = 1) -> Tensor:
+    def function(input: Any, other: Any, *more: Any, alpha: Any = 1) -> Tensor:
         if more:
             (other,), own = in_order(op, (other, *more), {})
             alpha = own["alpha"]
         return _scaled(op, input, other, alpha)
 
-    return made
+    return function
 
 
 add = method("add")(_sum("add"))
@@ -100,12 +100,12 @@ def _no_zeros(a: Any, b: Any) -> None:
 def _quotient(op: str, grad: str) -> Callable[..., Tensor]:
     """Return a division that whole numbers cannot do by 0; the step's name may tell whether the divisor is a tensor."""
 
-    def made(input: Any, other: Any) -> Tensor:
+    def function(input: Any, other: Any) -> Tensor:
         result = pointwise(op, input, other, name=grad.format(int(isinstance(other, Tensor))))
         _no_zeros(input, other)
         return result
 
-    return made
+    return function
 
 
 floor_divide = method("floor_divide")(_quotient("floor_divide", "torch::autograd::NotImplemented"))
@@ -156,16 +156,16 @@ def logical_not(input: Tensor) -> Tensor:
     return _logical("not", input)
 
 
-def _bitwise(kernel: str, function: Any) -> Callable[..., Tensor]:
-    def made(input: Any, other: Any) -> Tensor:
+def _bitwise(kernel: str, compute: Any) -> Callable[..., Tensor]:
+    def function(input: Any, other: Any) -> Tensor:
         dtype = result_dtype((input, other))
         if is_boolean(input) and is_boolean(other) and (word := kernel.removeprefix("bitwise_")) in _LOGICAL:
             return _LOGICAL[word](input, other)
         common_shape([x.shape for x in (input, other) if isinstance(x, Tensor)])
         refuse_if(dtype.is_floating_point, "no kernel", f"{kernel}_cpu", dtype.word)
-        return new(function(*(getattr(x, "_a", x) for x in operands(dtype, input, other))).astype(dtype.numpy))
+        return new(compute(*(getattr(x, "_a", x) for x in operands(dtype, input, other))).astype(dtype.numpy))
 
-    return method(kernel)(made)
+    return method(kernel)(function)
 
 
 _BITWISE = {word: _bitwise(f"bitwise_{word}", getattr(np, f"bitwise_{word}")) for word in ("and", "or", "xor")}
@@ -182,8 +182,8 @@ def bitwise_not(self: Tensor) -> Tensor:
 # The operators
 
 
-def operator(made: Callable[[Any, Any], Any], otherwise: Any = NotImplemented) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: made(self, other) if tensor_like(other) else otherwise
+def operator(function: Callable[[Any, Any], Any], otherwise: Any = NotImplemented) -> Callable[[Tensor, Any], Any]:
+    return lambda self, other: function(self, other) if tensor_like(other) else otherwise
 
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -226,7 +226,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         signature("where").check_tensors("where", [condition])
         return condition.nonzero(as_tuple=True)
     given = (condition, input) if other is None else (condition, input, other)
-    check_overload("where", given, told("calls of where").split("\n"))
+    check_overload("where", given, message("calls of where").split("\n"))
     refuse_if(condition._a.dtype not in (bool, np.uint8), "condition that is none", condition.dtype.word)
     dtype = result_dtype((input, other))
 
@@ -238,7 +238,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 @method("where")
 def _where(self: Tensor, condition: Tensor, other: Any) -> Any:
-    check_overload("where", (condition, other), told("calls of the method where").split("\n"))
+    check_overload("where", (condition, other), message("calls of the method where").split("\n"))
     return where(condition, self, other)
 
 

@@ -15,8 +15,8 @@ from gradcli.graph.places import Places, put
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.functions import capitals
 from gradcli.pytorch.messages import missing_if, refuse_if
-from gradcli.pytorch.names import calling, found, method, return_type
-from gradcli.pytorch.operations.indexing import assigned, checked_places, flat, numbers_of, taken
+from gradcli.pytorch.names import calling, method, return_type, with_indices
+from gradcli.pytorch.operations.indexing import assigned, checked_indices, flat, numbers_of, taken
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
@@ -69,7 +69,7 @@ def _masked(x: Tensor, mask: Tensor) -> Array:
 
 def _of_line(x: Tensor, index: Tensor) -> Array:
     refuse_if(index._a.dtype != np.int64, "dtype of places to take", index.dtype.word)
-    return checked_places(index._a[..., 0], x.numel())
+    return checked_indices(index._a[..., 0], x.numel())
 
 
 # Put there
@@ -185,7 +185,7 @@ _SORT, _TOPK, _KTH = return_type("sort"), return_type("topk"), return_type("kthv
 @method("sort")
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     order, at = _order(input, dim, descending)
-    return found(_SORT, _along(input, order, at, "sort", "SortBackward0"), order)
+    return with_indices(_SORT, _along(input, order, at, "sort", "SortBackward0"), order)
 
 
 method("argsort")(lambda input, dim=-1, descending=False, stable=False: of_array(_order(input, dim, descending)[0]))
@@ -196,7 +196,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     order, at = _order(input, dim, largest)
     refuse_if(not 0 <= k <= (input.shape or (1,))[at], "count of topk")
     order = np.take(order, range(k), axis=at) if input.dim() else order
-    return found(_TOPK, _along(input, order, at, "topk", "TopkBackward0"), order)
+    return with_indices(_TOPK, _along(input, order, at, "topk", "TopkBackward0"), order)
 
 
 @method("kthvalue")
@@ -206,8 +206,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
     order = np.take(order, [k - 1], axis=at) if input.dim() else order
     values: Any = _along(input, order, at, "topk", "KthvalueBackward0")
     if keepdim or not input.dim():
-        return found(_KTH, values, order)
-    return found(_KTH, called(values.squeeze(at), "KthvalueBackward0"), np.take(order, 0, axis=at))
+        return with_indices(_KTH, values, order)
+    return with_indices(_KTH, called(values.squeeze(at), "KthvalueBackward0"), np.take(order, 0, axis=at))
 
 
 @method("nonzero")

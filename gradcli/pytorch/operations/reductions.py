@@ -15,7 +15,7 @@ from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import called, exact, is_boolean, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.messages import missing_if, refuse_if, warn
-from gradcli.pytorch.names import found, method, methods, return_type
+from gradcli.pytorch.names import method, methods, return_type, with_indices
 from gradcli.pytorch.operations.conversion import real, to
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, axis_of, different_axes, new, of_array
@@ -125,7 +125,7 @@ def _extremum(name: str, n: Node, axes: Axes, ties: str) -> Node:
     return construct.reduce(name, n, axes, ties) if n.size else cast(construct.reduce("sum", n, axes), n.dtype)
 
 
-def _places(name: str, input: Tensor, at: int, keepdim: bool) -> Any:
+def _indices(name: str, input: Tensor, at: int, keepdim: bool) -> Any:
     """Return where along an axis the first extreme stands, or the median in order."""
     own = input._a[..., 0]
     if not own.ndim:
@@ -162,16 +162,16 @@ def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any
 
     make = along if input.dim() else of_scalar(along)
     values = apply(f"{op}_dim", make, (input,), (at, keepdim), names[is_median])
-    return found(_KINDS[op], values, _places(op, input, at, keepdim))
+    return with_indices(_KINDS[op], values, _indices(op, input, at, keepdim))
 
 
 @methods("argmax", "argmin")
-def extreme_place(input: Tensor, dim: Any = None, keepdim: bool = False, *, op: str) -> Tensor:
+def extreme_index(input: Tensor, dim: Any = None, keepdim: bool = False, *, op: str) -> Tensor:
     refuse_if(is_boolean(input), "place among booleans", op)
     _refuse_empty(op, input, dim)
     at = axis_of(dim or 0, input.dim())
     whole = dim is None or not input.dim()
-    found = getattr(np, op)(input._a) if whole else _places(op[3:], input, at, keepdim)
+    found = getattr(np, op)(input._a) if whole else _indices(op[3:], input, at, keepdim)
     if whole and keepdim:
         found = np.reshape(found, (1,) * input.dim())
     places = of_array(np.asarray(found, np.int64))

@@ -190,14 +190,14 @@ def _reversed(self: Tensor) -> Tensor:
     return _permuted(self, range(rank)[::-1], "PermuteBackward0")
 
 
-def _turned(self: Tensor) -> Tensor:
+def _transposed(self: Tensor) -> Tensor:
     refuse_if(self.dim() == 1, "mT of a vector")
     if not self.dim():
         warn_once("mT of a number")
     return transpose(self, -2, -1) if self.dim() else self
 
 
-Tensor.T, Tensor.mT = property(_reversed), property(_turned)
+Tensor.T, Tensor.mT = property(_reversed), property(_transposed)
 
 
 @method("transpose", "swapaxes", "swapdims")

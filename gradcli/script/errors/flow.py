@@ -22,7 +22,9 @@ class Flow:
         self.scopes = {
             id(n): f for f in self.functions for n in ast.walk(f) if n is not f
         }  # the innermost function comes last
-        self.given = [(text.of(own), own, value) for statement in text.statements() for own, value in _given(statement)]
+        self.assigned = [
+            (text.of(own), own, value) for statement in text.statements() for own, value in _assignments(statement)
+        ]
 
     def back(self, start: ast.AST) -> list[ast.expr]:
         """Return the expressions that lead to a node, the nearest first."""
@@ -50,7 +52,7 @@ class Flow:
         if not isinstance(node, ast.Name | ast.Attribute):
             return []
         name, scope = self.text.of(node), self.scopes.get(id(node))
-        given = [(target, value) for own, target, value in self.given if own == name]
+        given = [(target, value) for own, target, value in self.assigned if own == name]
         if isinstance(node, ast.Attribute):
             return _near((value for _, value in given), node)
         while scope is not None:
@@ -84,7 +86,7 @@ def _near(found: Iterable[ast.expr], node: ast.expr) -> list[ast.expr]:
     return sorted(found, key=lambda e: (e.lineno >= node.lineno, -e.lineno))
 
 
-def _given(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield the names that a statement gives a value to, each with the expression: also what is put into them."""
     result: list[tuple[ast.expr, ast.expr]] = []
     match statement:

@@ -103,7 +103,7 @@ def _changed_before(at: Failure, view: Any) -> Answer:
     what = _ORIGINS.get(origin.maker) or f"one of several parts that {origin.name.lower()} returns"
     reason = f"{changed}, and it is {what}: the graph cannot follow that change."
     if origin.maker is Maker.FUNCTION:
-        return Answer(reason, "copy it, which makes a tensor that may be changed", leaves.of_its_own(at.text, name))
+        return Answer(reason, "copy it, which makes a tensor that may be changed", leaves.cloned_result(at.text, name))
     if (
         origin.maker is Maker.SEVERAL
         and by != "step"

@@ -37,7 +37,7 @@ def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
         return of_the_whole
     whole = x is not None and not x.is_floating_point()
     real = ".float()" * whole
-    for call in _made(text, name):
+    for call in _creations(text, name):
         if _is_of_self(text, call):
             return text.edited(edits.wrapped(call, "torch.nn.Parameter(", f"{real})"))
         if called(call) not in _MAKERS:
@@ -52,7 +52,7 @@ def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
 def _of_the_whole(text: Text, name: str) -> list[Change]:
     """Let a whole tensor require a gradient where a script lets a part of it: x for x[0] in x[0].requires_grad_()."""
     for statement in text.statements():
-        part = whole = _told_to_require(statement)
+        part = whole = _requires_target(statement)
         while isinstance(whole, ast.Subscript):
             whole = whole.value
         if part is not None and whole is not part and text.of(whole) == name:
@@ -60,7 +60,7 @@ def _of_the_whole(text: Text, name: str) -> list[Change]:
     return []
 
 
-def _made(text: Text, name: str) -> list[ast.Call]:
+def _creations(text: Text, name: str) -> list[ast.Call]:
     """Return where the script makes the tensor from which a name was computed; a module's comes first."""
     made = [c for c in _calls_behind(text, name) if called(c) in _MAKERS | _OTHER_MAKERS]
     return sorted(made, key=lambda c: not _is_of_self(text, c))
@@ -82,7 +82,7 @@ def thawed(text: Text) -> list[Change]:
     """Let parameters require gradients again, where a script says that they do not."""
     wishes: list[ast.expr] = []
     for statement in text.statements():
-        if isinstance(statement, ast.Assign) and _told_to_require(statement) is not None:
+        if isinstance(statement, ast.Assign) and _requires_target(statement) is not None:
             wishes.append(statement.value)
     for call in calls(text.tree, "requires_grad_"):
         wishes += [*call.args[:1], *(k.value for k in call.keywords)]
@@ -93,7 +93,7 @@ def thawed(text: Text) -> list[Change]:
 def real(at: Failure) -> list[Change]:
     """Make a tensor of real numbers, where a script makes one of whole ones."""
     text = at.text
-    if owner := text.of(_told_to_require(text.statement)):
+    if owner := text.of(_requires_target(text.statement)):
         return text.replaced(text.statement, f"{owner} = {owner}.float().requires_grad_()")
     for call in text.calls("requires_grad_"):
         return text.edited(edits.before_call(call, ".float()"))
@@ -119,11 +119,11 @@ def _is_whole(call: ast.Call) -> bool:
 
 def cut_off(at: Failure) -> list[Change]:
     """Detach a computed tensor, where a script says that it needs no gradient."""
-    owner = at.text.of(_told_to_require(at.text.statement))
+    owner = at.text.of(_requires_target(at.text.statement))
     return at.text.replaced(at.text.statement, f"{owner} = {owner}.detach()") if owner else []
 
 
-def _told_to_require(statement: ast.stmt) -> ast.expr | None:
+def _requires_target(statement: ast.stmt) -> ast.expr | None:
     """Return what a statement lets require a gradient, or not: x of x.requires_grad = True, and x.requires_grad_()."""
     match statement:
         case ast.Assign([ast.Attribute(owner, "requires_grad")]):
@@ -133,13 +133,13 @@ def _told_to_require(statement: ast.stmt) -> ast.expr | None:
     return None
 
 
-def of_its_own(text: Text, name: str) -> list[Change]:
+def cloned_result(text: Text, name: str) -> list[Change]:
     """Copy what a Function returns, from which a name was computed: F.apply(x).clone()."""
     made = [c for c in _calls_behind(text, name) if called(c) == "apply"]
     return text.edited(edits.behind(made[0], ".clone()")) if made else []
 
 
-def made_a_leaf(text: Text, name: str) -> list[Change]:
+def as_leaf(text: Text, name: str) -> list[Change]:
     """Let a tensor require a gradient last, behind what is done with it where it is made."""
     flow = Flow(text)
     own: ast.AST | None = next((n for n in ast.walk(text.statement) if text.of(n) == name), None)
@@ -160,11 +160,11 @@ def last(at: Failure) -> list[Change]:
     """Let what an optimizer is given require a gradient last, behind what makes it."""
     read = {n.id for n in parts(at.text.statement, ast.Name)}
     names = [n for n, x in at.frame.f_locals.items() if n in read and getattr(x, "_fn", None) is not None]
-    result = (made_a_leaf(at.text, n) for n in names)
+    result = (as_leaf(at.text, n) for n in names)
     return next(filter(None, result), [])
 
 
-def given_leaves(at: Failure) -> list[Change]:
+def leaf_arguments(at: Failure) -> list[Change]:
     """Give an optimizer the leaf that a tensor was computed from."""
     flow, tensors = Flow(at.text), at.names.tensors
     for call in [c for c in calls(at.text.statement) if c.args]:

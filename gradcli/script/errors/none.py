@@ -49,10 +49,10 @@ def _besides(at: Failure, name: str) -> list[Change]:
     statement = at.text.statement
     if isinstance(statement, ast.AugAssign) and at.text.of(statement.target) == name:
         return updates.without_grad(at)
-    return _asked_first(at, name)
+    return _check_first(at, name)
 
 
-def _asked_first(at: Failure, name: str) -> list[Change]:
+def _check_first(at: Failure, name: str) -> list[Change]:
     """Ask whether there is a gradient, where a script empties it before any backward."""
     empties = at.text.calls("zero_", "fill_", "detach_")
     return fixes.if_there(at.text, f"{name}.grad") if Recorder.swept is None and empties else []
@@ -97,7 +97,7 @@ def _before_any(at: Failure, name: str, reason: str) -> Answer:
         reason += f"{at.code(uncalled[0].lineno)} names the method, and does not call it."
         return Answer(reason, "call it", changes)
     below = [c.lineno for c in calls(text.tree, "backward") if c.lineno > at.line]
-    changes = _asked_first(at, name) or updates.moved(text, min(below, default=0))
+    changes = _check_first(at, name) or updates.moved(text, min(below, default=0))
     return Answer(
         reason + "no backward has run yet.", "test whether it is None, or read it after the backward", changes
     )
@@ -142,6 +142,6 @@ def _of_intermediate(at: Failure, name: str, x: Tensor) -> Answer:
             answer, fix=f"{answer.fix}; and keep it, with {name}.retain_grad()", changes=[*kept, *answer.changes]
         )
     reason = f"{name}.grad is None: {name} is computed, and backward keeps the gradients of leaves only."
-    if changes := leaves.made_a_leaf(text, name):
+    if changes := leaves.as_leaf(text, name):
         return Answer(reason, f"let {name} require a gradient after the last operation that makes it", changes)
     return Answer(reason, f"keep it, with {name}.retain_grad() before the backward", kept)

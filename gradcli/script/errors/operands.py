@@ -17,7 +17,7 @@ from gradcli.script.errors.source import Change
 from gradcli.script.errors.syntax import N, called, calls, elements, end, owner_of, parts, start
 
 
-def _own(at: Failure, *kinds: type[N]) -> list[N]:
+def _failed_parts(at: Failure, *kinds: type[N]) -> list[N]:
     """Return the parts of some kinds of the expression that failed, in the statement at the line."""
     result = parts(at.text.statement, *kinds)
     return [n for n in result if at.begin <= start(n) and end(n) <= at.end]
@@ -25,7 +25,7 @@ def _own(at: Failure, *kinds: type[N]) -> list[N]:
 
 def _calls(at: Failure, *names: str, given: int = 0) -> list[ast.Call]:
     """Return the calls in the expression that failed that have so many arguments, and one of some names, if any."""
-    result = [c for c in _own(at, ast.Call) if len(c.args) >= given]
+    result = [c for c in _failed_parts(at, ast.Call) if len(c.args) >= given]
     return [c for c in result if not names or called(c) in names]
 
 
@@ -42,7 +42,7 @@ def dtypes(at: Failure, *_: str) -> Answer:
     said = "{} is {}, and the rest is float32: " + reason
     made = [c for c in _calls(at, *_MADE) if owner_of(c) is not None]
     owners = [owner_of(call) for call in made]
-    for node in [n for n in _own(at, ast.Name, ast.Attribute) if n not in owners and _is_tensor(at.value(n))]:
+    for node in [n for n in _failed_parts(at, ast.Name, ast.Attribute) if n not in owners and _is_tensor(at.value(n))]:
         dtype = str(at.value(node).dtype).removeprefix("torch.")
         if dtype in _MADE.values():
             changes = at.text.edited(edits.behind(node, ".float()"))
@@ -73,7 +73,7 @@ def elementwise(at: Failure) -> list[Change]:
 
 def all_of(at: Failure) -> list[Change]:
     """Ask whether a comparison holds of all elements."""
-    compared = _own(at, ast.Compare)
+    compared = _failed_parts(at, ast.Compare)
     direct = [node for node in compared if any(_is_long(at.value(n)) for n in (node.left, *node.comparators))]
     long = direct or [node for node in compared if any(_is_long(at.value(n)) for n in ast.walk(node))]
     return at.text.edited(edits.behind(long[0], ".all()")) if long else []
@@ -136,7 +136,7 @@ def from_0(at: Failure) -> list[Change]:
 def elsewhere(at: Failure, module: str, name: str) -> Answer | None:
     """Return what is said of a name that PyTorch has in another module."""
     homes = [m for m, names in pytorch_names().items() if m.startswith("torch") and name in names]
-    for node in [n for n in _own(at, ast.Attribute) if n.attr == name and homes]:
+    for node in [n for n in _failed_parts(at, ast.Attribute) if n.attr == name and homes]:
         new = f"{homes[0]}.{name}"
         return Answer(f"PyTorch has no {module}.{name}.", f"it is {new}", at.text.edited(edits.instead(node, new)))
     return None
@@ -155,7 +155,7 @@ def overcalled(at: Failure) -> Answer | None:
 
 def uncalled(at: Failure) -> Answer | None:
     """Return what is said of a method that a script forgot to call: z = y.sum."""
-    for node in _own(at, ast.Name, ast.Attribute):
+    for node in _failed_parts(at, ast.Name, ast.Attribute):
         if isinstance(at.value(node), MethodType) and isinstance(at.value(node).__self__, Tensor):
             made = next((n for n in Flow(at.text).of_name(node)), node)
             code = at.text.of(made)
@@ -222,7 +222,7 @@ def broadcast(at: Failure, a: int, b: int, axis: int) -> Answer:
     """Return what is said of shapes that do not broadcast."""
     rule = "sizes must be equal, or one of them 1"
     fix = "an axis of size 1 where they differ: unsqueeze, or reshape"
-    for node in _own(at, ast.BinOp):
+    for node in _failed_parts(at, ast.BinOp):
         factors = (node.left, node.right)
         shapes = {n: tuple(x.shape) for n in factors if getattr(x := at.value(n), "shape", None) is not None}
         if shapes:

@@ -23,7 +23,7 @@ _MOST = 100  # columns
 def why(error: BaseException, script: Script) -> str:
     """Return what happened, what fixes it, and where the guide has more; nothing where PyTorch's message says all."""
     guide = None if _is_of_none(error) else find(str(error))
-    lines = _written(*result) if (result := _found(error, script)) is not None else []
+    lines = _written(*result) if (result := _answer_at(error, script)) is not None else []
     return "\n".join([*lines, *([f"more: gradcli explain {guide.topic.name}"] if guide else [])])
 
 
@@ -35,11 +35,11 @@ def _is_of_none(error: BaseException) -> bool:
 
 def answer(error: BaseException, script: Script) -> Answer | None:
     """Return what is to be said of an error; None where that is nothing."""
-    result = _found(error, script)
+    result = _answer_at(error, script)
     return None if result is None else result[1]
 
 
-def _found(error: BaseException | None, script: Script) -> tuple[Failure, Answer] | None:
+def _answer_at(error: BaseException | None, script: Script) -> tuple[Failure, Answer] | None:
     """Return where an error arose, or the one that it was made of, and the answer to it."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

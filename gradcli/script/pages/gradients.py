@@ -87,8 +87,8 @@ def _accumulated(call: Call, scene: CallScene, explained: bool) -> Iterator[str]
     else:
         yield from _of_leaves(call, scene, explained)
     yield from _of_intermediates(call, scene)
-    if call.asked is not None:
-        yield f"{RETURNED[call.asked.name]} No .grad changes."
+    if call.request is not None:
+        yield f"{RETURNED[call.request.name]} No .grad changes."
     elif call.returns and call.contributions:
         yield f"grad returns {'this' if len(call.contributions) == 1 else 'these'}; no .grad changes."
 
@@ -121,7 +121,7 @@ def _of_leaves(call: Call, scene: CallScene, explained: bool) -> Iterator[str]:
                 added.append(name)
             held = _held(c, scene)
             yield f"{name}.grad: {held} → {array_words(c.after._a)}"
-        elif call.asked is None and (not explained or call.changes):
+        elif call.request is None and (not explained or call.changes):
             yield f"∂/∂{name}: {array_words(c.grad._a)}"
     if named := [name for name in added if name in scene.names.tensors]:
         yield f"`{named[0]}.grad = None` (or `optimizer.zero_grad()`) before the call starts afresh."

@@ -76,12 +76,12 @@ def _explained(call: Call, scene: CallScene, recorded: Recorded) -> Page:
         scene.has_gradients = False
         steps = reachable(edge_of(y) for y, _ in call.roots)
         return Page((folded_by_line(call, scene, steps) if left > MOST else _long(scene, graph, found),))
-    if call.asked is not None and call.asked.name != "vjp":
-        from gradcli.script.pages.asked import asked_page
+    if call.request is not None and call.request.name != "vjp":
+        from gradcli.script.pages.request import request_page
 
-        u = {scene.name(x): tangent._a[..., 0] for x, tangent in zip(call.inputs or (), call.asked.u, strict=False)}
+        u = {scene.name(x): tangent._a[..., 0] for x, tangent in zip(call.inputs or (), call.request.u, strict=False)}
         shown = Shown(graph, tuple(recorded.wrt), style_of(graph))
-        return asked_page(call.asked.name, shown, recorded.at, u, found)
+        return request_page(call.request.name, shown, recorded.at, u, found)
     wanted = Wanted(
         recorded.retained, scene.steps, True, implicit=call.implicit, warn=False, script=True, returned=call.returns
     )

@@ -69,7 +69,7 @@ _SECTIONS: dict[str, Callable[[Shown, Named, Named], Sequence[Section]]] = {
 }
 
 
-def asked_page(name: str, shown: Shown, at: Named, u: Named, found: Sequence[Loop]) -> Page:
+def request_page(name: str, shown: Shown, at: Named, u: Named, found: Sequence[Loop]) -> Page:
     """Return the page of what is asked for by name at a point, with tangents, and with the system's loops folded.
 
     Errors: `InputError` where a Hessian is not that of one number.
