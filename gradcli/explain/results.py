@@ -34,6 +34,7 @@ class Wanted(NamedTuple):
     warn: bool = True  # of numbers that are not finite
     script: bool = False  # for a call in a script, which has PyTorch's lines itself, and no options of a command
     returned: bool = False  # the call is one of `grad`, which returns gradients: no .grad holds them
+    reached: frozenset[str] = frozenset()  # leaves that a gradient arrived at in a script's call, were it 0
     same: frozenset[str] = frozenset()  # inputs and seeds (`y.v`, `x.u`) with one value at all points
     block: bool = False  # what is a point is a block of points: arrays have an added last axis, of its length or 1
 

@@ -80,11 +80,11 @@ def grad_name(op: str) -> str:
 def root_name(step: str) -> str:
     """Return what PyTorch's errors call a step.
 
-    >>> root_name("ReluBackward0"), root_name("ClampBackward1"), root_name("torch::autograd::CopyBackwards")
-    ('Relu', 'Clamp1', 'torch::autograd::CopyBackwards')
+    >>> [root_name(n) for n in ("ReluBackward0", "ClampBackward1", "SquareBackward", "torch::autograd::CopyBackwards")]
+    ['Relu', 'Clamp1', 'Square', 'torch::autograd::CopyBackwards']
     """
-    root, _, number = step.rpartition("Backward")
-    return root + number.strip("0") if number.isdigit() else step
+    root, word, number = step.rpartition("Backward")
+    return root + number.strip("0") if word and (not number or number.isdigit()) else step
 
 
 def capitals(op: str) -> str:

@@ -36,6 +36,7 @@ class Tensor(TensorBase):
     _requires = False  # of a leaf, whether it requires a gradient
     _fn: Step | None = None  # what made it, if that is recorded
     _called = ""  # what a function that is differentiated calls it
+    _module: Any = None  # for explanations: the innermost module whose output it is, where no step made it
     _is_done = False  # whether a function was differentiated by it, and that is done
     _base: Tensor | None = None  # the tensor whose numbers it shows, and the recipes that say how
     _how: tuple[Any, ...] = ()

@@ -14,6 +14,7 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.names import fresh_names
 from gradcli.graph.node import Node
 from gradcli.pytorch.autograd.function import FunctionStep, OutputStep
+from gradcli.pytorch.nn.module import Parameter
 from gradcli.pytorch.record import Edge, Leaf, Line, Step, edge_of
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.assembled import Assembly
@@ -60,7 +61,8 @@ class _Maker(Operands, Recorded):
         if edge not in self.nodes:
             x = edge.variable
             known = self.names.of(x) or x._called or self.alias(x)[0] or local()
-            self.enter(edge, known or self.unused("x", "leaf"), x._a, x)
+            other = "parameter" if isinstance(x, Parameter) else self.unused("x", "leaf")
+            self.enter(edge, known or other, x._a, x)
         return self.nodes[edge]
 
     def cut(self, step: Edge, x: Tensor) -> None:
@@ -98,15 +100,23 @@ class _Maker(Operands, Recorded):
         """Return the node of what a step reads first, second, …: of another step's result, a leaf, or numbers."""
         if isinstance(edge, Step):
             return self.nodes[edge]
-        local = partial(self.local, step, i)
+        local: Local = partial(self.local, step, i)
         if not isinstance(edge, Leaf):
+            if frozen := self.names.of(getattr(x, "_module", None)):  # a module of which nothing requires a gradient
+                local = partial(self.fresh_of, frozen)
             return self.fixed(x, step.line, local)  # type: ignore[no-any-return]
+        if step.line.inside and isinstance(edge.variable, Parameter):  # the line calls its module, and names the input
+            return self.leaf(edge)
         is_new = edge not in self.nodes
         result = self.leaf(edge, local)
         name, before = self.steps[edge], self.expressions.operand_name(step, i)
         if is_new and before and before != name and before in self.names.tensors and not self.names.of(edge.variable):
             self.earlier[name] = before
         return result
+
+    def fresh_of(self, module: str, _: bool = False) -> str:
+        """Return a name for the output of a frozen module, which no step made."""
+        return self.fresh(module)
 
     def operation(self, step: Step, own: list[Node]) -> None:
         """Make the node of an operation, and let it have its name, unless the same was computed already."""

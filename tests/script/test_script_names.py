@@ -153,6 +153,33 @@ def test_the_adjoint_of_a_dotted_or_long_name_is_a_derivative(run):
     assert "\u0304" not in out
 
 
+def test_the_output_of_a_frozen_module_has_the_name_of_the_module(run):
+    text = "net = nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1))\nnet[0].requires_grad_(False)\n"
+    out = run(f"{HEAD}{text}x = torch.ones(1, 2)\nnet(x).sum().backward()\n")
+    assert "net.2 = net.1 @ net.2.weight.T + net.2.bias" in out
+    assert "net.2.weight.grad = ones(1, 1).T @ net.1" in out
+
+
+def test_parameters_of_a_module_without_a_name_do_not_have_the_name_of_its_input(run):
+    text = (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(2, 1)\n"
+    )
+    text += "    def forward(self, x):\n        return self.a(x)\n"
+    out = run(f"{HEAD}{text}x = torch.ones(1, 2)\nNet()(x).sum().backward()\n")
+    assert "sum(x @ parameter.T + parameter_2)" in out
+    assert "two tensors are called x" not in out
+
+
+def test_a_gradient_of_0_that_arrives_is_not_called_none(run):
+    text = "x = torch.tensor([-1., -2.], requires_grad=True)\nw = torch.ones(2, requires_grad=True)\n"
+    text += (
+        "g, = torch.autograd.grad((torch.relu(x)*w).sum(), x, create_graph=True)\ng.sum().backward()\nprint(x.grad)\n"
+    )
+    out = run(HEAD + text)
+    assert "tensor([0., 0.])" in out
+    assert "x.grad is None in PyTorch" not in out
+
+
 @long
 def test_a_gradient_has_the_same_digits_wherever_a_page_shows_it(cli, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "1000")

@@ -119,7 +119,8 @@ def _is_indeterminate(side: Math) -> bool:
 
 def _kept(result: BackwardResult, point: BackwardPoint) -> list[Text]:
     """Return which gradients are None in PyTorch, and when it keeps a retained one."""
-    texts = [Text((why,)) for why in leaves_without(result.graph, result.wrt)]
+    unreached = [name for name in result.wrt if name not in result.wanted.reached]
+    texts = [Text((why,)) for why in leaves_without(result.graph, unreached)]
     if result.wanted.returned:
         return texts
     texts += [Text((_why_none(result, h),)) for h in result.unreached]

@@ -14,7 +14,7 @@ from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.nn.module_hooks import Watched, watch_step
 from gradcli.pytorch.nn.table import rows
 from gradcli.pytorch.operations.creation import zeros
-from gradcli.pytorch.record import Handle
+from gradcli.pytorch.record import Handle, Recorder
 from gradcli.pytorch.tensor import Array, Tensor, alias, new, of_array
 
 __all__ = ["Module", "Parameter"]
@@ -179,14 +179,14 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         hooks = self.__dict__["_hooks"]
         if not any(hooks.values()):
-            return self._owned(self.forward(*args, **kwargs))
+            return self._noted(self.forward(*args, **kwargs))
         for hook in list(hooks["pre"].values()):
             found = hook(self, args)
             if found is not None:
                 args = found if isinstance(found, tuple) else (found,)
         watched = Watched(self, hooks["backward"]) if hooks["backward"] else None
         args = watched.inputs(args) if watched else args
-        result = self._owned(self.forward(*args, **kwargs))
+        result = self._noted(self.forward(*args, **kwargs))
         for hook in list(hooks["forward"].values()):
             found = hook(self, args, result)
             result = result if found is None else found
@@ -194,11 +194,13 @@ class Module:
             watch_step(self, list(hooks["old"].values()), args, result)
         return watched.outputs(result) if watched else result
 
-    def _owned(self, result: Any) -> Any:
-        """Let what made the result know whose output it is, for explanations."""
-        made = getattr(result, "_fn", None)
-        if made is not None and made.module is None:
-            made.module = self
+    def _noted(self, result: Any) -> Any:
+        """Note on the result's step, or on a tensor without a step, that it is this module's output."""
+        step = getattr(result, "_fn", None)
+        if step is not None and step.module is None:
+            step.module = self
+        elif step is None and Recorder.explains and isinstance(result, Tensor) and result._module is None:
+            result._module = self
         return result
 
     register_forward_hook, register_forward_pre_hook = _hooking("forward"), _hooking("pre")

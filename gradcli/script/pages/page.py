@@ -82,10 +82,17 @@ def _explained(call: Call, scene: CallScene, recorded: Recorded) -> Page:
         u = {scene.name(x): tangent._a[..., 0] for x, tangent in zip(call.inputs or (), call.request.u, strict=False)}
         shown = Shown(graph, tuple(recorded.wrt), style_of(graph))
         return request_page(call.request.name, shown, recorded.at, u, found)
-    wanted = Wanted(
-        recorded.retained, scene.steps, True, implicit=call.implicit, warn=False, script=True, returned=call.returns
-    )
     known = measured(call, recorded)
+    wanted = Wanted(
+        recorded.retained,
+        scene.steps,
+        page=True,
+        implicit=call.implicit,
+        warn=False,
+        script=True,
+        returned=call.returns,
+        reached=frozenset(known.gradients),
+    )
     result = backward(graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, scene.notes, known)
     if not scene.altered and (names := list(_rounded(result))):
         scene.altered = True
