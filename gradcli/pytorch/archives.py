@@ -68,18 +68,18 @@ class Archive:
         _check_integers("stride", contiguous if stride is None else stride)
         if stride is None and math.prod(shape) * dtype.itemsize != len(data):
             raise Damaged(f"an array of size {list(shape)} has {len(data)} bytes")
-        own = contiguous if stride is None else [*stride]
-        if len(own) != len(shape) or len(shape) > MAX_AXES:
-            raise Damaged(f"unequal size length ({len(shape)}) and stride length ({len(own)})")
-        last = offset + sum((n - 1) * s for n, s in zip(shape, own, strict=True))
+        steps = contiguous if stride is None else [*stride]
+        if len(steps) != len(shape) or len(shape) > MAX_AXES:
+            raise Damaged(f"unequal size length ({len(shape)}) and stride length ({len(steps)})")
+        last = offset + sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
         if 0 not in shape and (last + 1) * dtype.itemsize > len(data):
-            raise Damaged(f"a tensor of size {list(shape)} and stride {own} is longer than its storage")
+            raise Damaged(f"a tensor of size {list(shape)} and stride {steps} is longer than its storage")
         self._room -= math.prod(max(n, 1) for n in shape) * dtype.itemsize
         if self._room < 0:
             raise Damaged("its tensors are many times longer than the file")
         if 0 in shape:
             return np.empty(tuple(shape), dtype)
-        strides = tuple(s * dtype.itemsize if n > 1 else 0 for n, s in zip(shape, own, strict=True))
+        strides = tuple(s * dtype.itemsize if n > 1 else 0 for n, s in zip(shape, steps, strict=True))
         return np.ndarray(tuple(shape), dtype, data, offset * dtype.itemsize, strides).copy()
 
 

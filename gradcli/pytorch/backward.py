@@ -128,8 +128,8 @@ class Call:
         heapq.heapify(ready)
         while ready:
             edge = heapq.heappop(ready)[-1]
-            passed = self.visited(edge, pending.pop(edge, None), edge in active)
-            for other, g in zip(edge.edges, passed, strict=True):
+            grad_inputs = self.visited(edge, pending.pop(edge, None), edge in active)
+            for other, g in zip(edge.edges, grad_inputs, strict=True):
                 if other is None:
                     continue
                 if g is not None:
@@ -188,32 +188,32 @@ class Call:
             raise refusal("no derivative", step.recipe.op)
         if name in _WITHOUT:
             raise refusal("no derivative of its name", *_WITHOUT[name])
-        passed = step.grad_inputs(g, self.create) if step.is_own else vjp(step, g, self.create)
+        grad_inputs = step.grad_inputs(g, self.create) if step.is_own else vjp(step, g, self.create)
         if self.explained:
-            self.pulled_steps[step] = Pulled(step, g, passed)
-        if Recorder.explains and self.arose is None and _finite(g) and not all(map(_finite, passed)):
-            self.arose = Pulled(step, g, passed)
-        for i, p in enumerate(passed) if Mode.anomaly and Mode.check_nan else ():
+            self.pulled_steps[step] = Pulled(step, g, grad_inputs)
+        if Recorder.explains and self.arose is None and _finite(g) and not all(map(_finite, grad_inputs)):
+            self.arose = Pulled(step, g, grad_inputs)
+        for i, p in enumerate(grad_inputs) if Mode.anomaly and Mode.check_nan else ():
             if p is not None and np.isnan(p._a).any():
                 raise refusal("nan in a backward", name, i, about=(self.arose.step if self.arose else step,))
         if step._posts:
-            passed = self.hooked_after(step, passed, g)
+            grad_inputs = self.hooked_after(step, grad_inputs, g)
         if self.freed:
             step.free(self.line)
-        return passed
+        return grad_inputs
 
-    def hooked_after(self, step: Step, passed: Sequence[Any], g: Any) -> Sequence[Any]:
+    def hooked_after(self, step: Step, grad_inputs: Sequence[Any], g: Any) -> Sequence[Any]:
         """Return what a step passes on as its hooks leave it."""
-        given = tuple(passed)
+        grads = tuple(grad_inputs)
         for hook in list(step._posts or ()):
-            if (result := hook(given, (g,))) is not None:
+            if (result := hook(grads, (g,))) is not None:
                 refuse_if(not isinstance(result, tuple), "kind of a hook's values", type(result).__name__)
-                wrong = len(result) != len(given)
-                refuse_if(wrong, "count of a hook's values", hook.__name__, len(result), len(given))
-                changed = zip(step.edges, given, result, strict=True)
+                wrong = len(result) != len(grads)
+                refuse_if(wrong, "count of a hook's values", hook.__name__, len(result), len(grads))
+                changed = zip(step.edges, grads, result, strict=True)
                 self.changes += [Change(e, hook, a, b, step) for e, a, b in changed if e and a is not b]  # type: ignore[arg-type]
-                given = result
-        return [p if p is None or self.create else Make.tensor(p._a) for p in given]
+                grads = result
+        return [p if p is None or self.create else Make.tensor(p._a) for p in grads]
 
     def accumulate(self, leaf: Leaf, g: Any) -> None:
         """Add a gradient to what a leaf has in `.grad`; what flows into a view that was made under no_grad is lost."""
@@ -257,10 +257,10 @@ def vjp(step: Step, g: Any, create: bool) -> Sequence[Any]:
     if create:
         is_leaf = not step.packed  # a leaf itself is what it keeps
         pairs = zip(kept, (*step.edges, step), strict=True)
-        passed: Any = recorded_vjp(step, [*(None if a is None else leading(a, e, is_leaf) for a, e in pairs), g])
+        grads: Any = recorded_vjp(step, [*(None if a is None else leading(a, e, is_leaf) for a, e in pairs), g])
     else:
-        passed = map(Make.tensor, step.pull.program([*kept, g._a]))
-    for i, p in zip(step.pull.active, passed, strict=True):
+        grads = map(Make.tensor, step.pull.program([*kept, g._a]))
+    for i, p in zip(step.pull.active, grads, strict=True):
         result[i] = p
     return result
 
@@ -287,22 +287,22 @@ def called_by_script(edge: Edge, g: Any) -> Any:
         return call.accumulate(edge, g) or ()  # type: ignore[arg-type,func-returns-value]
     hooks, edge._posts = edge._posts, None
     try:
-        passed = call.pulled(edge, g)
+        grad_inputs = call.pulled(edge, g)
     finally:
         edge._posts = hooks
-    shown = tuple(passed[i] if i < len(passed) else None for i in edge.order())
+    shown = tuple(grad_inputs[i] if i < len(grad_inputs) else None for i in edge.order())
     return shown[0] if len(shown) == 1 else shown
 
 
 Recorder.called = called_by_script
 
 
-def _check_returned(hook: Any, before: Any, found: Any) -> None:
+def _check_returned(hook: Any, before: Any, result: Any) -> None:
     """Refuse what a hook returns if it cannot stand in the place of the gradient."""
-    refuse_if(not isinstance(found, type(before)), "kind of a hook's value", type(found).__name__)
+    refuse_if(not isinstance(result, type(before)), "kind of a hook's value", type(result).__name__)
     name = getattr(hook, "__name__", "<unknown>")
-    refuse_if(found.dtype != before.dtype, "dtype of a hook's value", name, before.type(), found.type())
-    refuse_if(found.shape != before.shape, "size of a hook's value", name)
+    refuse_if(result.dtype != before.dtype, "dtype of a hook's value", name, before.type(), result.type())
+    refuse_if(result.shape != before.shape, "size of a hook's value", name)
 
 
 def _finite(g: Any) -> bool:
@@ -315,9 +315,9 @@ def check_kept(step: Step, checks: Any) -> None:
     """Refuse to go on where numbers that a step keeps are not what they were."""
     if step.freed is not None:
         raise refusal("freed graph", about=(step,))
-    for memory, version, array, own, _ in checks:
+    for memory, version, array, tensor, _ in checks:
         if memory.version != version:
-            source = step if own is None else own._step
+            source = step if tensor is None else tensor._step
             known = f", which is output 0 of {root_name(source.name())}," if source else ""
             kind, size = OF_NUMPY[array.dtype].tensor, ", ".join(map(str, array.shape[:-1]))
             hint = message("changed while anomalies are detected" if Mode.anomaly else "how to detect anomalies")

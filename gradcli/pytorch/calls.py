@@ -68,9 +68,9 @@ def held(value: Any, dtype: dtypes.dtype) -> Array:
     return result
 
 
-def operands(dtype: dtypes.dtype, *given: Any, op: str = "add") -> list[Any]:
+def operands(dtype: dtypes.dtype, *values: Any, op: str = "add") -> list[Any]:
     """Return tensors and numbers as operands, the numbers in a dtype."""
-    return [x if isinstance(x, Tensor) else number(x, dtype, op) for x in given]
+    return [x if isinstance(x, Tensor) else number(x, dtype, op) for x in values]
 
 
 def typed(build: Callable[..., Node], dtype: DType) -> Callable[..., Node]:
@@ -103,28 +103,28 @@ def is_boolean(x: Any) -> bool:
     return isinstance(x, Tensor) and x._a.dtype == bool
 
 
-def _computed_in(given: Sequence[Any], keeps_integers: bool) -> dtypes.dtype:
+def _computed_in(values: Sequence[Any], keeps_integers: bool) -> dtypes.dtype:
     """Return the dtype in which PyTorch computes an operation on the elements of tensors, and on numbers."""
-    own = next((x._a.dtype for x in given if isinstance(x, Tensor)), np.dtype(int))
-    dtype = dtypes.OF_NUMPY[own]
-    if len(given) > 1 and not all(isinstance(x, Tensor) and x._a.dtype == own for x in given):
-        dtype = result_dtype(given)
+    first = next((x._a.dtype for x in values if isinstance(x, Tensor)), np.dtype(int))
+    dtype = dtypes.OF_NUMPY[first]
+    if len(values) > 1 and not all(isinstance(x, Tensor) and x._a.dtype == first for x in values):
+        dtype = result_dtype(values)
     return dtype if dtype.is_floating_point or keeps_integers else default_dtype()
 
 
-def pointwise(op: str, *given: Any, name: str | None = None, recorded: str = "") -> Tensor:
+def pointwise(op: str, *values: Any, name: str | None = None, recorded: str = "") -> Tensor:
     """Return an elementwise operation of tensors and numbers, which are promoted and broadcast as in PyTorch.
 
     It may be `recorded` under another name.
     """
-    dtype = _computed_in(given, op in _OF_INTEGERS)
-    return apply(recorded or op, _elementwise(op, dtype.name), operands(dtype, *given, op=op), dtype.name, name)
+    dtype = _computed_in(values, op in _OF_INTEGERS)
+    return apply(recorded or op, _elementwise(op, dtype.name), operands(dtype, *values, op=op), dtype.name, name)
 
 
 def moved(op: str, x: Tensor, shape: Sequence[int], setting: Any, name: str) -> Tensor:
     """Return what shows a tensor's elements in another shape: a step of its own, also where nothing moves."""
-    own = tuple(shape)
-    return apply(op, lambda n: Node(op, (n,), own, (setting,)), (x,), setting, name)
+    sizes = tuple(shape)
+    return apply(op, lambda n: Node(op, (n,), sizes, (setting,)), (x,), setting, name)
 
 
 def called(x: Any, name: str) -> Any:
@@ -147,11 +147,16 @@ def of_scalar(build: Callable[..., Node]) -> Callable[..., Node]:
 
 def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
     """Return what is behind the first operand of a call in today's order: an older call has a factor in front."""
-    own = find(name.removesuffix("_"))
-    if own is None or "front" not in own.facts or len(args) != len(own.ordered) or not isinstance(args[0], Number):
+    signature = find(name.removesuffix("_"))
+    if (
+        signature is None
+        or "front" not in signature.facts
+        or len(args) != len(signature.ordered)
+        or not isinstance(args[0], Number)
+    ):
         return args, kwargs
-    factor = own.facts["front"]
-    warn_once("factor in front", name, factor, ", ".join(f"Tensor {a.name}" for a in own.ordered[1:]))
+    factor = signature.facts["front"]
+    warn_once("factor in front", name, factor, ", ".join(f"Tensor {a.name}" for a in signature.ordered[1:]))
     return args[1:], {**kwargs, factor: args[0]}
 
 
@@ -184,12 +189,12 @@ class VocabularyRow:
 
     def __init__(self, name: str, build: Callable[..., Node]) -> None:
         self.name, self.build, self.signature = name, build, signature(name)
-        own = list(inspect.signature(build).parameters.values())
+        parameters = list(inspect.signature(build).parameters.values())
         known = self.signature.known.values()
-        self._parameters = {a.name: (p.name, a.kind) for a, p in zip(known, own, strict=False)}
+        self._parameters = {a.name: (p.name, a.kind) for a, p in zip(known, parameters, strict=False)}
         self._apart = frozenset(a.name for a in known if a.kind == "float")  # which do not count in promotion
-        self._places = [p.name for p in own if p.kind is p.POSITIONAL_OR_KEYWORD]
-        self._rest = next((p.name for p in own if p.kind is p.VAR_POSITIONAL), "")
+        self._places = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        self._rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
         self._is_unary = sum(a.default is REQUIRED for a in known) - bool(self.signature.rest) == 1
         facts = self.signature.facts
         row = OPERATIONS.get(build.args[0] if isinstance(build, partial) else name)
@@ -248,16 +253,16 @@ class VocabularyRow:
         numbers = [v for k, v in values.items() if k not in self._apart and isinstance(v, _NUMBERS)]
 
         def make(*nodes: Node) -> Node:
-            own = {k: _decoded(e, nodes) for k, e in settings}
-            rest = own.pop(self._rest, ())
-            return self.build(*(own.pop(p) for p in self._places if rest), *rest, **own)
+            arguments = {k: _decoded(e, nodes) for k, e in settings}
+            rest = arguments.pop(self._rest, ())
+            return self.build(*(arguments.pop(p) for p in self._places if rest), *rest, **arguments)
 
         return operands, numbers, settings, make
 
     def _setting(self, name: str, value: Any, rank: int, operands: list[Any]) -> tuple[str, Any]:
         """Return an argument of the vocabulary's function, by its name there."""
-        own, kind = self._parameters[name]
-        return own, _encoded(_axes(value, rank) if kind == "axis" else value, kind, operands)
+        parameter, kind = self._parameters[name]
+        return parameter, _encoded(_axes(value, rank) if kind == "axis" else value, kind, operands)
 
     def _step(self, args: Sequence[Any], tensors: int, settings: Any) -> str:
         """Return what PyTorch calls the step, which may tell how many operands are tensors, and which settings are."""

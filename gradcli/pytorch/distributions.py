@@ -83,8 +83,8 @@ class Distribution:
         for name, constraint in self.arg_constraints.items() if self._validate_args else ():
             value = vars(self).get(name)
             if value is not None and not constraint.check(value).all():
-                own = type(value).__name__, tuple(value.shape), self, constraint, value
-                raise refusal("parameter out of range", name, *own)
+                details = type(value).__name__, tuple(value.shape), self, constraint, value
+                raise refusal("parameter out of range", name, *details)
 
     batch_shape = property(lambda self: self._batch_shape)
     event_shape = property(lambda self: self._event_shape)
@@ -135,8 +135,8 @@ class Distribution:
             raise refusal("value out of the support", tuple(value.shape), self.support, self, value)
 
     def __repr__(self) -> str:
-        own = {name: vars(self)[name] for name in self.arg_constraints if name in vars(self)}
-        shown = (f"{name}: {x if x.numel() == 1 else x.size()}" for name, x in own.items())
+        parameters = {name: vars(self)[name] for name in self.arg_constraints if name in vars(self)}
+        shown = (f"{name}: {x if x.numel() == 1 else x.size()}" for name, x in parameters.items())
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -186,14 +186,14 @@ class _OfProbabilities(Distribution):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         refuse_if((probs is None) == (logits is None), "probabilities or logits")
-        kind, given = ("logits", logits) if probs is None else ("probs", probs)
-        self._param = vars(self)[kind] = self._normalized(kind, given)
+        kind, values = ("logits", logits) if probs is None else ("probs", probs)
+        self._param = vars(self)[kind] = self._normalized(kind, values)
         super().__init__(self._batch(), validate_args=validate_args)
 
     param_shape = property(lambda self: self._param.size())
 
-    def _normalized(self, kind: str, given: Any) -> Any:
-        return _broadcast(given)[0]
+    def _normalized(self, kind: str, values: Any) -> Any:
+        return _broadcast(values)[0]
 
     def _batch(self) -> Any:
         return self._param.shape

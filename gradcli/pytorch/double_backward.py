@@ -19,21 +19,23 @@ from gradcli.pytorch.record import Make, Step, leading, mapped, record
 from gradcli.pytorch.tensor import Tensor
 
 
-def recorded_vjp(step: Step, given: Sequence[Any]) -> list[Tensor]:
+def recorded_vjp(step: Step, arguments: Sequence[Any]) -> list[Tensor]:
     """Return the gradients of a step's inputs, recorded as operations; `given` ends with the gradient of its result."""
-    made = step.pull.program([None if x is None else x._a for x in given])
+    arrays = step.pull.program([None if x is None else x._a for x in arguments])
     result: dict[int, Tensor] = {}
     for i in _in_turn(step):
         k = step.pull.active.index(i)
-        own, node = made[k], step.pull.grad_inputs[k]
+        array, node = arrays[k], step.pull.grad_inputs[k]
         if node in step.pull.inputs and not _is_tied(step, i, node):  # as it came
-            result[i] = given[step.pull.inputs.index(node)]
+            result[i] = arguments[step.pull.inputs.index(node)]
             continue
         name, places, active, recipe = _operation(step, k)
-        operands = [leading(np.zeros_like(own), step.edges[p]) if given[p] is None else given[p] for p in places]
-        out = result[i] = mapped(Make.tensor(own), operands)
+        operands = [
+            leading(np.zeros_like(array), step.edges[p]) if arguments[p] is None else arguments[p] for p in places
+        ]
+        out = result[i] = mapped(Make.tensor(array), operands)
         for x in operands:
-            if np.may_share_memory(own, x._a):  # as a view: a gradient that is changed later is noticed
+            if np.may_share_memory(array, x._a):  # as a view: a gradient that is changed later is noticed
                 out._memory = x._memory
         if recorded := tuple([j for j in active if operands[j].requires_grad]):
             record(out, name, recipe, operands, recorded)

@@ -93,7 +93,7 @@ def _weighed(x: Any) -> tuple[int, dtype]:
 
 @cache
 def _result(operands: tuple[tuple[int, dtype], ...]) -> dtype:
-    result = [[d.name for weight, d in operands if weight == own] for own in range(3)]
+    result = [[d.name for weight, d in operands if weight == level] for level in range(3)]
     return BY_NAME[max((promoted(names) for names in result if names), key=KINDS.__getitem__)]
 
 
@@ -116,10 +116,10 @@ class iinfo:
 
     def __init__(self, type: dtype | None = None) -> None:
         kind = type or default_dtype()
-        own: Any = np.finfo(kind.numpy) if kind.is_floating_point else np.iinfo(kind.numpy)
-        self.bits, self.dtype = own.bits, kind.name
+        limits: Any = np.finfo(kind.numpy) if kind.is_floating_point else np.iinfo(kind.numpy)
+        self.bits, self.dtype = limits.bits, kind.name
         for name in self._names:
-            setattr(self, name, np.asarray(getattr(own, name)).item())
+            setattr(self, name, np.asarray(getattr(limits, name)).item())
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={getattr(self, name):g}" for name in self._names)

@@ -38,21 +38,21 @@ __all__ += ["vjp", "vmap"]
 def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...]]:
     """Return a function's arguments with the chosen ones as tensors of their own, and those."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    given = list(args)
+    arguments = list(args)
     names = dict(enumerate(parameters_of(func)))
     for n in numbers:
-        name = names.get(n, "") if isinstance(given[n], Tensor) else ""
-        given[n] = filled(given[n], (variable(x, name) for x in leaves(given[n])))
-    return given, tuple(leaves([given[n] for n in numbers]))
+        name = names.get(n, "") if isinstance(arguments[n], Tensor) else ""
+        arguments[n] = filled(arguments[n], (variable(x, name) for x in leaves(arguments[n])))
+    return arguments, tuple(leaves([arguments[n] for n in numbers]))
 
 
-def _arranged(found: Iterable[Any], given: Sequence[Any], argnums: Any) -> Any:
+def _arranged(grads: Iterable[Any], arguments: Sequence[Any], argnums: Any) -> Any:
     """Return what was found for each tensor in the form of the chosen arguments."""
-    form = given[argnums] if isinstance(argnums, int) else tuple(given[n] for n in argnums)
-    return filled(form, iter(found))
+    form = arguments[argnums] if isinstance(argnums, int) else tuple(arguments[n] for n in argnums)
+    return filled(form, iter(grads))
 
 
-def _cut(found: Any, xs: Iterable[Tensor]) -> Any:
+def _cut(result: Any, xs: Iterable[Tensor]) -> Any:
     """Return results without their history, but for those that lead to leaves other than what functions were given."""
     for x in xs:
         x._is_done = True
@@ -63,7 +63,7 @@ def _cut(found: Any, xs: Iterable[Tensor]) -> Any:
         leaves = (e for e in dependencies([edge_of(y)]) if isinstance(e, Leaf))
         return y if Mode.grad and any(not e.variable._is_done for e in leaves) else y.detach()
 
-    return filled(found, map(one, leaves(found)))
+    return filled(result, map(one, leaves(result)))
 
 
 def _applied(func: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
@@ -72,23 +72,23 @@ def _applied(func: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, An
         return func(*args, **kwargs)
 
 
-def _with_aux(found: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
+def _with_aux(result: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
     """Return what is differentiated of a function's result, and what stands beside it."""
-    refuse_if(has_aux and not (isinstance(found, tuple) and len(found) == 2), "nothing beside a result", what)
-    return found if has_aux else (found, None)
+    refuse_if(has_aux and not (isinstance(result, tuple) and len(result) == 2), "nothing beside a result", what)
+    return result if has_aux else (result, None)
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         with enable_grad():
-            given, xs = _chosen(func, args, argnums)
-            y, aux = _with_aux(_applied(func, given, kwargs), has_aux, "grad_and_value(f)(*args)")
+            arguments, xs = _chosen(func, args, argnums)
+            y, aux = _with_aux(_applied(func, arguments, kwargs), has_aux, "grad_and_value(f)(*args)")
             refuse_if(not isinstance(y, Tensor), "no tensor to differentiate", type(y), type(y).__name__)
             refuse_if(y.dim(), "not a scalar to differentiate", y.dim())
-            own = _arranged(gradients(y, xs), given, argnums)
-        own, value, aux = _cut((own, y, aux), xs)
-        return (own, (value, aux)) if has_aux else (own, value)
+            grads = _arranged(gradients(y, xs), arguments, argnums)
+        grads, value, aux = _cut((grads, y, aux), xs)
+        return (grads, (value, aux)) if has_aux else (grads, value)
 
     return call
 
@@ -106,8 +106,8 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     xs = variables(func, primals)
-    own = filled(primals, iter(xs))
-    y, aux = _with_aux(_applied(func, own, {}), has_aux, "vjp(f, *primals)")
+    arguments = filled(primals, iter(xs))
+    y, aux = _with_aux(_applied(func, arguments, {}), has_aux, "vjp(f, *primals)")
 
     def pull(v: Any, *_: Any) -> tuple[Any, ...]:
         refuse_if(_structure(v) != _structure(y), "structure of v", _structure(v), _structure(y))
@@ -117,7 +117,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             if flowing:
                 ys, vs = map(list, zip(*flowing, strict=True))
                 grads = _grad(ys, xs, vs, True, True, materialize_grads=True)
-        return _cut(filled(own, iter(grads)), xs)
+        return _cut(filled(arguments, iter(grads)), xs)
 
     return (_cut(y, xs), pull, _cut(aux, xs)) if has_aux else (_cut(y, xs), pull)
 
@@ -138,8 +138,8 @@ def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any,
         for x, v in zip(xs, leaves(tangents), strict=False):
             refuse_if(x.shape != v.shape, "size of a tangent", list(x.shape), list(v.shape))
         y, aux = _with_aux(_applied(func, filled(primals, iter(xs)), {}), has_aux, what)
-        own = leaves(y)
-        result = filled(y, (o[...] for o in own)), filled(y, (pushed(o, xs, leaves(tangents)) for o in own))
+        outputs = leaves(y)
+        result = filled(y, (o[...] for o in outputs)), filled(y, (pushed(o, xs, leaves(tangents)) for o in outputs))
     return _cut((*result, aux) if has_aux else result, xs)
 
 
@@ -207,8 +207,8 @@ def _form(tree: Any, indent: int = 2) -> str:
     """Return what PyTorch calls the form of lists, tuples and dicts."""
     if not isinstance(tree, dict | list | tuple):
         return "*"
-    keys, own = ([*tree], [*tree.values()]) if isinstance(tree, dict) else (None, tree)
-    inner, separator = (_form(x, indent + 2) for x in own), ",\n" + " " * indent
+    keys, values = ([*tree], [*tree.values()]) if isinstance(tree, dict) else (None, tree)
+    inner, separator = (_form(x, indent + 2) for x in values), ",\n" + " " * indent
     return f"TreeSpec({type(tree).__name__}, {keys}, [{separator.join(inner)}])"
 
 
@@ -269,8 +269,8 @@ def functional_call(module: Any, parameters: Any, args: Any = (), kwargs: Any = 
     """Call a module with other parameters and buffers in the place of its own, by their names."""
     before = []
     try:
-        for own in [parameters] if isinstance(parameters, dict) else parameters:
-            for name, value in own.items():
+        for state in [parameters] if isinstance(parameters, dict) else parameters:
+            for name, value in state.items():
                 owner, _, local = name.rpartition(".")
                 inner = module.get_submodule(owner)
                 place = inner._parameters if local in inner._parameters else inner._buffers
@@ -285,5 +285,5 @@ def functional_call(module: Any, parameters: Any, args: Any = (), kwargs: Any = 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Return the parameters and the buffers of several modules of one form, stacked by their names."""
     named = [[dict(m.named_parameters()) for m in models], [dict(m.named_buffers()) for m in models]]
-    params, buffers = ({k: stack([d[k].detach() for d in own]) for k in own[0]} for own in named)
+    params, buffers = ({k: stack([d[k].detach() for d in states]) for k in states[0]} for states in named)
     return {k: p.requires_grad_() for k, p in params.items()}, buffers

@@ -74,17 +74,17 @@ def facts_of(error: BaseException) -> Facts | None:
 
 def typename(x: Any) -> str:
     """Return what PyTorch calls the type of something, or what is a class or a function itself."""
-    own = x if hasattr(x, "__qualname__") else type(x)
-    home = getattr(own, "__module__", None) or "builtins"
-    return own.__qualname__ if home == "builtins" else f"{home}.{own.__qualname__}"
+    named = x if hasattr(x, "__qualname__") else type(x)
+    home = getattr(named, "__module__", None) or "builtins"
+    return named.__qualname__ if home == "builtins" else f"{home}.{named.__qualname__}"
 
 
 def builtin_name(x: Any) -> str:
     """Return what Python's C API calls the type of something: methods and functions of PyTorch's are built in."""
-    own = type(x)
-    if own.__name__ in ("function", "method") and x.__module__.startswith("gradcli."):
+    cls = type(x)
+    if cls.__name__ in ("function", "method") and x.__module__.startswith("gradcli."):
         return "builtin_function_or_method"
-    return own.__name__ if own.__flags__ & 1 << 9 and own.__module__ != "torch" else typename(own)  # made by Python
+    return cls.__name__ if cls.__flags__ & 1 << 9 and cls.__module__ != "torch" else typename(cls)  # made by Python
 
 
 def warn(name: str, *values: Any) -> None:
@@ -105,9 +105,9 @@ def warn(name: str, *values: Any) -> None:
         or text + mark not in Mode.warned
         or any(f[0] == "always" and issubclass(kind, f[2]) for f in warnings.filters)
     ):
-        own = frame.f_globals
-        said = {} if mark else own.setdefault("__warningregistry__", {})
-        warnings.warn_explicit(text, kind, frame.f_code.co_filename, frame.f_lineno, own.get("__name__"), said)
+        namespace = frame.f_globals
+        said = {} if mark else namespace.setdefault("__warningregistry__", {})
+        warnings.warn_explicit(text, kind, frame.f_code.co_filename, frame.f_lineno, namespace.get("__name__"), said)
     Mode.warned.add(text + mark)
 
 

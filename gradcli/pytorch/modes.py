@@ -67,22 +67,22 @@ class _Switch:
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            made = function(*args, **kwargs)
-            go_on, given = made.send, None
+            generator = function(*args, **kwargs)
+            go_on, value = generator.send, None
             while True:
                 try:
                     with _Switch(**self.wanted):
-                        result = go_on(given)
+                        result = go_on(value)
                 except StopIteration as end:
                     return end.value
                 try:
-                    go_on, given = made.send, (yield result)
+                    go_on, value = generator.send, (yield result)
                 except GeneratorExit:
                     with _Switch(**self.wanted):
-                        made.close()
+                        generator.close()
                     raise
                 except BaseException as error:
-                    go_on, given = made.throw, error
+                    go_on, value = generator.throw, error
 
         return call
 

@@ -35,38 +35,38 @@ class InPlace:
 _NONE = Signature((), "", {}, {})
 
 
-def calling(made: F, name: str, skipped: int = 0, *, out: bool = False) -> F:
+def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F:
     """Return a function that is called as its signature in the table says.
 
     Arguments have PyTorch's names, and one that must be a tensor and is none is an error that names it, at its position
     behind the first that are skipped.  With `out`, the function can write its result into a tensor of that name.
     """
-    own = find(name) or _NONE
-    made = getattr(made, "as_function", made)
+    signature = find(name) or _NONE
+    function = getattr(function, "as_function", function)
 
-    @wraps(made)
+    @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             if out and (target := kwargs.pop("out", None)) is not None:
                 return InPlace.into(target, name, lambda: call(*args, **kwargs), args)
-            args, kwargs = own.in_order(args, kwargs)
+            args, kwargs = signature.in_order(args, kwargs)
         try:
-            return made(*args, **kwargs)
+            return function(*args, **kwargs)
         except AttributeError:
-            own.check_tensors(name, args, skipped)
+            signature.check_tensors(name, args, skipped)
             raise
 
-    call.as_function = made  # type: ignore[attr-defined]
+    call.as_function = function  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
 
 
 def method(*names: str) -> Callable[[F], F]:
     """Register a method of tensors, which is a function of `torch`, too, where PyTorch has one of that name."""
 
-    def register(made: F) -> F:
+    def register(function: F) -> F:
         for name in names:
-            setattr(Tensor, name, _called(made, name, 1))
-        return made
+            setattr(Tensor, name, _called(function, name, 1))
+        return function
 
     return register
 
@@ -94,15 +94,15 @@ def function(*names: str) -> Callable[[F], F]:
     return register
 
 
-def _called(made: F, name: str, skipped: int) -> F:
+def _called(function: F, name: str, skipped: int) -> F:
     """Return a function under its name in errors, called as its signature says where that is not what Python does."""
-    if getattr(made, "__name__", "").rpartition(".")[2] in ("<lambda>", "function"):
-        made.__name__ = made.__qualname__ = name
-    own = find(name)
-    if own is None or hasattr(made, "as_function"):
-        return made
-    others = any(a.kind.startswith(("Tensor", "Scalar")) for a in own.ordered[skipped:])
-    return calling(made, name, skipped) if others or own.rest or "dim" in own.known else made
+    if getattr(function, "__name__", "").rpartition(".")[2] in ("<lambda>", "function"):
+        function.__name__ = function.__qualname__ = name
+    signature = find(name)
+    if signature is None or hasattr(function, "as_function"):
+        return function
+    others = any(a.kind.startswith(("Tensor", "Scalar")) for a in signature.ordered[skipped:])
+    return calling(function, name, skipped) if others or signature.rest or "dim" in signature.known else function
 
 
 # What is found by its name
@@ -120,27 +120,27 @@ def row_named(name: str, module: str) -> Callable[..., Any] | None:
         return row.call(args, kwargs, 1)
 
     method.as_function = function  # type: ignore[attr-defined]
-    found = method if module == "Tensor" else function
-    found.__name__ = found.__qualname__ = function.__name__ = function.__qualname__ = name
-    return found
+    result = method if module == "Tensor" else function
+    result.__name__ = result.__qualname__ = function.__name__ = function.__qualname__ = name
+    return result
 
 
 def function_named(name: str) -> Callable[..., Any] | None:
     """Return a function of `torch` that is a method of tensors, too, or is found by its name as methods are."""
     if name not in pytorch_names()["torch"]:
         return None
-    found = vars(Tensor).get(name) or method_named(name)
-    found = found if callable(found) else row_named(name, "torch")
-    return found and calling(found, name, out=True)
+    result = vars(Tensor).get(name) or method_named(name)
+    result = result if callable(result) else row_named(name, "torch")
+    return result and calling(result, name, out=True)
 
 
 def method_named(name: str) -> Callable[..., Any] | None:
     """Return a method of tensors that is found by its name: a row, or what is done in place."""
-    found, base = row_named(name, "Tensor"), name.removesuffix("_")
-    made = None if found or base == name or name.startswith("_") else vars(Tensor).get(base) or method_named(base)
-    if made is not None:
-        found = InPlace.method(name, made)
-    return found
+    result, base = row_named(name, "Tensor"), name.removesuffix("_")
+    function = None if result or base == name or name.startswith("_") else vars(Tensor).get(base) or method_named(base)
+    if function is not None:
+        result = InPlace.method(name, function)
+    return result
 
 
 class _Lookup:
@@ -153,10 +153,10 @@ class _Lookup:
         self.name = name
 
     def __get__(self, x: Tensor | None, cls: type[Tensor]) -> Any:
-        found = method_named(self.name)
-        if found is None:
+        result = method_named(self.name)
+        if result is None:
             raise missing(self.name, [n for n in vars(Tensor) if n[0] != "_"] + sorted(FUNCTIONS), "Tensor.")
-        setattr(Tensor, self.name, found)
+        setattr(Tensor, self.name, result)
         return getattr(cls if x is None else x, self.name)
 
 
@@ -188,9 +188,9 @@ def absent(module: str, name: str, known: Iterable[str]) -> BaseException:
 
 def return_type(name: str, *fields: str) -> Any:
     """Return the type of a result that has values and indices, or other fields."""
-    made = namedtuple(name, fields or ("values", "indices"))  # type: ignore[misc]
-    made.__repr__ = _text  # type: ignore[assignment]
-    return made
+    kind = namedtuple(name, fields or ("values", "indices"))  # type: ignore[misc]
+    kind.__repr__ = _text  # type: ignore[assignment]
+    return kind
 
 
 def _text(self: Any) -> str:

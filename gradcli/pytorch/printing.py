@@ -34,9 +34,9 @@ def set_printoptions(
     sci_mode: bool | None = None,
 ) -> None:  # fmt: skip
     """Set how tensors are printed."""
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    usual = dict(zip(given, _PROFILES[profile], strict=True)) if profile is not None else {}
-    for name, value in {**usual, **{n: v for n, v in given.items() if v is not None}}.items():
+    options = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    usual = dict(zip(options, _PROFILES[profile], strict=True)) if profile is not None else {}
+    for name, value in {**usual, **{n: v for n, v in options.items() if v is not None}}.items():
         setattr(Options, name, value)
     Options.sci_mode = sci_mode
 

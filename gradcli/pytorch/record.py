@@ -162,10 +162,10 @@ class Edge:
         return self.hooked("_posts", hook)
 
 
-def _first(found: Any) -> Any:
+def _first(grads: Any) -> Any:
     """Return what stands first where a hook has returned several."""
-    refuse_if(found is not None and not isinstance(found, tuple), "kind of a hook's values", type(found).__name__)
-    return found and found[0]
+    refuse_if(grads is not None and not isinstance(grads, tuple), "kind of a hook's values", type(grads).__name__)
+    return grads and grads[0]
 
 
 class Leaf(Edge):
@@ -360,8 +360,8 @@ def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], acti
     if Recorder.explains or Mode.anomaly:
         step.line = script_line()
         step.operands = tuple(None if e is not None else x for e, x in zip(step.edges, operands, strict=True))
-        given = (x if isinstance(x, np.ndarray) else x._a for x in operands)
-        step.arose = not finite(out._a) and all(map(finite, given))
+        arrays = (x if isinstance(x, np.ndarray) else x._a for x in operands)
+        step.arose = not finite(out._a) and all(map(finite, arrays))
     if Mode.hooks is not None and step.keeps:
         Mode.hooks.pack(step, out)
 

@@ -40,9 +40,9 @@ def _kind(x: Any, inside: bool = False) -> str:
     return f"{kind} of [{inner}]" if isinstance(x, list) else f"{kind} of ({inner})"
 
 
-def several(given: Any, axes: int) -> list[int]:
+def several(setting: Any, axes: int) -> list[int]:
     """Return a setting as one number for each axis, or as it is where it has another length."""
-    result = list(given) if isinstance(given, tuple | list) else [given]
+    result = list(setting) if isinstance(setting, tuple | list) else [setting]
     return result * axes if len(result) == 1 else result
 
 
@@ -70,8 +70,10 @@ def check_convolution(
     if transposed:
         count, wanted, how = wanted, count, "transposed=1"
     refuse_if(whole[1] != wanted, "channels of a convolution", how, shape, whole, wanted, whole[1])
-    own = [count] if bias is None else list(bias.shape)
-    refuse_if(own != [count], "size of a convolution's bias", "transposed=1, " * transposed, shape, count, own)
+    bias_sizes = [count] if bias is None else list(bias.shape)
+    refuse_if(
+        bias_sizes != [count], "size of a convolution's bias", "transposed=1, " * transposed, shape, count, bias_sizes
+    )
     if not transposed and not isinstance(settings["padding"], str):
         padding, dilation = several(settings["padding"], axes), several(settings["dilation"], axes)
         windows = [Window(n, 1, p, d) for n, p, d in zip(shape[2:], padding, dilation, strict=True)]
@@ -83,10 +85,10 @@ def check_convolution(
 def check_settings(axes: int, settings: dict[str, Any]) -> None:
     """Refuse sizes that no convolution over so many axes has."""
     refuse_if(axes < 1, "rank of a weight")
-    sizes = {name: several(given, axes) for name, given in settings.items() if not isinstance(given, str)}
+    sizes = {name: several(setting, axes) for name, setting in settings.items() if not isinstance(setting, str)}
     refuse_if(settings["padding"] == "same" and set(sizes["stride"]) != {1}, "strides of the same size")
-    for name, own in sizes.items():
-        refuse_if(len(own) != axes, "setting of a convolution", name, axes, own)
+    for name, values in sizes.items():
+        refuse_if(len(values) != axes, "setting of a convolution", name, axes, values)
     refuse_if(min(sizes.get("padding", [0])) < 0, "negative padding")
     refuse_if(min(sizes["stride"]) < 1, "stride of a convolution")
     refuse_if(min(sizes["dilation"]) < 1, "dilation of a convolution")
@@ -94,8 +96,8 @@ def check_settings(axes: int, settings: dict[str, Any]) -> None:
 
 def check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     """Refuse a weight and a bias of other types than the input's."""
-    own = input if bias is None else bias
-    refuse_if(own._a.dtype != input._a.dtype, "types of input and bias", input.dtype.in_c, own.dtype.in_c)
+    reference = input if bias is None else bias
+    refuse_if(reference._a.dtype != input._a.dtype, "types of input and bias", input.dtype.in_c, reference.dtype.in_c)
     other = input._a.dtype != weight._a.dtype
     single = other and input._a.dtype == "float32"
     refuse_if(single, "types of input and weight", input.dtype.tensor, weight.dtype.tensor)
@@ -110,15 +112,15 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
     axes, rank = int(name[-2]), input.dim()
     if rank not in (axes + 1, axes + 2):
         raise refusal(f"rank for {name}", list(input.shape), rank, -rank, rank - 1)
-    for key, given in settings.items():
+    for key, setting in settings.items():
         either = "either be omitted, a single int" if key == "stride" else "either be a single int"
-        refuse_if(axes == 2 and len(several(given, axes)) != axes, "setting of a pool", name, key, either)
+        refuse_if(axes == 2 and len(several(setting, axes)) != axes, "setting of a pool", name, key, either)
     size, step, ends, apart = (several(v, axes) for v in settings.values())
-    for key, own in (("kernel_size", size), ("stride", step)):
-        refuse_if(name == "max_pool1d" and own[0] <= 0, "sizes of max_pool1d", key, own[0])
+    for key, values in (("kernel_size", size), ("stride", step)):
+        refuse_if(name == "max_pool1d" and values[0] <= 0, "sizes of max_pool1d", key, values[0])
     refuse_if(0 in step, "stride of a pool")
-    for words, own, letter in (("kernel size", size, "k"), ("stride", step, "d")):
-        pair = own if axes == 2 else [1, *own]
+    for words, values, letter in (("kernel size", size, "k"), ("stride", step, "d")):
+        pair = values if axes == 2 else [1, *values]
         refuse_if(min(pair) <= 0, "sizes of a pool", words, letter, *pair)
     kind = name if name == "max_pool1d" else "pool"
     windows = [Window(n, s, p, d, ceil) for n, s, p, d in zip(size, step, ends, apart, strict=True)]
@@ -127,7 +129,7 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
     result = [w.fitting(n) for w, n in zip(windows, input.shape[-axes:], strict=True)]
     refuse_if(name == "max_pool1d" and min(result) < 1, "output of max_pool1d", result[0])
     head = [input.shape[-axes - 1], *[1] * (axes == 1)]
-    before, after = ("x".join(map(str, (*head, *own))) for own in (input.shape[-axes:], result))
+    before, after = ("x".join(map(str, (*head, *values))) for values in (input.shape[-axes:], result))
     refuse_if(min(result) < 1, "output of a pool", before, after)
 
 
@@ -145,11 +147,11 @@ def check_square(name: str, A: Tensor) -> Tensor:
 def first_zero(A: Any) -> tuple[int, int] | None:
     """Return which matrix of a stack is the first without an inverse, and where its elimination meets a 0."""
     for number, matrix in enumerate(A.reshape(-1, *A.shape[-2:])):
-        own = matrix.copy()
-        for k in range(len(own)):
-            best = k + int(np.abs(own[k:, k]).argmax())
-            own[[k, best]] = own[[best, k]]
-            if not own[k, k]:
+        rows = matrix.copy()
+        for k in range(len(rows)):
+            best = k + int(np.abs(rows[k:, k]).argmax())
+            rows[[k, best]] = rows[[best, k]]
+            if not rows[k, k]:
                 return number, k + 1
-            own[k + 1 :] -= np.outer(own[k + 1 :, k] / own[k, k], own[k])
+            rows[k + 1 :] -= np.outer(rows[k + 1 :, k] / rows[k, k], rows[k])
     return None

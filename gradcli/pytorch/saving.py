@@ -93,8 +93,8 @@ class _Writer:
         missing_if(lacks, f"torch.save of a {type(obj).__name__}", "only data are saved, such as model.state_dict()")
         return {"module": typename(obj), "holds": self._pairs({k: v for k, v in vars(obj).items() if k != "_kind"})}
 
-    def _pairs(self, own: dict[Any, Any]) -> list[Any]:
-        return [[self.described(k), self.described(v)] for k, v in own.items()]
+    def _pairs(self, items: dict[Any, Any]) -> list[Any]:
+        return [[self.described(k), self.described(v)] for k, v in items.items()]
 
     def _put(self, array: Any) -> dict[str, Any]:
         self.arrays.append(array)
@@ -103,9 +103,9 @@ class _Writer:
 
 def _class_named(name: str) -> type[Module] | None:
     """Return a class of modules by its name: of `torch.nn`, or a script's own."""
-    home, _, own = name.rpartition(".")
+    home, _, cls = name.rpartition(".")
     known = vars(nn) if home.startswith("torch.nn.") else vars(sys.modules.get(home, object))
-    result = known.get(own) or (getattr(nn, own, None) if known is vars(nn) else None)
+    result = known.get(cls) or (getattr(nn, cls, None) if known is vars(nn) else None)
     return result if isinstance(result, type) and issubclass(result, Module) else None
 
 

@@ -301,9 +301,9 @@ _OF_PYTHON = {"backward", "norm", "register_hook", "register_post_accumulate_gra
 
 def _reworded(error: BaseException) -> None:
     """Let Python's own words of a method, or of a shape, be those that it has where PyTorch wrote them in C++."""
-    made = getattr(error, "obj", None)
-    if type(error) is AttributeError and isinstance(made, types.FunctionType) and made.__name__ not in _OF_PYTHON:
-        if made.__module__.startswith(
+    owner = getattr(error, "obj", None)
+    if type(error) is AttributeError and isinstance(owner, types.FunctionType) and owner.__name__ not in _OF_PYTHON:
+        if owner.__module__.startswith(
             ("gradcli.pytorch.tensor", "gradcli.pytorch.names", "gradcli.pytorch.operations")
         ):
             error.args = (error.args[0].replace("'function'", "'builtin_function_or_method'"),)

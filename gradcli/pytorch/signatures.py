@@ -56,9 +56,9 @@ class Signature(NamedTuple):
         >>> signature("reshape").in_order(("x",), {"shape": (2, 3)})
         (('x', (2, 3)), {})
         """
-        own = self.by_name(keywords)
-        names = [k for k in (self.ordered[0].name if self.ordered else "", self.rest) if k in own]
-        return ((*args, *map(own.pop, names)), own) if self.rest in own else (args, own)
+        values = self.by_name(keywords)
+        names = [k for k in (self.ordered[0].name if self.ordered else "", self.rest) if k in values]
+        return ((*args, *map(values.pop, names)), values) if self.rest in values else (args, values)
 
     def bound(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of arguments by their names.

@@ -317,8 +317,8 @@ def alias(x: Tensor, cls: type[Tensor] = Tensor) -> Any:
 
 def tangent_of(x: Any) -> Tensor | None:
     """Return the tangent that a tensor has at this level of forward mode, or None; anything else has none."""
-    own = getattr(x, "_tangent", None) if Mode.dual is not None else None
-    return own[1] if own is not None and own[0] is Mode.dual else None
+    tangent = getattr(x, "_tangent", None) if Mode.dual is not None else None
+    return tangent[1] if tangent is not None and tangent[0] is Mode.dual else None
 
 
 def check_unmapped(why: str, x: Tensor) -> None:
@@ -344,9 +344,9 @@ def axis_of(dim: int, rank: int) -> int:
 Number = (int, float, bool, np.number)  # types of what is a number beside tensors
 
 
-def listed(given: Any) -> Any:
+def listed(value: Any) -> Any:
     """Return what is given one by one or as one sequence."""
-    return given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
+    return value[0] if len(value) == 1 and isinstance(value[0], tuple | list) else value
 
 
 def different_axes(dims: Iterable[int], rank: int) -> tuple[int, ...]:

@@ -23,19 +23,19 @@ class Assembly:
 
     parts: dict[Any, dict[int, Node]] = field(default_factory=dict)
 
-    def whole(self, step: Step, own: Sequence[Node]) -> Node | None:
+    def whole(self, step: Step, operands: Sequence[Node]) -> Node | None:
         """Return an array whose elements were assigned part by part as a list, once the last of them is there."""
         if step.recipe.op != "assign" or not 0 < (count := size_of(step.shape)) <= _MANY:
             return None
         places, shape = step.recipe.settings
-        value = own[1] if own[1].shape == shape else broadcast(own[1], shape)
+        value = operands[1] if operands[1].shape == shape else broadcast(operands[1], shape)
         before = self.parts.get(step.edges[0], {}) if step.edges[0] is not None else {}
         if not before and count <= _SMALL:
             first: Any = step.operands and step.operands[0]
-            start = own[0] if own[0].args or first is None else literal(first)
+            start = operands[0] if operands[0].args or first is None else literal(first)
             before = dict(enumerate(_elements(start)))
-        given = dict(zip(places.numbers.reshape(-1).tolist(), _elements(value), strict=True))
-        self.parts[step] = parts = {**before, **given}
+        elements = dict(zip(places.numbers.reshape(-1).tolist(), _elements(value), strict=True))
+        self.parts[step] = parts = {**before, **elements}
         return _nested(parts, step.shape) if len(parts) == count else None
 
 

@@ -79,10 +79,10 @@ class Calls:
         with redirect_stdout(io.StringIO()), warnings.catch_warnings(), as_double():
             warnings.simplefilter("ignore")
             fixes: list[Change] = []
-            found = [v for calls in self.kept.values() if calls for v in _verdicts(calls, self.script, fixes)]
+            verdicts = [v for calls in self.kept.values() if calls for v in _verdicts(calls, self.script, fixes)]
         empty = Graph.of({}, {})
-        result = CheckResult(empty, (), PLAIN, tuple(found))
-        if not found:
+        result = CheckResult(empty, (), PLAIN, tuple(verdicts))
+        if not verdicts:
             self.note("note: the script calls no autograd.Function, so there is nothing to check")
         elif self.style == "json":
             self.shown.text("\n".join(json.lines(result)))

@@ -30,15 +30,15 @@ def corrected(text: Text, cls: type, place: int, case: Case) -> list[Change]:
     if function is None or len(returns) != 1 or returns[0].value is None:
         return []
     value = returns[0].value
-    own = value.elts[place] if isinstance(value, ast.Tuple) and place < len(value.elts) else value
+    returned = value.elts[place] if isinstance(value, ast.Tuple) and place < len(value.elts) else value
     points = {name: _drawn(node, k) for k, (name, node) in enumerate(case.graph.inputs.items())}
     yours, truth = numbers(case.graph, points, [case.yours, case.truth])
     known = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
     names = {name: points[name].reshape(-1, _POINTS) for name in points if name in known}
     weights = dict(zip(case.cotangents, _parameters(function), strict=False))
     names |= {weights[name]: points[name].reshape(-1, _POINTS) for name in case.cotangents if name in weights}
-    said = next(_with_a_factor(yours, truth, names, text.of(own), edits.is_simple(own)), "")
-    return text.edited(edits.instead(own, said)) if said else []
+    said = next(_with_a_factor(yours, truth, names, text.of(returned), edits.is_simple(returned)), "")
+    return text.edited(edits.instead(returned, said)) if said else []
 
 
 def _backward(text: Text, cls: type) -> ast.FunctionDef | None:

@@ -85,8 +85,8 @@ class Explainer:
     def _position(self) -> tuple[Any, int]:
         """Return the frame that is running, and the line of the script itself, where that stands in another file."""
         frames = [*script_frames()]
-        own = next((f.f_lineno for f in frames if f.f_code.co_filename == self.script.name), 0)
-        return next(iter(frames), None), own
+        line = next((f.f_lineno for f in frames if f.f_code.co_filename == self.script.name), 0)
+        return next(iter(frames), None), line
 
     def _scene(self, frame: Any, line: int) -> CallScene:
         return CallScene(self.script, line, names_of(frame), steps=self.steps)

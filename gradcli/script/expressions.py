@@ -159,8 +159,8 @@ def _last(node: ast.expr) -> str:
 
 def _is_called(step: Step, name: str) -> bool:
     """Tell whether a step is the operation of that name, so that it reads the arguments in their order."""
-    own = step.name().removesuffix("Backward0").lower()
-    return name.strip("_") == step.recipe.op or name.replace("_", "") == own
+    op = step.name().removesuffix("Backward0").lower()
+    return name.strip("_") == step.recipe.op or name.replace("_", "") == op
 
 
 def _plain_call(node: ast.expr) -> str:

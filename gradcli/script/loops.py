@@ -71,8 +71,8 @@ def loops(graph: Graph, reads: Reads, keep: Collection[Node] = ()) -> list[Loop]
         parts = tuple(tuple(nodes[start + k * period : start + (k + 1) * period]) for k in range(times))
         written = reads(parts)
         carried = _carried(parts)
-        own = {n for part in parts for n in part} - {end for _, end in carried}
-        if written is not None and carried and not own.intersection(keep):
+        inner = {n for part in parts for n in part} - {end for _, end in carried}
+        if written is not None and carried and not inner.intersection(keep):
             result.append(Loop(parts, carried, written))
     return result
 
@@ -193,11 +193,11 @@ def _closed(loop: Loop, names: Mapping[Node, str]) -> Iterator[Math]:
     from gradcli.notation.formulas import code
 
     x = leaf()
-    made: dict[Node, Node] = {start: x}
+    copies: dict[Node, Node] = {start: x}
     for n in nodes:
-        made[n] = Node(n.op, tuple(made.get(a, a) for a in n.args), (), n.settings, n.dtype)
+        copies[n] = Node(n.op, tuple(copies.get(a, a) for a in n.args), (), n.settings, n.dtype)
     try:
-        expr = formulas([made[end]], {x: symbols(names[start], ())}, {}).exprs[made[end]].item()
+        expr = formulas([copies[end]], {x: symbols(names[start], ())}, {}).exprs[copies[end]].item()
     except (TooDeepError, InputError):
         return
     long = {n: sympy.Rational(f"{float(n):.6g}") for n in expr.atoms(sympy.Rational) if len(str(n)) > _DIGITS}

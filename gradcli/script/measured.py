@@ -35,8 +35,8 @@ def measured(call: Call, recorded: Recorded) -> Measured:
             adjoints[node] = arrived[step]
         pulled = call.pulled_steps.get(step)
         if pulled is not None and step not in altered | hooked and _is_one_operation(node, operands):
-            found = enumerate(pulled.grad_inputs)
-            contributions |= {(node, i): numbers(g) for i, g in found if g is not None}
+            grads = enumerate(pulled.grad_inputs)
+            contributions |= {(node, i): numbers(g) for i, g in grads if g is not None}
     return Measured(gradients, adjoints, contributions)
 
 

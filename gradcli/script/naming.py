@@ -100,8 +100,8 @@ def _inside(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
             items = ((f"{name}.{key}" if depth else key, x) for key, x in keys)
         case _ if not depth and not isinstance(value, type):
             attributes = getattr(value, "__dict__", None)
-            own = [*attributes.items()][:_FEW] if isinstance(attributes, dict) else []
-            public = ((key, x) for key, x in own if isinstance(x, Tensor) or key[:1] != "_")
+            some = [*attributes.items()][:_FEW] if isinstance(attributes, dict) else []
+            public = ((key, x) for key, x in some if isinstance(x, Tensor) or key[:1] != "_")
             items = ((key if name == "self" else f"{name}.{key}", x) for key, x in public)
     for inner, part in items:
         if isinstance(part, Tensor | list | tuple | dict) or hasattr(type(part), "named_parameters"):

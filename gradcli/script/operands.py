@@ -118,9 +118,9 @@ class Operands:
 
     def shown(self, x: Tensor, line: Line) -> Node | None:
         """Return a tensor that has a name and shows the same memory: h, for h.detach(), or that beside h itself."""
-        name, own = self.alias(x)
+        name, base = self.alias(x)
         if not name or (cut := x._detached) is None:
-            return self.fixed(own, line) if name and not own.requires_grad else None
+            return self.fixed(base, line) if name and not base.requires_grad else None
         is_beside = name in self.computed and cut.hows[0].kind is Kind.DETACHED
         return self.input(f"{name}{cut.hows[0].code}" if is_beside else name, x._a, x)
 

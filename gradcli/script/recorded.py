@@ -85,16 +85,16 @@ class _Maker(Operands, Recorded):
             self.output_of(step, self.functions[step.whole], step.number)
             return
         operands = step.operands or (None,) * len(step.edges)
-        own = [self.operand(e, x, step, i) for i, (e, x) in enumerate(zip(step.edges, operands, strict=True))]
+        arguments = [self.operand(e, x, step, i) for i, (e, x) in enumerate(zip(step.edges, operands, strict=True))]
         if isinstance(step, FunctionStep):
-            self.functions[step] = use = Use(step, own)
+            self.functions[step] = use = Use(step, arguments)
             if len(step.outputs) == 1:
                 self.output_of(step, use, 0)
             return
         if step.name() == "BackwardHookFunctionBackward":  # the same numbers, where a hook looks on
-            self.nodes[step] = own[0]
+            self.nodes[step] = arguments[0]
         else:
-            self.operation(step, own)
+            self.operation(step, arguments)
 
     def operand(self, edge: Edge | None, x: Any, step: Step, i: int) -> Node:
         """Return the node of what a step reads first, second, …: of another step's result, a leaf, or numbers."""
@@ -118,25 +118,25 @@ class _Maker(Operands, Recorded):
         """Return a name for the output of a frozen module, which no step made."""
         return self.fresh(module)
 
-    def operation(self, step: Step, own: list[Node]) -> None:
+    def operation(self, step: Step, operands: list[Node]) -> None:
         """Make the node of an operation, and let it have its name, unless the same was computed already."""
         recipe = step.recipe
-        if any(n.shape != i.shape for n, i in zip(own, recipe.inputs, strict=True)):
+        if any(n.shape != i.shape for n, i in zip(operands, recipe.inputs, strict=True)):
             raise InputError("the shape of a leaf was changed in place after it was used")
         name = self.names.of(step) or self.again(step)
-        new: dict[Node, Node] = dict(zip(recipe.inputs, own, strict=True))
-        node = self.assembly.whole(step, own) or instance(recipe.output, new)
+        new: dict[Node, Node] = dict(zip(recipe.inputs, operands, strict=True))
+        node = self.assembly.whole(step, operands) or instance(recipe.output, new)
         known = existing_result(node)
         if known is not None and (name is None or (known.args and known not in self.computed.values())):
             node = known
         self.nodes[step] = node
         if node is known and name is None:
             return
-        for made in new.values():
-            self.made_by.setdefault(made, step)
+        for argument in new.values():
+            self.made_by.setdefault(argument, step)
         self.made_by[node] = step
-        self.results.setdefault(node, (step, own))
-        self.calls[node] = CallOf(recipe.op, recipe.settings, own)
+        self.results.setdefault(node, (step, operands))
+        self.calls[node] = CallOf(recipe.op, recipe.settings, operands)
         if name is not None and name not in self.inputs and name not in self.computed:
             self.computed[name] = node
             self.steps[step] = name
@@ -150,18 +150,18 @@ class _Maker(Operands, Recorded):
     def module_output(self, step: Step) -> str:
         """Return a name for a module's output: the variable's, or the module's; of several calls, D(fake).0 of D.0."""
         module = self.names.of(step.module)
-        made = self.assigned.get(step)
-        is_assigned = made is not None and made.whole and self.expressions.is_call_of(step.line, module)
-        if made is not None and is_assigned and self.is_only_target(made.target, step.line):
-            return self.fresh(made.target)
+        assignment = self.assigned.get(step)
+        is_assigned = assignment is not None and assignment.whole and self.expressions.is_call_of(step.line, module)
+        if assignment is not None and is_assigned and self.is_only_target(assignment.target, step.line):
+            return self.fresh(assignment.target)
         if self.passes[id(step.module)] == 1:
             return self.fresh(module)
         return self.fresh(self.expressions.call_name(step.line, module))
 
     def output_of(self, step: Step, use: Use, number: int) -> None:
         """Let an output of a script's own function be an input."""
-        made = self.expressions.of(use.step.line)
-        assigned = made.targets[number : number + 1] if made is not None and made.whole else ()
+        assignment = self.expressions.of(use.step.line)
+        assigned = assignment.targets[number : number + 1] if assignment is not None and assignment.whole else ()
         wanted = self.names.of(step) or next(iter(assigned), "") or use.step.cls.__name__.lower()
         use.outputs[number] = self.enter(step, wanted, use.step.made[number])
 
@@ -192,12 +192,12 @@ class _Maker(Operands, Recorded):
         shown = [n for use in self.functions.values() for n in use.written if isinstance(n, Node)]
         read = set(scheduled([*shown, *outputs.values()]))
         inner = read.difference(outputs.values())
-        given = {n: node for n, node in self.computed.items() if n not in outputs and node in inner} | outputs
+        named = {n: node for n, node in self.computed.items() if n not in outputs and node in inner} | outputs
         place = {name: i for i, name in enumerate(self.names.in_order())}  # as the script defines them
         used = sorted((n for n in self.inputs if self.inputs[n] in read), key=lambda n: place.get(n, len(place)))
         self.at = {name: self.at[name] for name in used}
-        self.graph = Graph.of({name: self.inputs[name] for name in used}, outputs, arguments, names=given)
-        self.graph = replace(self.graph, names=self.with_parts(given))
+        self.graph = Graph.of({name: self.inputs[name] for name in used}, outputs, arguments, names=named)
+        self.graph = replace(self.graph, names=self.with_parts(named))
         self.graph = replace(self.graph, spans=spans_of_calls(self.graph, self.calls))
 
     def named_arguments(self, outputs: Mapping[str, Node]) -> list[Node]:
@@ -223,30 +223,30 @@ class _Maker(Operands, Recorded):
                 name = self.fresh(self.unused(*(n for n in _OUTPUTS if n not in outputs)))
             outputs[name] = node
             self.roots.append(name)
-            own = decimal(v._a[..., 0])
-            self.v[name] = self.v[name] + own if name in self.v else own
+            weights = decimal(v._a[..., 0])
+            self.v[name] = self.v[name] + weights if name in self.v else weights
         return outputs
 
-    def with_parts(self, given: dict[str, Node]) -> dict[str, Node]:
+    def with_parts(self, named_nodes: dict[str, Node]) -> dict[str, Node]:
         """Return the names with more of them, so that no expression is written out twice, and none is too long."""
         readers = Counter(a for n in self.graph.nodes for a in n.args)
-        known = {n: name for name, n in given.items()}
+        known = {n: name for name, n in named_nodes.items()}
         sizes: dict[Node, int] = {}  # in operations, down to what has a name
         result: dict[str, Node] = {}
         for node in [n for n in self.graph.nodes if n.args]:
             sizes[node] = 1 + sum(sizes[a] for a in node.args if a.args)
             if node not in known and self.needs_name(node, sizes[node], readers[node]):
-                known[node] = self.name_for(node, {*self.graph.inputs, *given, *result})
+                known[node] = self.name_for(node, {*self.graph.inputs, *named_nodes, *result})
             if node in known:
                 result[known[node]] = node
                 sizes[node] = 0
-        return result | given
+        return result | named_nodes
 
     def name_for(self, node: Node, taken: set[str]) -> str:
         """Return a name for a part: the variable that alone held it, or else a number behind the statement's target."""
         wanted = self.target(node) or "t"
-        made = self.assigned.get(self.made_by[node]) if node in self.made_by else None
-        if made is not None and made.whole and self.is_only_target(wanted) and wanted not in taken:
+        assignment = self.assigned.get(self.made_by[node]) if node in self.made_by else None
+        if assignment is not None and assignment.whole and self.is_only_target(wanted) and wanted not in taken:
             return wanted
         return next(fresh_names(taken, _stem(wanted)))
 

@@ -49,10 +49,10 @@ class Applied:
         result = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         return [result[i] if i < len(result) else f"x{i}" for i in range(len(self.arguments))]
 
-    def forward(self, own: Mapping[int, Tensor]) -> Ran:
+    def forward(self, replaced: Mapping[int, Tensor]) -> Ran:
         """Run the forward in float64, in the mode that holds, with other tensors for some of its arguments."""
-        given = [own.get(i, a.double() if _is_real(a) else a) for i, a in enumerate(self.arguments)]
-        context, result = functions.forward(self.cls, given, {}, self.needed)
+        arguments = [replaced.get(i, a.double() if _is_real(a) else a) for i, a in enumerate(self.arguments)]
+        context, result = functions.forward(self.cls, arguments, {}, self.needed)
         outputs = list(result) if isinstance(result, tuple) else [result]
         return Ran(self, context, outputs, [y for y in outputs if _is_real(y) and id(y) not in context._whole])
 
@@ -72,10 +72,10 @@ class Ran(NamedTuple):
 
     def backward(self, v: Sequence[Tensor]) -> list[Any]:
         """Return what the backward returns for each argument; what once_differentiable hides is looked into."""
-        own = {id(y): w for y, w in zip(self.real, v, strict=True)}
-        given = [own.get(id(y), y) for y in self.outputs if isinstance(y, Tensor)]
+        weights = {id(y): w for y, w in zip(self.real, v, strict=True)}
+        grads = [weights.get(id(y), y) for y in self.outputs if isinstance(y, Tensor)]
         cls: Any = self.call.cls
-        result = getattr(cls.backward, "__wrapped__", cls.backward)(self.context, *given)
+        result = getattr(cls.backward, "__wrapped__", cls.backward)(self.context, *grads)
         result = list(result) if isinstance(result, tuple | list) else [result]
         return result + [None] * (len(self.call.arguments) - len(result))
 
@@ -121,9 +121,9 @@ def replayed(applied: Applied, seed: int) -> Replay | None:
     return _as_graph(ran.real, weights, names, {applied.names[i]: result[i] for i in leaves})
 
 
-def _as_graph(kept: list[Tensor], weights: list[str], names: Names, found: dict[str, Any]) -> Replay | None:
+def _as_graph(kept: list[Tensor], weights: list[str], names: Names, tensors: dict[str, Any]) -> Replay | None:
     """Return outputs and gradients as nodes of one graph; `names` has those of the leaves."""
-    traced = [(name, g) for name, g in found.items() if isinstance(g, Tensor) and g.requires_grad]
+    traced = [(name, g) for name, g in tensors.items() if isinstance(g, Tensor) and g.requires_grad]
     whole = [y.clone() for y in kept] + [g.clone() for _, g in traced]
     for k, y in enumerate(whole):
         names.add(y, f"\0{k}")
@@ -132,7 +132,7 @@ def _as_graph(kept: list[Tensor], weights: list[str], names: Names, found: dict[
         return None
     nodes = [system.graph.outputs[f"\0{k}"] for k in range(len(whole))]
     gradients = dict(zip([name for name, _ in traced], nodes[len(kept) :], strict=True))
-    for name, g in found.items():
+    for name, g in tensors.items():
         if name not in gradients and isinstance(g, Tensor):
             gradients[name] = const(tuple(float(e) for e in g._a.reshape(-1)), g._a.shape[:-1])
     return Replay(system, nodes[: len(kept)], weights, gradients)

@@ -58,8 +58,8 @@ class Scene:
     def source(self, line: int) -> str:
         """Return a line, without the space around it, and the comment behind it."""
         file = self.file(line)
-        own = file == self.script.name
-        result = source_line(self.script, line) if own else linecache.getline(file, line).strip()
+        is_main = file == self.script.name
+        result = source_line(self.script, line) if is_main else linecache.getline(file, line).strip()
         return _without_comment(result)
 
     def where(self, line: int) -> str:
@@ -74,13 +74,13 @@ class Scene:
 
     def lines(self, lines: Iterable[int]) -> str:
         """Return several lines in words: lines 5 and 7."""
-        own = sorted({(self.file(line), int(line)): line for line in lines}.items())
-        if len(own) == 1 or len({file for (file, _), _ in own}) > 1:
-            return " and ".join(self.where(line) for _, line in own)
-        numbers = [str(number) for (_, number), _ in own]
+        ordered = sorted({(self.file(line), int(line)): line for line in lines}.items())
+        if len(ordered) == 1 or len({file for (file, _), _ in ordered}) > 1:
+            return " and ".join(self.where(line) for _, line in ordered)
+        numbers = [str(number) for (_, number), _ in ordered]
         if len(numbers) > 2 and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1:
             numbers = [f"{numbers[0]} to {numbers[-1]}"]
-        first = own[0][1]
+        first = ordered[0][1]
         return f"lines {in_words(numbers)}{self.where(first).removeprefix(f'line {int(first)}')}"
 
 

@@ -59,8 +59,8 @@ class Recorded:
     @property
     def retained(self) -> tuple[str, ...]:
         """The names of the intermediates that keep their gradients, or whose gradients are asked for."""
-        own = [n for n, x in self._retaining() if n not in self.graph.inputs and n not in self.graph.outputs]
-        return (*own, *(n for n in self.asked if n not in own))
+        names = [n for n, x in self._retaining() if n not in self.graph.inputs and n not in self.graph.outputs]
+        return (*names, *(n for n in self.asked if n not in names))
 
     def kept_gradients(self) -> dict[str, Tensor]:
         """Return the gradients that intermediates keep, by name."""
@@ -74,8 +74,8 @@ class Recorded:
 
     def target(self, node: Node) -> str | None:
         """Return the name that the script assigns a node to, or what is computed of it in the same statement."""
-        made = self.made_by.get(node)
-        return self.assigned[made].target or None if made in self.assigned else None
+        step = self.made_by.get(node)
+        return self.assigned[step].target or None if step in self.assigned else None
 
 
 def reachable(roots: Iterable[Edge], cut: Collection[Edge] = ()) -> list[Step]:

@@ -100,10 +100,14 @@ class CallOf(NamedTuple):
         'one_hot(t, 3)'
         """
         parameters = signature(FUNCTIONS[self.function]).parameters.values()
-        given = dict(self.settings)
-        own = [(p, given[p.name]) for p in parameters if p.name in given and not _is_default(given[p.name], p.default)]
+        settings = dict(self.settings)
+        options = [
+            (p, settings[p.name])
+            for p in parameters
+            if p.name in settings and not _is_default(settings[p.name], p.default)
+        ]
         parts = [
-            _typed(v, operands) if p.default is p.empty else f"{p.name}={_typed(v, operands, True)}" for p, v in own
+            _typed(v, operands) if p.default is p.empty else f"{p.name}={_typed(v, operands, True)}" for p, v in options
         ]
         return f"{self.function}({', '.join(parts)})"
 
@@ -121,17 +125,17 @@ class CallOf(NamedTuple):
         return all(name in known or kind != "operand" for name, (kind, *_) in self.settings)
 
 
-def _is_default(given: Sequence[Any], default: Any) -> bool:
+def _is_default(encoded: Sequence[Any], default: Any) -> bool:
     """Tell whether an argument is the default, or that for each axis."""
-    kind, *_, value = given
+    kind, *_, value = encoded
     if kind == "list":
         return all(_is_default(one, default) for one in value)
     wanted = default.value if isinstance(default, Node) else default
     return bool(kind != "operand" and (exact(value) if kind == "number" else value) == wanted)
 
 
-def _typed(given: Sequence[Any], operands: Sequence[str], one_for_all: bool = False) -> str:
-    kind, *_, value = given
+def _typed(options: Sequence[Any], operands: Sequence[str], one_for_all: bool = False) -> str:
+    kind, *_, value = options
     if kind == "list":
         parts = [_typed(one, operands) for one in value]
         if one_for_all and len({*parts}) == 1:

@@ -6,7 +6,6 @@ import contextlib
 import inspect
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -35,6 +34,7 @@ WITHOUT_TENSORS = {
     *("linspace", "logspace", "manual_seed", "normal", "promote_types", "randint", "randperm", "range", "result_type"),
     *("seed", "storage", "symeig", "tensor", "tril_indices", "triu_indices", "use_deterministic_algorithms"),
 }
+MODULES = {"cpu", "cuda"}  # methods of tensors here, modules to a script
 STATES = ("get_", "set_", "is_anomaly_", "is_inference_mode_")
 
 
@@ -42,7 +42,7 @@ def listed(module, space):
     for name in sorted(pytorch_names()[module]):
         with contextlib.suppress(AttributeError, MissingError):  # what gradcli does not have
             value = getattr(space, name)
-            if not isinstance(value, (type, ModuleType)) and callable(value) and name[-1] != "_":
+            if not isinstance(value, type) and callable(value) and name[-1] != "_" and name not in MODULES:
                 yield name
 
 

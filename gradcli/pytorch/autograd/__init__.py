@@ -94,13 +94,13 @@ def grad(
     return tuple(result)
 
 
-def _begun(outputs: Any, given: Any, retain: bool | None, create: bool) -> Call:
+def _begun(outputs: Any, grad_outputs: Any, retain: bool | None, create: bool) -> Call:
     """Return a call, with what flows into each root.
 
     Errors: PyTorch's, for a root without a gradient, and for a `v` that does not fit.
     """
     roots = _listed(outputs)
-    vs: list[Any] = [None] * len(roots) if given is None else _listed(given)
+    vs: list[Any] = [None] * len(roots) if grad_outputs is None else _listed(grad_outputs)
     for v in vs[: len(roots)]:
         refuse_if(v is not None and not isinstance(v, Tensor), "kind of a gradient", type(v).__name__)
     seeds = [_seed(i, y, v) for i, (y, v) in enumerate(zip(roots, vs, strict=False))]
@@ -108,7 +108,7 @@ def _begun(outputs: Any, given: Any, retain: bool | None, create: bool) -> Call:
     for i, y in enumerate(roots):
         refuse_if(not y.requires_grad, "no gradient to start from", i, about=(y,))
     freed = not ((create if retain is None else retain) or Mode.mapped)
-    return Call([*zip(roots, seeds, strict=True)], freed=freed, create=create, implicit=given is None)
+    return Call([*zip(roots, seeds, strict=True)], freed=freed, create=create, implicit=grad_outputs is None)
 
 
 def _seed(i: int, y: Tensor, v: Any) -> Any:

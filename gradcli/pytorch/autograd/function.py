@@ -118,22 +118,22 @@ class FunctionStep(Step):
 
     def grad_inputs(self, g: Any, create: bool) -> list[Any]:
         parts = g if isinstance(g, dict) else {0: g}
-        given = []
+        grad_outputs = []
         for i, (shape, dtype) in enumerate(self.outputs):
-            own = parts.get(i)
-            if own is None and self.context._materialize:
-                own = new(np.zeros(shape, dtype))
-            given.append(own)
-        result = self.cls.backward(self.context, *given)  # type: ignore[attr-defined]
+            part = parts.get(i)
+            if part is None and self.context._materialize:
+                part = new(np.zeros(shape, dtype))
+            grad_outputs.append(part)
+        result = self.cls.backward(self.context, *grad_outputs)  # type: ignore[attr-defined]
         return self._checked(list(result) if isinstance(result, tuple) else [result], create)
 
-    def _checked(self, found: list[Any], create: bool) -> list[Any]:
+    def _checked(self, grads: list[Any], create: bool) -> list[Any]:
         count = len(self.edges)
-        while len(found) > count and found[-1] is None:
-            found.pop()
-        refuse_if(len(found) != count, "count of a function's gradients", self.cls.__name__, count, len(found))
-        passed = [self._fitting(i, edge, g) for i, (edge, g) in enumerate(zip(self.edges, found, strict=True))]
-        return [g if g is None or create else new(g._a) for g in passed]
+        while len(grads) > count and grads[-1] is None:
+            grads.pop()
+        refuse_if(len(grads) != count, "count of a function's gradients", self.cls.__name__, count, len(grads))
+        grad_inputs = [self._fitting(i, edge, g) for i, (edge, g) in enumerate(zip(self.edges, grads, strict=True))]
+        return [g if g is None or create else new(g._a) for g in grad_inputs]
 
     def _fitting(self, i: int, edge: Any, g: Any) -> Any:
         """Return the gradient of an argument, in the shape and the dtype of what it flows into."""
@@ -141,10 +141,10 @@ class FunctionStep(Step):
         refuse_if(g is not None and not isinstance(g, Tensor), "kind of a function's gradient", typename(g))
         if edge is None or g is None:
             return None
-        given, shape = g.shape, tuple(edge.variable.shape if isinstance(edge, Leaf) else edge.shape)
-        fits = all(n in (1, m) for n, m in zip(shape[::-1], given[::-1], strict=False)) and len(given) >= len(shape)
-        refuse_if(not fits, "shape of a function's gradient", self.cls.__name__, i, list(given), list(shape))
-        g = g.sum_to_size(shape) if given != shape else g
+        actual, shape = g.shape, tuple(edge.variable.shape if isinstance(edge, Leaf) else edge.shape)
+        fits = all(n in (1, m) for n, m in zip(shape[::-1], actual[::-1], strict=False)) and len(actual) >= len(shape)
+        refuse_if(not fits, "shape of a function's gradient", self.cls.__name__, i, list(actual), list(shape))
+        g = g.sum_to_size(shape) if actual != shape else g
         if isinstance(edge, Leaf):
             return g.to(edge.variable.dtype)
         recipe = getattr(edge, "recipe", None)
@@ -252,19 +252,19 @@ def _recorded(cls: type[Function], context: Context, args: Sequence[Any], output
 
 def _output(y: Tensor, number: int, context: Context, args: Sequence[Any]) -> Tensor:
     """Return an output as scripts get it: one that is also an argument, or saved, as another tensor that shows it."""
-    step, is_dirty, made = context._step, _holds(context._dirty, y), y
+    step, is_dirty, result = context._step, _holds(context._dirty, y), y
     if step is not None and _holds(context._kept, y):
-        made = alias(y)
+        result = alias(y)
     elif not is_dirty and _holds(args, y):
-        made = y.view_as(y) if y.numel() else y.clone()
+        result = y.view_as(y) if y.numel() else y.clone()
     if step is not None and id(y) not in context._whole and y._a.dtype.kind == "f":
-        made._fn, made._requires = step.output(number), False
-    if made._base is not None and not is_dirty:
+        result._fn, result._requires = step.output(number), False
+    if result._base is not None and not is_dirty:
         is_single = step is None or len(step.outputs) == 1
-        made._origin = Origin(Maker.FUNCTION if is_single else Maker.SEVERAL, context._function.__name__, number)
-    elif made._base is not None and step is not None:
-        _through_base(made)
-    return made
+        result._origin = Origin(Maker.FUNCTION if is_single else Maker.SEVERAL, context._function.__name__, number)
+    elif result._base is not None and step is not None:
+        _through_base(result)
+    return result
 
 
 def _holds(tensors: Sequence[Any], y: Tensor) -> bool:

@@ -56,9 +56,9 @@ def _variables(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Ten
     return variables(func, inputs, create)
 
 
-def _cut(found: Any, outside: bool) -> Any:
+def _cut(result: Any, outside: bool) -> Any:
     """Return what a function gave, without its history unless what stands outside has a use for it."""
-    return filled(found, (x if outside or not isinstance(x, Tensor) else x.detach() for x in leaves(found)))
+    return filled(result, (x if outside or not isinstance(x, Tensor) else x.detach() for x in leaves(result)))
 
 
 def _vectors(v: Any, others: Any, function: str) -> list[Tensor]:
@@ -109,7 +109,7 @@ def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool = True, name: st
 def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, *_: Any, **__: Any) -> Any:
     xs = _variables(func, inputs, create_graph)
     y = func(*xs)
-    result = (filled(inputs, iter(derivatives(own, xs, create_graph, "jacobian"))) for own in leaves(y))
+    result = (filled(inputs, iter(derivatives(output, xs, create_graph, "jacobian"))) for output in leaves(y))
     return _cut(filled(y, result), create_graph)
 
 
@@ -137,7 +137,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     xs = _variables(func, inputs, create_graph)
     y, tangents = func(*xs), _vectors(v, inputs, "input to the user-provided function is")
-    return _cut((y, filled(y, (pushed(own, xs, tangents) for own in leaves(y)))), create_graph)
+    return _cut((y, filled(y, (pushed(output, xs, tangents) for output in leaves(y)))), create_graph)
 
 
 @enable_grad()

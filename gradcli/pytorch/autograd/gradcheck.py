@@ -33,14 +33,14 @@ def gradcheck(
 
     Errors: `GradcheckError` with both Jacobians where it does not, unless that is not wanted.
     """
-    given = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
-    wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
+    arguments = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
+    wanted = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
     refuse_if(not wanted, "gradcheck of no input")
     for i in wanted:
-        if given[i]._a.dtype != np.float64:
+        if arguments[i]._a.dtype != np.float64:
             warn("gradcheck of another dtype", i)
     try:
-        _compare(func, given, wanted, eps, {"atol": atol, "rtol": rtol})
+        _compare(func, arguments, wanted, eps, {"atol": atol, "rtol": rtol})
     except GradcheckError:
         if raise_exception:
             raise
@@ -48,27 +48,29 @@ def gradcheck(
     return True
 
 
-def _compare(func: Callable[..., Any], given: list[Any], wanted: list[int], eps: float, near: dict[str, float]) -> None:
+def _compare(
+    func: Callable[..., Any], arguments: list[Any], wanted: list[int], eps: float, near: dict[str, float]
+) -> None:
     """Compare a function's Jacobians by the chosen inputs with differences.
 
     Errors: `GradcheckError` for the first that is another one.
     """
     with enable_grad():
-        results = leaves(func(*given))
+        results = leaves(func(*arguments))
         outputs = [y for y in results if y._a.dtype.kind == "f" and y.requires_grad]
     if not outputs:
         real = [k for k, y in enumerate(results) if y._a.dtype.kind == "f"]
-        _compare_with_none((_numeric(func, given, i, k, eps) for i in wanted for k in real), near["atol"])
-    xs, told = tuple(given[i] for i in wanted), requested("gradcheck")
+        _compare_with_none((_numeric(func, arguments, i, k, eps) for i in wanted for k in real), near["atol"])
+    xs, request = tuple(arguments[i] for i in wanted), requested("gradcheck")
     for k, y in enumerate(outputs):
-        numerics = [_numeric(func, given, i, k, eps) for i in wanted]
+        numerics = [_numeric(func, arguments, i, k, eps) for i in wanted]
         for _again in range(2):  # as PyTorch does, which a backward that prints shows
-            with told:
+            with request:
                 result = derivatives(y, xs, False)
         for j, (numeric, jacobian) in enumerate(zip(numerics, result, strict=True)):
             _compare_one(f"output {k} with respect to input {j}", numeric, jacobian._a.reshape(y.numel(), -1).T, near)
     for _again in range(2 if len(outputs) == 1 else 2 + len(outputs)):
-        with told:
+        with request:
             grad(outputs, xs, list(map(zeros_like, outputs)), retain_graph=True, allow_unused=True)
 
 
@@ -83,9 +85,9 @@ def _compare_one(where: str, numeric: Any, analytic: Any, near: dict[str, float]
         raise refusal("Jacobian that differs", where, *both, about=(numeric.dtype,), kind=GradcheckError)
 
 
-def _numeric(func: Callable[..., Any], given: list[Any], i: int, k: int, eps: float) -> Any:
+def _numeric(func: Callable[..., Any], arguments: list[Any], i: int, k: int, eps: float) -> Any:
     """Return the derivatives of an output by an input from differences: a row for each element of the input."""
-    x = given[i]
+    x = arguments[i]
     flat = x._a.reshape(-1)
     rows = []
     with enable_grad():  # as what is checked may ask for gradients itself
@@ -93,7 +95,7 @@ def _numeric(func: Callable[..., Any], given: list[Any], i: int, k: int, eps: fl
             before, ends = flat[n].copy(), []
             for sign in (1, -1):
                 flat[n] = before + sign * eps
-                ends.append(np.array(leaves(func(*given))[k]._a.reshape(-1)))
+                ends.append(np.array(leaves(func(*arguments))[k]._a.reshape(-1)))
             flat[n] = before
             rows.append((ends[0] - ends[1]) / (2 * eps))
     return np.array(rows)
@@ -101,19 +103,19 @@ def _numeric(func: Callable[..., Any], given: list[Any], i: int, k: int, eps: fl
 
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, **settings: Any) -> bool:
     """Tell whether the backward of a function's backward agrees with differences."""
-    given = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
+    arguments = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
     with enable_grad():
-        outputs = leaves(func(*given))
+        outputs = leaves(func(*arguments))
     weights = leaves(grad_outputs)
     if grad_outputs is None:
         weights = [zeros_like(y.detach()).uniform_(-1, 1).requires_grad_() for y in outputs]
 
     def gradients(*args: Any) -> Any:
-        xs, vs = args[: len(given)], args[len(given) :]
+        xs, vs = args[: len(arguments)], args[len(arguments) :]
         wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
         with enable_grad(), requested(""):
             result = grad(func(*xs), wanted, list(vs), create_graph=True, allow_unused=True)
         return tuple(g for g in result if g is not None)
 
     settings.pop("gen_non_contig_grad_outputs", None)
-    return gradcheck(gradients, (*given, *weights), **settings)
+    return gradcheck(gradients, (*arguments, *weights), **settings)

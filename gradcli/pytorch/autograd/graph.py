@@ -33,8 +33,8 @@ def attribute(step: Step, name: str) -> Any:
         check_kept(step, checks)
         if place in step.packed:
             return step.packed[place].restored((*step.edges, step)[place])  # type: ignore[no-any-return]
-        for memory, _, array, own, _ in checks:
-            result = leading(array, step) if own is None else own
+        for memory, _, array, tensor, _ in checks:
+            result = leading(array, step) if tensor is None else tensor
             result._memory = memory
             return result
     raise MissingError(f"{step.name()}.{name}")

@@ -47,9 +47,9 @@ def scaled_dot_product_attention(
 
 
 def _check(query: Any, key: Any, value: Any, mask: Any) -> None:
-    own = (query, key, value)
-    refuse_if(min(x.dim() for x in own) < 2, "axes of attention", *(x.dim() for x in own))
-    refuse_if(len({x.dtype.name for x in own}) > 1, "dtypes of attention", *(x.dtype.in_c for x in own))
+    operands = (query, key, value)
+    refuse_if(min(x.dim() for x in operands) < 2, "axes of attention", *(x.dim() for x in operands))
+    refuse_if(len({x.dtype.name for x in operands}) > 1, "dtypes of attention", *(x.dtype.in_c for x in operands))
     refuse_if(not query.is_floating_point(), "attention to integers", query.dtype.word)
     other = mask is not None and mask.dtype.name not in ("bool", "float32", query.dtype.name)
     refuse_if(other, "dtype of an attention mask", *(x.dtype.in_c for x in (mask, query) if other))
@@ -138,8 +138,8 @@ class MultiheadAttention(_Layer):
         return output.transpose(1, 0) if self.batch_first else output, weights
 
     def _check_masks(self, padding: Any, mask: Any) -> None:
-        for name, own in (("key_padding_mask", padding), ("attn_mask", mask)):
-            other = own is not None and own.dtype.name != "bool" and not own.is_floating_point()
+        for name, each in (("key_padding_mask", padding), ("attn_mask", mask)):
+            other = each is not None and each.dtype.name != "bool" and not each.is_floating_point()
             refuse_if(other, "dtype of a mask of attention", name)
         if padding is not None and mask is not None and padding.dtype != mask.dtype:
             warn("masks of attention of two dtypes")
@@ -149,8 +149,8 @@ class MultiheadAttention(_Layer):
         if self._qkv_same_embed_dim:
             refuse_if(key.shape != value.shape, "sizes of keys and values", key.shape, value.shape)
         else:
-            own = key.shape[:2], value.shape[:2]
-            refuse_if(own[0] != own[1], "lengths of keys and values", *own)
+            sizes = key.shape[:2], value.shape[:2]
+            refuse_if(sizes[0] != sizes[1], "lengths of keys and values", *sizes)
 
     def _projected(self, *inputs: Any) -> tuple[Any, ...]:
         """Return the linear maps of queries, keys and values."""

@@ -58,10 +58,10 @@ def _check(input: Any, weight: Any, offsets: Any, mode: str, factors: Any) -> No
     refuse_if(rank == 1 and offsets.dim() != 1, "axes of offsets")
     refuse_if(mode not in ("sum", "mean", "max"), "mode of bags")
     refuse_if(factors is not None and mode != "sum", "weights of bags that are not summed up", mode)
-    own = input._a.reshape(-1)
-    refuse_if(own.dtype.kind != "i", "dtype of indices in bags", input.type())
-    bad = np.flatnonzero((own < 0) | (own >= len(weight)))[:1]
-    refuse_if(bad.size, "index in a bag", *bad, *own[bad], len(weight))
+    ids = input._a.reshape(-1)
+    refuse_if(ids.dtype.kind != "i", "dtype of indices in bags", input.type())
+    bad = np.flatnonzero((ids < 0) | (ids >= len(weight)))[:1]
+    refuse_if(bad.size, "index in a bag", *bad, *ids[bad], len(weight))
     other = factors is not None and factors.dtype is not weight.dtype
     refuse_if(other, "dtype of weights in bags", weight.type(), other and factors.type())
 
@@ -83,9 +83,9 @@ class EmbeddingBag(Embedding):
     """A table of vectors, of which bags are summed up, averaged, or reduced to the largest numbers."""
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
-        own = (self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse)
+        settings = (self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse)
         rest = (per_sample_weights, self.include_last_offset, self.padding_idx)
-        return embedding_bag(input, self.weight, offsets, *own, *rest)
+        return embedding_bag(input, self.weight, offsets, *settings, *rest)
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, *args: Any, **kwargs: Any) -> Any:

@@ -33,15 +33,15 @@ class _Listed(Module):
     __iadd__ = extend
 
     def insert(self, index: int, value: Any) -> Any:
-        own = list(self)
-        refuse_if(isinstance(self, Sequential) and abs(index) > len(own), "place to insert", index)
-        own.insert(index, value)
-        return self._become(own)
+        modules = list(self)
+        refuse_if(isinstance(self, Sequential) and abs(index) > len(modules), "place to insert", index)
+        modules.insert(index, value)
+        return self._become(modules)
 
     def pop(self, key: int) -> Any:
-        own = list(self)
-        result = own.pop(key)
-        self._become(own)
+        modules = list(self)
+        result = modules.pop(key)
+        self._become(modules)
         return result
 
     def _become(self, values: Any) -> Any:
@@ -60,14 +60,14 @@ class _Listed(Module):
         return type(self)(result) if isinstance(key, slice) else result
 
     def __setitem__(self, key: int, value: Any) -> None:
-        own = self.__dict__[self.kind]
-        own[list(own)[key]] = value
+        items = self.__dict__[self.kind]
+        items[list(items)[key]] = value
 
     def __delitem__(self, key: Any) -> None:
         refuse_if(isinstance(key, int) and not -len(self) <= key < len(self), "place in a list", key)
-        own = list(self)
-        del own[key]
-        self._become(own)
+        items = list(self)
+        del items[key]
+        self._become(items)
 
     def __add__(self, other: Any) -> Any:
         return type(self)([*self, *other])

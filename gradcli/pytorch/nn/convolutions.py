@@ -31,8 +31,8 @@ def _transposed(axes: int) -> Callable[..., Tensor]:
         values = known.bound(name, (input, weight, bias, *args), kwargs)
         settings = {a.name: values.get(a.name, a.default) for a in known.ordered[3:]}
         groups = settings.pop("groups")
-        own = {k: v for k, v in settings.items() if k != "output_padding"}
-        check_convolution(axes, input, weight, bias, own, groups, transposed=True)
+        others = {k: v for k, v in settings.items() if k != "output_padding"}
+        check_convolution(axes, input, weight, bias, others, groups, transposed=True)
         _check_output_padding(axes, settings)
         x = input if input.dim() == axes + 2 else input.unsqueeze(0)
         rows = list(zip(x.shape[2:], weight.shape[2:], *(several(s, axes) for s in settings.values()), strict=True))
@@ -41,13 +41,13 @@ def _transposed(axes: int) -> Callable[..., Tensor]:
         def build(x: Node, w: Node, *bias: Node) -> Node:
             """Return the gradient of a convolution's input, of which the input here is the cotangent."""
             y = leaf((x.shape[0], w.shape[1] * groups, *sizes), x.dtype)
-            spread = FUNCTIONS[f"conv{axes}d"](y, w, groups=groups, **own)
+            spread = FUNCTIONS[f"conv{axes}d"](y, w, groups=groups, **others)
             back = sweep(Graph.of({"y": y, "w": w}, {"x": spread}), ["y"])
             (result,) = substituted([back.gradients["y"]], {back.cotangents["x"]: x})
             return result + reshape(bias[0], (*bias[0].shape, *(1,) * axes)) if bias else result
 
-        given = [t for t in (x, weight, bias) if t is not None]
-        result = apply(name, build, given, (tuple(rows), groups), "ConvolutionBackward0")
+        operands = [t for t in (x, weight, bias) if t is not None]
+        result = apply(name, build, operands, (tuple(rows), groups), "ConvolutionBackward0")
         return result if x is input else called(result.squeeze(0), "SqueezeBackward1")
 
     return convolve
@@ -71,8 +71,8 @@ class _Conv(_Linear):
 
     def _build(self) -> None:
         for name in ("kernel_size", "stride", "padding", "dilation", "output_padding"):
-            if isinstance(own := getattr(self, name), int | list):
-                setattr(self, name, tuple(own) if isinstance(own, list) else (own,) * self.axes)
+            if isinstance(value := getattr(self, name), int | list):
+                setattr(self, name, tuple(value) if isinstance(value, list) else (value,) * self.axes)
         for which in ("in_channels", "out_channels"):
             refuse_if(getattr(self, which) % self.groups, "channels of groups", which)
         other = isinstance(self.padding, str) or isinstance(self, _ConvTranspose)
@@ -82,11 +82,11 @@ class _Conv(_Linear):
     def _planes(self) -> tuple[int, int]:
         return self.out_channels, self.in_channels // self.groups
 
-    def forward(self, *given: Any, **more: Any) -> Any:
+    def forward(self, *args: Any, **more: Any) -> Any:
         if self.padding_mode == "zeros":
-            return super().forward(*given, **more)
+            return super().forward(*args, **more)
         ends = [n for n in self.padding[::-1] for _ in range(2)]
-        return super().forward(F.pad(given[0], ends, self.padding_mode), padding=0)
+        return super().forward(F.pad(args[0], ends, self.padding_mode), padding=0)
 
 
 class _ConvTranspose(_Conv):

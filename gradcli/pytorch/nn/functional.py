@@ -77,16 +77,16 @@ _ROWS: dict[str, Callable[..., Tensor]] = {
 def _of_row(name: str) -> Callable[..., Tensor]:
     """Return a function of the vocabulary with the settings, and the signature, that PyTorch's has."""
     run, compute = _ROWS[name], row_named(name, _HERE)
-    own = signature(name, _HERE)
-    names = [a.name for a in own.ordered[1:]]
+    known = signature(name, _HERE)
+    names = [a.name for a in known.ordered[1:]]
 
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        own.check_tensors(name, [input])
+        known.check_tensors(name, [input])
         return run(name, compute, input, *args[len(names) :], **dict(zip(names, args, strict=False)), **kwargs)
 
     function.__name__ = function.__qualname__ = name
     function.__signature__ = Signature(  # type: ignore[attr-defined]
-        [Parameter(a.name, Parameter.POSITIONAL_OR_KEYWORD, default=a.default) for a in own.ordered]
+        [Parameter(a.name, Parameter.POSITIONAL_OR_KEYWORD, default=a.default) for a in known.ordered]
     )
     return function
 
@@ -124,8 +124,8 @@ def glu(input: Any, dim: int = -1) -> Tensor:
 @partial(calling, name="prelu")
 def prelu(input: Tensor, weight: Any) -> Tensor:
     refuse_if(weight.numel() > 1 and not input.dim(), "slopes of a number")
-    own = weight.view(()) if weight.numel() == 1 else weight.view(-1, *(1,) * (input.dim() - 2))
-    return named("prelu_kernel", input, own)
+    slopes = weight.view(()) if weight.numel() == 1 else weight.view(-1, *(1,) * (input.dim() - 2))
+    return named("prelu_kernel", input, slopes)
 
 
 def _along(name: str) -> Callable[..., Tensor]:
@@ -160,16 +160,16 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     ranks = (input.dim(), weight.dim())
     refuse_if(0 in ranks, "product with a number", "linear", *ranks)
-    turned = t(weight)
+    transposed = t(weight)
     if bias is None:
-        return matmul(input, turned)
+        return matmul(input, transposed)
     if input.dim() == 2:
-        return addmm(bias, input, turned)
+        return addmm(bias, input, transposed)
     *outer, inner = input.shape
     flat, shape = input.reshape(math.prod(outer), inner), (*outer, weight.shape[0])
     if input.is_contiguous():
-        return addmm(bias, flat, turned).view(*shape)
-    result: Any = matmul(flat, turned)
+        return addmm(bias, flat, transposed).view(*shape)
+    result: Any = matmul(flat, transposed)
     return called(result.view(*shape), "UnsafeViewBackward0") + bias
 
 
@@ -200,16 +200,16 @@ def embedding(
 ) -> Tensor:  # fmt: skip
     missing_if(scale_grad_by_freq or sparse, "torch.nn.functional.embedding(scale_grad_by_freq=…, sparse=…)")
     refuse_if(weight.dim() != 2, "axes of an embedding")
-    own = input._a[..., 0]
-    if own.dtype.kind != "i":
-        raise refusal("kind of indices", "CPUBoolType" if own.dtype == bool else input.type())
-    refuse_if(own.size and not 0 <= own.min() <= own.max() < weight.shape[0], "slice outside")
-    for i in np.unique(own) if max_norm is not None else ():
+    ids = input._a[..., 0]
+    if ids.dtype.kind != "i":
+        raise refusal("kind of indices", "CPUBoolType" if ids.dtype == bool else input.type())
+    refuse_if(ids.size and not 0 <= ids.min() <= ids.max() < weight.shape[0], "slice outside")
+    for i in np.unique(ids) if max_norm is not None else ():
         row = weight.detach()[i]
         if (length := row.norm(norm_type).item()) > max_norm:
             row *= max_norm / (length + 1e-7)
-    places = Places.of(own)
-    mask = [] if padding_idx is None else [(own == padding_idx % weight.shape[0])[..., None, None]]
+    places = Places.of(ids)
+    mask = [] if padding_idx is None else [(ids == padding_idx % weight.shape[0])[..., None, None]]
 
     def build(w: Node, *mask: Node) -> Node:
         result = take(w, 0, places)
@@ -233,8 +233,8 @@ def batch_norm(
 ) -> Tensor:  # fmt: skip
     size = input.numel() // input.shape[1]
     refuse_if(training and size == 1, "single value in a batch", input.shape)
-    own = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
-    for name, x in own.items():
+    vectors = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+    for name, x in vectors.items():
         if x is not None:
             refuse_if(x.numel() != input.shape[1], "size of a statistic", name, input.shape[1], x.numel())
     if training and running_mean is not None and running_var is not None:
@@ -244,8 +244,8 @@ def batch_norm(
         for running, statistic in statistics:
             running._a[:, 0] = momentum * statistic + (1 - momentum) * running._a[:, 0]
             running._memory.version += 1
-    given = (None, None) if training else (running_mean, running_var)
-    return named("batch_norm", input, *given, weight, bias, training, eps=eps)
+    fixed = (None, None) if training else (running_mean, running_var)
+    return named("batch_norm", input, *fixed, weight, bias, training, eps=eps)
 
 
 def instance_norm(
@@ -276,11 +276,11 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
 
 def _adaptive(kind: str, axes: int) -> Callable[..., Tensor]:
     def function(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-        own = input.shape[-axes:]
-        wanted = [n if k is None else k for n, k in zip(own, several(output_size, axes), strict=True)]
+        extent = input.shape[-axes:]
+        wanted = [n if k is None else k for n, k in zip(extent, several(output_size, axes), strict=True)]
         if kind == "avg" and wanted == [1, 1]:
             return input.mean((-2, -1), keepdim=True)
-        name, rows = f"adaptive_{kind}_pool{axes}d", [divmod(n, k) for n, k in zip(own, wanted, strict=True)]
+        name, rows = f"adaptive_{kind}_pool{axes}d", [divmod(n, k) for n, k in zip(extent, wanted, strict=True)]
         missing_if(any(rest for _, rest in rows), f"{name}(output_size={output_size}) of {list(input.shape)}")
         result = named(f"{kind}_pool{axes}d", input, tuple(n for n, _ in rows))
         called(result, f"Adaptive{kind.capitalize()}Pool2DBackward0" if axes == 2 else "SqueezeBackward1")
@@ -303,8 +303,8 @@ _PADDED = {"reflect": ("reflect", "Reflection"), "replicate": ("edge", "Replicat
 @partial(calling, name="pad")
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     if mode == "constant":
-        own = (value or 0) if input.is_floating_point() else int(value or 0)
-        return named("pad", input, tuple(pad), mode, own)
+        fill_value = (value or 0) if input.is_floating_point() else int(value or 0)
+        return named("pad", input, tuple(pad), mode, fill_value)
     if mode not in _PADDED:
         raise refusal("mode of a padding", mode)
     how, name = _PADDED[mode]

@@ -108,12 +108,12 @@ def kaiming_normal_(
 
 def __getattr__(name: str) -> Callable[..., Tensor]:
     """Return a function under the name that it had once, which warns."""
-    made = globals().get(f"{name}_")
-    if made is None or name in ("ones", "zeros"):
+    function = globals().get(f"{name}_")
+    if function is None or name in ("ones", "zeros"):
         raise AttributeError(name)
 
     def fill(*args: Any, **kwargs: Any) -> Tensor:
-        warn("old name in init", name, made.__name__)
-        return made(*args, **kwargs)
+        warn("old name in init", name, function.__name__)
+        return function(*args, **kwargs)
 
     return fill

@@ -44,7 +44,7 @@ def interpolate(
                 x = near
                 continue
             shape = (len(part), *[1] * (axes + 1 - axis))
-            first, second = (const(tuple(map(exact, own)), shape) for own in (1 - part, part))
+            first, second = (const(tuple(map(exact, weights)), shape) for weights in (1 - part, part))
             x = cast(near * first + take(x, axis, Places.of(high)) * second, x.dtype)
         return x
 

@@ -61,9 +61,9 @@ class _Layer(Module):
         self.__dict__.pop(name, None)
         self.register_parameter(name, param)
 
-    def forward(self, *given: Any, **more: Any) -> Any:
+    def forward(self, *args: Any, **more: Any) -> Any:
         function, *names = self.calls
-        return getattr(F, function)(*given, **{name: getattr(self, name) for name in names} | more)
+        return getattr(F, function)(*args, **{name: getattr(self, name) for name in names} | more)
 
     def extra_repr(self) -> str:
         result = []
@@ -98,8 +98,8 @@ class Upsample(_Layer):
     scale_factor: Any
 
     def _build(self) -> None:
-        own = self.scale_factor
-        self.scale_factor = tuple(map(float, own)) if isinstance(own, tuple) else own and float(own)
+        factors = self.scale_factor
+        self.scale_factor = tuple(map(float, factors)) if isinstance(factors, tuple) else factors and float(factors)
 
 
 class Unflatten(_Layer):
@@ -181,9 +181,9 @@ class _BatchNorm(_Layer):
         refuse_if(input.dim() not in ranks, "rank for a batch", words, input.dim())
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked._a[...] += 1
-        own = self.training or self.running_mean is None
+        of_batch = self.training or self.running_mean is None
         kept = (self.running_mean, self.running_var, self.weight, self.bias)
-        return F.batch_norm(input, *kept, own, self.momentum, self.eps)
+        return F.batch_norm(input, *kept, of_batch, self.momentum, self.eps)
 
 
 class _InstanceNorm(_BatchNorm):

@@ -31,7 +31,7 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
     Errors: `ValueError` for a way that is none.
     """
     if size_average is not None or reduce_ is not None:
-        whole, single = (given is None or bool(given) for given in (size_average, reduce_))
+        whole, single = (flag is None or bool(flag) for flag in (size_average, reduce_))
         result = "mean" if whole and single else "sum" if single else "none"
         warn("old reduction", result)
         return result
@@ -50,22 +50,22 @@ def _reducing(also: str = "", inner: str = "") -> Callable[[Callable[..., Any]],
     """
 
     def register(loss: Callable[..., Any]) -> Callable[..., Tensor]:
-        own = inspect.signature(loss).parameters
-        names = [n for n in own if n != "how"]
-        operands = [n for n in names if own[n].default is own[n].empty]
+        parameters = inspect.signature(loss).parameters
+        names = [n for n in parameters if n != "how"]
+        operands = [n for n in names if parameters[n].default is parameters[n].empty]
         places = dict.fromkeys((*operands, *taken(loss.__name__), *names))
 
         @wraps(loss)
         def call(*args: Any, **kwargs: Any) -> Tensor:
-            given = dict(zip(places, args, strict=False)) | kwargs
-            old = given.pop("size_average", None), given.pop("reduce", None)
-            reduction = given.pop("reduction", "mean")
+            arguments = dict(zip(places, args, strict=False)) | kwargs
+            old = arguments.pop("size_average", None), arguments.pop("reduce", None)
+            reduction = arguments.pop("reduction", "mean")
             how = reduction if reduction == also else reduction_of(*old, reduction)
             try:
-                return loss(**given, how=how) if "how" in own else _one(loss(**given), how)
+                return loss(**arguments, how=how) if "how" in parameters else _one(loss(**arguments), how)
             except AttributeError:
                 if inner:
-                    signature(inner).check_tensors(inner, [given[x] for x in operands])
+                    signature(inner).check_tensors(inner, [arguments[x] for x in operands])
                 raise
 
         return call
@@ -135,8 +135,8 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
 def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
     refuse_if(target.size() != input.size(), "size of the target, refused", target.shape, input.shape)
     refuse_if(target._a.dtype != input._a.dtype, "dtype of a target", target.dtype.word, input.dtype.word)
-    for what, own in (("input", input._a), ("target", target._a)):
-        refuse_if(((own < 0) | (own > 1)).any(), "no probabilities", what)
+    for what, array in (("input", input._a), ("target", target._a)):
+        refuse_if(((array < 0) | (array > 1)).any(), "no probabilities", what)
     return named("binary_cross_entropy", input, target, weight, how)
 
 
@@ -151,8 +151,8 @@ def binary_cross_entropy_with_logits(
     dtype = target.dtype.name
 
     def build(x: Node, y: Node, *more: Node) -> Node:
-        own = iter(more)
-        weights = [None if w is None else next(own) for w in (weight, pos_weight)]
+        operands = iter(more)
+        weights = [None if w is None else next(operands) for w in (weight, pos_weight)]
         return FUNCTIONS[name](cast(x, dtype), cast(y, dtype), weights[0], how, weights[1])
 
     operands = [x for x in (input, target, weight, pos_weight) if x is not None]
@@ -290,12 +290,12 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
     _check_classes(scores, target, weight, ignored)
     if scores.dim() == target.dim() == 1:
         target = target[0]
-    own = target._a[..., 0]
-    kept = own != ignored
+    classes = target._a[..., 0]
+    kept = classes != ignored
     complete = bool(kept.all())
     share = kept.astype(scores._a.dtype)
     if weight is not None:
-        share = share * weight._a[np.where(kept, own, 0), 0]
+        share = share * weight._a[np.where(kept, classes, 0), 0]
     total = exact(float(share.sum()))
 
     def build(x: Node, t: Node, *shares: Node) -> Node:
@@ -311,14 +311,14 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
 
     flat = scores.dim() not in (2, 4) and how == "none"
     name = "NllLossBackward0" if scores.dim() <= 2 else "ViewBackward0" if flat else "NllLoss2DBackward0"
-    given = (scores, target) if weight is None else (scores, target, of_array(share.reshape(own.shape)))
-    return apply("nll_loss", build, given, (how, total, complete, ignored), name)
+    operands = (scores, target) if weight is None else (scores, target, of_array(share.reshape(classes.shape)))
+    return apply("nll_loss", build, operands, (how, total, complete, ignored), name)
 
 
 def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int) -> None:
     """Refuse targets that are no classes, in PyTorch's order and words."""
-    shape, own = list(scores.shape), target._a[..., 0]
-    rank, places, wanted = len(shape), list(own.shape), [*shape[:1], *shape[2:]]
+    shape, classes = list(scores.shape), target._a[..., 0]
+    rank, places, wanted = len(shape), list(classes.shape), [*shape[:1], *shape[2:]]
     refuse_if(not rank, "scores without an axis")
     count = shape[min(1, rank - 1)]
     refuse_if(rank > 1 and places[:1] != shape[:1], "size of the batch", shape[0], places[0] if places else 0)
@@ -327,9 +327,9 @@ def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore
         raise refusal("weights of classes" if rank < 3 else "weights of classes in places", count, list(weight.shape))
     refuse_if(rank == 4 and len(places) != 3, "targets in places", len(places))
     refuse_if(rank in (3, 5) and places != wanted, "size of targets", wanted, places)
-    refuse_if(own.dtype not in (np.int64, np.uint8), "dtype of targets", target.dtype.word)
-    refuse_if(rank == 1 and places not in ([], [1]), "size of a single target", own.size)
+    refuse_if(classes.dtype not in (np.int64, np.uint8), "dtype of targets", target.dtype.word)
+    refuse_if(rank == 1 and places not in ([], [1]), "size of a single target", classes.size)
     refuse_if(rank == 4 and places != wanted, "size of targets in places", shape, places)
-    bad = (own != ignored) & ((own < 0) | (own >= count))
+    bad = (classes != ignored) & ((classes < 0) | (classes >= count))
     if bad.any():
-        raise refusal("class out of bounds", own[bad].reshape(-1)[0])
+        raise refusal("class out of bounds", classes[bad].reshape(-1)[0])

@@ -98,20 +98,20 @@ class Module:
 
     def _holder(self, name: str) -> Any:
         """Return which dictionary has a name; it is empty where none has."""
-        own = self.__dict__
+        attributes = self.__dict__
         for kind in _KINDS:
-            if name in own.get(kind, ()):
-                return own[kind]
+            if name in attributes.get(kind, ()):
+                return attributes[kind]
         return {}
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = "_parameters" if isinstance(value, Parameter) else "_modules" if isinstance(value, Module) else ""
         if kind:
             refuse_if(kind not in self.__dict__, "module before its making", f"{_KINDS[kind]}{'s' * (kind[1] == 'p')}")
-            own = self.__dict__[kind]
-            if name not in own:
+            members = self.__dict__[kind]
+            if name not in members:
                 self._forget(name)
-            own[name] = value
+            members[name] = value
         elif holder := self._holder(name):
             if value is not None and holder is not self._buffers:
                 is_module = holder is self._modules
@@ -181,15 +181,15 @@ class Module:
         if not any(hooks.values()):
             return self._noted(self.forward(*args, **kwargs))
         for hook in list(hooks["pre"].values()):
-            found = hook(self, args)
-            if found is not None:
-                args = found if isinstance(found, tuple) else (found,)
+            changed = hook(self, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
         watched = Watched(self, hooks["backward"]) if hooks["backward"] else None
         args = watched.inputs(args) if watched else args
         result = self._noted(self.forward(*args, **kwargs))
         for hook in list(hooks["forward"].values()):
-            found = hook(self, args, result)
-            result = result if found is None else found
+            changed = hook(self, args, result)
+            result = result if changed is None else changed
         if hooks["old"]:
             watch_step(self, list(hooks["old"].values()), args, result)
         return watched.outputs(result) if watched else result
@@ -266,20 +266,20 @@ class Module:
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
         missing_if(assign, "torch.nn.Module.load_state_dict(assign=True)")
-        own = self.state_dict()
-        absent = [n for n in own if n not in state_dict]
-        unexpected = [n for n in state_dict if n not in own]
+        state = self.state_dict()
+        absent = [n for n in state if n not in state_dict]
+        unexpected = [n for n in state_dict if n not in state]
         lines = [
             f"{what} key(s) in state_dict: " + ", ".join(f'"{n}"' for n in names) + ". "
             for what, names in (("Missing", absent), ("Unexpected", unexpected))
             if strict and names
         ]
-        for name, value in [(n, v) for n, v in state_dict.items() if n in own]:
-            if own[name].shape != value.shape:
-                lines.append(message("size of what is loaded", name, value.shape, own[name].shape))
+        for name, value in [(n, v) for n, v in state_dict.items() if n in state]:
+            if state[name].shape != value.shape:
+                lines.append(message("size of what is loaded", name, value.shape, state[name].shape))
                 continue
-            own[name]._a[...] = value._a
-            own[name]._memory.version += 1
+            state[name]._a[...] = value._a
+            state[name]._memory.version += 1
         refuse_if(lines, "errors in loading", type(self).__name__, "\n\t".join(lines))
         return _IncompatibleKeys(absent, unexpected)
 

@@ -74,7 +74,7 @@ class Watched:
         """Return the inputs, whose gradients are seen."""
         self.into = [None] * len(args)
         result = tuple(self._seen(self._at_input, i, args) for i in range(len(args)))
-        self.wanted = sum(a is not own for a, own in zip(args, result, strict=True))
+        self.wanted = sum(a is not before for a, before in zip(args, result, strict=True))
         if self.wanted:  # no gradient flows to the others
             self.into = [zeros_like(a.detach()) if isinstance(a, Tensor) else None for a in args]
         return result
@@ -92,13 +92,13 @@ class Watched:
         """Call the hooks with what has been seen; nothing is where all went around the outputs."""
         if all(g is None for g in self.out):
             return None
-        given = tuple(self.into)
+        grads = tuple(self.into)
         changed = None
         for hook in list(self.hooks.values()):
-            result = hook(self.module, given, tuple(self.out))
+            result = hook(self.module, grads, tuple(self.out))
             if result is not None:
-                refuse_if(len(result) != len(given), "count of a hook's gradients", len(result), len(given))
-                given = changed = tuple(result) if isinstance(result, tuple | list) else (result,)
+                refuse_if(len(result) != len(grads), "count of a hook's gradients", len(result), len(grads))
+                grads = changed = tuple(result) if isinstance(result, tuple | list) else (result,)
         return changed
 
     def outputs(self, result: Any) -> Any:
@@ -107,8 +107,8 @@ class Watched:
             warn("output that no hook sees", type(result))
         parts = result if isinstance(result, tuple) else (result,)
         self.out = [None] * len(parts)
-        found = tuple(self._seen(self._at_output, i, parts) for i in range(len(parts)))
-        return found if isinstance(result, tuple) else found[0]
+        results = tuple(self._seen(self._at_output, i, parts) for i in range(len(parts)))
+        return results if isinstance(result, tuple) else results[0]
 
     def _at_output(self, i: int, g: Tensor) -> None:
         self.out[i] = g

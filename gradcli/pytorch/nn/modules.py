@@ -52,9 +52,9 @@ class _Loss(_Layer):
         if any(x is not None for x in old):
             self.reduction = reduction_of(old[0], old[1], self.reduction)
 
-    def forward(self, *given: Any, **more: Any) -> Any:
+    def forward(self, *args: Any, **more: Any) -> Any:
         try:
-            return super().forward(*given, **more)
+            return super().forward(*args, **more)
         except TypeError as error:
             _, missing, rest = str(error).partition("() missing ")
             if missing:
@@ -91,9 +91,9 @@ def _of_function(name: str, row: Row) -> type:
     known = _settings(row.calls[0]) if row.takes is None else parameters(row.takes)
     base = {"loss": _Loss, "padding": _Pad}.get(row.home, _Pool if "stride" in known else _Layer)
     base = _Hardtanh if name == "Hardtanh" else base
-    made: Any = type(name, (base,), {"__doc__": f"`torch.nn.{name}`."})
-    made.takes = known
-    made.calls = (row.calls[0], *(k for k in known if k not in ("size_average", "reduce")))
+    cls: Any = type(name, (base,), {"__doc__": f"`torch.nn.{name}`."})
+    cls.takes = known
+    cls.calls = (row.calls[0], *(k for k in known if k not in ("size_average", "reduce")))
     if row.shows is None and base is not _Loss:
-        made.shows = " ".join(known).replace("inplace", "inplace?").replace("approximate", "approximate!")
-    return made
+        cls.shows = " ".join(known).replace("inplace", "inplace?").replace("approximate", "approximate!")
+    return cls

@@ -30,10 +30,10 @@ def indices_of(name: str, x: Tensor, pooled: Tensor, axes: int, settings: Mappin
     for size, count, (kernel, step, ends, apart) in zip(
         shape, pooled.shape[-axes:], zip(*sizes, strict=True), strict=True
     ):
-        own = np.arange(count)[:, None] * step - ends + np.arange(kernel) * apart
-        is_own = (own >= 0) & (own < size)
+        positions = np.arange(count)[:, None] * step - ends + np.arange(kernel) * apart
+        is_own = (positions >= 0) & (positions < size)
         rows, columns = len(flat) * count, flat.shape[1] * kernel
-        flat = (flat[:, None, :, None] * size + np.clip(own, 0, size - 1)[:, None]).reshape(rows, columns)
+        flat = (flat[:, None, :, None] * size + np.clip(positions, 0, size - 1)[:, None]).reshape(rows, columns)
         inside = (inside[:, None, :, None] & is_own[:, None]).reshape(rows, columns)
     values = np.where(inside, planes[:, flat], -np.inf)
     largest = np.argmax(np.where(np.isnan(values), -np.inf, values), axis=-1)
@@ -67,14 +67,14 @@ def _unpooled(axes: int) -> Callable[..., Any]:
     return unpool
 
 
-def _chosen(given: Sequence[int], usual: Sequence[int], steps: Sequence[int]) -> list[int]:
+def _chosen(requested: Sequence[int], usual: Sequence[int], steps: Sequence[int]) -> list[int]:
     """Return the size that a script chooses among those that pooling makes as small."""
-    size = list(given)[-len(usual) :] if len(given) == len(usual) + 2 else list(given)
+    size = list(requested)[-len(usual) :] if len(requested) == len(usual) + 2 else list(requested)
     if len(size) != len(usual):
         raise refusal("count of unpooled sizes", len(usual), len(usual) + 2, len(size))
     for axis, (n, middle, step) in enumerate(zip(size, usual, steps, strict=True)):
         wrong = not middle - step < n < middle + step
-        refuse_if(wrong, "unpooled size", given, axis, middle - step, middle + step)
+        refuse_if(wrong, "unpooled size", requested, axis, middle - step, middle + step)
     return size
 
 

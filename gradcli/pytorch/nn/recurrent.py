@@ -26,10 +26,10 @@ class _Weights(_Layer):
     states = 1  # how many tensors go on from step to step
 
     def _add_weights(self, suffix: str, inputs: int) -> None:
-        rows, own = self.gates * self.hidden_size, self.hidden_size
+        rows, columns = self.gates * self.hidden_size, self.hidden_size
         for name, *shape in (
             ("weight_ih", rows, inputs),
-            ("weight_hh", rows, own),
+            ("weight_hh", rows, columns),
             ("bias_ih", rows),
             ("bias_hh", rows),
         ):

@@ -200,12 +200,12 @@ def values(self: Tensor, *places: Any) -> None:
 
 
 @method("new")
-def new_of(self: Any, *given: Any) -> Tensor:
+def new_of(self: Any, *args: Any) -> Tensor:
     """Return a tensor of the same dtype, of numbers or of sizes: the old constructor."""
-    if len(given) == 1 and isinstance(given[0], Tensor):
-        return old_tensor(Tensor, *given, dtype=self.dtype)
-    numbers = len(given) == 1 and not isinstance(given[0], int | dtypes.Size)
-    return self.new_tensor(given[0]) if numbers else self.new_zeros(*(given or (0,)))  # type: ignore[no-any-return]
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return old_tensor(Tensor, *args, dtype=self.dtype)
+    numbers = len(args) == 1 and not isinstance(args[0], int | dtypes.Size)
+    return self.new_tensor(args[0]) if numbers else self.new_zeros(*(args or (0,)))  # type: ignore[no-any-return]
 
 
 def _number(x: Any) -> Any:
@@ -217,11 +217,11 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, **options: Any) ->
     if start is None or end is None:
         start, end = 0, end if start is None else start
     start, end, step = map(_number, (start, end, step))
-    given, wanted = (start, end, step), chosen(options.get("dtype"), default_dtype())
+    bounds, wanted = (start, end, step), chosen(options.get("dtype"), default_dtype())
     if not wanted.is_floating_point:  # of whole numbers, but int64 alone up to a whole end
-        start, end, step = map(int, given)
-        given = (start, end, step) if wanted is dtypes.int64 else given
-    whole, (first, last, by) = all(isinstance(v, int) for v in (start, end, step)), given
+        start, end, step = map(int, bounds)
+        bounds = (start, end, step) if wanted is dtypes.int64 else bounds
+    whole, (first, last, by) = all(isinstance(v, int) for v in (start, end, step)), bounds
     refuse_if(not by, "no step")
     refuse_if((last - first) * by < 0, "step away from the end")
     fill = (lambda n, _: start + step * np.arange(n)) if whole else partial(_steps, start, step)
@@ -278,8 +278,8 @@ def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None, **_: Any) -> Te
     """Return what `torch.Tensor(…)` and its like make: of numbers in lists, or of sizes."""
     kind = (dtype or default_dtype()).numpy
     if len(args) == 1 and isinstance(args[0], Tensor):
-        wanted, own = dtype or args[0].dtype, args[0].dtype
-        refuse_if(wanted is not own, "old tensor of another dtype", wanted.in_c, own.in_c)
+        wanted, before = dtype or args[0].dtype, args[0].dtype
+        refuse_if(wanted is not before, "old tensor of another dtype", wanted.in_c, before.in_c)
         return args[0][...] if cls is Tensor else new(args[0]._a, cls)
     refuse_if(args and isinstance(args[0], float), "number for a new tensor")
     if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):

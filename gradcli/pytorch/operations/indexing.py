@@ -21,10 +21,10 @@ def checked_indices(numbers: Any, size: int, dim: int = 0) -> Any:
 
     Errors: `IndexError` for one that is not there.
     """
-    own = np.asarray(numbers, dtype=np.int64)
-    bad = own[(own < -size) | (own >= size)]
+    indices = np.asarray(numbers, dtype=np.int64)
+    bad = indices[(indices < -size) | (indices >= size)]
     refuse_if(bad.size, "place outside", *bad.reshape(-1)[:1], dim, size)
-    return np.where(own < 0, own + size, own)
+    return np.where(indices < 0, indices + size, indices)
 
 
 # What makes a list one of indices, and none of places.
@@ -44,13 +44,13 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
             refuse_if(isinstance(key, slice), "slice of a number")
             refuse_if(key, "place outside", key, 0, 0)
             raise refusal("index of a number")
-        own = [None] if k is None else _key(x, axis, k)
-        shows_all = isinstance(k, slice) and k is not key and own[0] == range(x.shape[axis])
-        if any(isinstance(p, Places) for p in own):
+        parts = [None] if k is None else _key(x, axis, k)
+        shows_all = isinstance(k, slice) and k is not key and parts[0] == range(x.shape[axis])
+        if any(isinstance(p, Places) for p in parts):
             name = ""
         elif name and not shows_all:
             name = f"{'Unsqueeze' if k is None else 'Slice' if isinstance(k, slice) else 'Select'}Backward0"
-        result += own
+        result += parts
         axis += _width(k)
     return tuple(result), name
 
@@ -80,8 +80,8 @@ def _width(k: Any) -> int:
     """Return how many axes a part of an index takes."""
     if k is None or k is Ellipsis or isinstance(k, bool):
         return 0
-    own = k._a[..., 0] if isinstance(k, Tensor) else k
-    return own.ndim if isinstance(own, np.ndarray) and own.dtype in (bool, np.uint8) else 1
+    array = k._a[..., 0] if isinstance(k, Tensor) else k
+    return array.ndim if isinstance(array, np.ndarray) and array.dtype in (bool, np.uint8) else 1
 
 
 def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
@@ -97,11 +97,11 @@ def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
         return [int(checked_indices(k, size, axis))]
     refuse_if(isinstance(k, str), "text as an index")
     refuse_if(not isinstance(k, list | tuple | range | np.ndarray), "kind of an index", type(k).__name__)
-    is_empty, own = isinstance(k, list) and not k, np.asarray(list(map(_whole, k)) if isinstance(k, list) else k)
-    if own.dtype == bool or (own.dtype == np.uint8 and own.ndim):
-        return _masked(x, axis, own)
-    refuse_if(own.dtype.kind not in "iu" and not is_empty, "dtype of an index")
-    return [Places.of(checked_indices(own, size, axis))]
+    is_empty, array = isinstance(k, list) and not k, np.asarray(list(map(_whole, k)) if isinstance(k, list) else k)
+    if array.dtype == bool or (array.dtype == np.uint8 and array.ndim):
+        return _masked(x, axis, array)
+    refuse_if(array.dtype.kind not in "iu" and not is_empty, "dtype of an index")
+    return [Places.of(checked_indices(array, size, axis))]
 
 
 def _whole(v: Any) -> Any:
@@ -112,9 +112,9 @@ def _masked(x: Tensor, axis: int, mask: np.ndarray[Any, Any]) -> list[Any]:
     """Return the places that a mask chooses along each of the axes that it takes, from an axis on."""
     if mask.dtype == np.uint8:
         warn("old mask")
-    own = tuple(x.shape[axis : axis + mask.ndim])
-    at = next((i for i, (m, n) in enumerate(zip(mask.shape, own, strict=True)) if m != n), 0)
-    refuse_if(mask.shape != own, "shape of a mask", list(mask.shape), at, list(x.shape), axis + at)
+    shape = tuple(x.shape[axis : axis + mask.ndim])
+    at = next((i for i, (m, n) in enumerate(zip(mask.shape, shape, strict=True)) if m != n), 0)
+    refuse_if(mask.shape != shape, "shape of a mask", list(mask.shape), at, list(x.shape), axis + at)
     return [Places.of(p) for p in np.nonzero(mask)]
 
 
@@ -122,13 +122,13 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     """Return elements: a view, unless places are asked for."""
     if (chosen := flag(key)) is not None:
         return getitem(getitem(self, None), np.zeros(int(chosen), np.int64))
-    own, name = read(self, key)
+    index, name = read(self, key)
     if not name:
-        shapes = [p.shape for p in own if isinstance(p, Places)]
+        shapes = [p.shape for p in index if isinstance(p, Places)]
         if any(len({*sizes} - {1}) > 1 for sizes in zip_longest(*(s[::-1] for s in shapes), fillvalue=1)):
             raise refusal("shapes of places", ", ".join(str(list(s)) for s in shapes))
-        return apply("index_places", lambda n: pick(n, own), (self,), own, "IndexBackward0")
-    return part(self, own, name)
+        return apply("index_places", lambda n: pick(n, index), (self,), index, "IndexBackward0")
+    return part(self, index, name)
 
 
 def part(x: Tensor, key: tuple[Any, ...], name: str) -> Tensor:
@@ -137,14 +137,14 @@ def part(x: Tensor, key: tuple[Any, ...], name: str) -> Tensor:
     return moved("index", x, (*sizes, *x.shape[sum(k is not None for k in key) :]), key, name)
 
 
-def check_repeated(x: Tensor, own: tuple[int, ...], shape: tuple[int, ...]) -> None:
+def check_repeated(x: Tensor, new_shape: tuple[int, ...], shape: tuple[int, ...]) -> None:
     """Refuse to repeat a tensor, whose own shape may leave out axes in front, to a shape that it does not fit."""
-    sizes = x.dtype.tensor, list(own), list(shape), len(shape), len(own)
-    refuse_if(len(own) > len(shape), "rank of an expand", *sizes)
-    for k in range(1, len(own) + 1):
-        if own[-k] != 1 and shape[-k] not in (-1, own[-k]):
-            raise refusal("sizes of an expand", shape[-k], own[-k], len(shape) - k, list(shape), list(own))
-    new = shape[: len(shape) - len(own)]
+    sizes = x.dtype.tensor, list(new_shape), list(shape), len(shape), len(new_shape)
+    refuse_if(len(new_shape) > len(shape), "rank of an expand", *sizes)
+    for k in range(1, len(new_shape) + 1):
+        if new_shape[-k] != 1 and shape[-k] not in (-1, new_shape[-k]):
+            raise refusal("sizes of an expand", shape[-k], new_shape[-k], len(shape) - k, list(shape), list(new_shape))
+    new = shape[: len(shape) - len(new_shape)]
     refuse_if(-1 in new, "new axis of an expand", len(new) - 1 - new[::-1].index(-1) if -1 in new else 0)
     refuse_if(min(shape, default=0) < -1, "size below any")
 
@@ -170,8 +170,8 @@ def _last(places: Places) -> tuple[Places, Places | None]:
     distinct, last = np.unique(places.numbers[::-1], return_index=True)
     if len(distinct) == count:
         return places, None
-    own = np.sort(count - 1 - last)
-    return Places.of(places.numbers[own]), Places.of(own)
+    order = np.sort(count - 1 - last)
+    return Places.of(places.numbers[order]), Places.of(order)
 
 
 def flat(n: Node) -> Node:
@@ -186,8 +186,8 @@ def numbers_of(x: Tensor) -> np.ndarray[Any, Any]:
 
 def taken(x: Tensor, places: Any, op: str, name: str | None = None, key: Any = None) -> Tensor:
     """Return elements of a tensor that is read as one line."""
-    own = Places.of(places)
-    return apply(op, lambda n: take(flat(n), 0, own), (x,), own if key is None else key, name)
+    indices = Places.of(places)
+    return apply(op, lambda n: take(flat(n), 0, indices), (x,), indices if key is None else key, name)
 
 
 Tensor.__getitem__ = getitem

@@ -53,36 +53,36 @@ def change(x: Tensor, compute: Callable[[Tensor], Tensor], name: str = "") -> Te
     result = compute(x)
     _check_tangent(result)
     check(x, result.requires_grad)
-    found = _fitting(result, x, name)
-    step = found._fn
+    value = _fitting(result, x, name)
+    step = value._fn
     for each in {result._fn, step} - {None}:
         _keep_old(each, x)
     recorded = Mode.grad and (step is not None or history)
-    _write(x, found._a, name, recorded)
-    if step is not None and any(c[0] is found._memory for c in step.checks):  # its result is what was changed
+    _write(x, value._a, name, recorded)
+    if step is not None and any(c[0] is value._memory for c in step.checks):  # its result is what was changed
         step.kept[-1] = None if step.kept[-1] is None else x._a
-        step.checks = [c for c in step.checks if c[0] is not found._memory]
+        step.checks = [c for c in step.checks if c[0] is not value._memory]
         step.checks.append((x._memory, x._memory.version, x._a, None, len(step.edges)))
     if recorded and x._base is None:
         rebase(x, step)
         x._requires = x._requires and step is None
     elif recorded:
-        through_base(x, found)
+        through_base(x, value)
     return x
 
 
 def _fitting(result: Tensor, x: Tensor, name: str) -> Tensor:
     """Return a result in the dtype of the tensor that takes it, which has its shape."""
-    found = result
-    if found._a.dtype != x._a.dtype:
+    fitting = result
+    if fitting._a.dtype != x._a.dtype:
         wanted = x.dtype.in_c if name.startswith("clamp") else x.dtype.word
-        fits = x._a.dtype != bool and (found._a.dtype.kind != "f" or x._a.dtype.kind == "f")
-        refuse_if(not fits, "dtype of what is written", found.dtype.word, wanted)
-        found = to(result, x.dtype)
+        fits = x._a.dtype != bool and (fitting._a.dtype.kind != "f" or x._a.dtype.kind == "f")
+        refuse_if(not fits, "dtype of what is written", fitting.dtype.word, wanted)
+        fitting = to(result, x.dtype)
         if result._fn is not None:
-            called(found, result._fn.name())
-    refuse_if(found._a.shape != x._a.shape, "shape of what is written", list(x.shape), list(found.shape))
-    return found
+            called(fitting, result._fn.name())
+    refuse_if(fitting._a.shape != x._a.shape, "shape of what is written", list(x.shape), list(fitting.shape))
+    return fitting
 
 
 def _keep_old(step: Any, x: Tensor) -> None:
@@ -120,7 +120,7 @@ def _let_write(x: Tensor, numbers: Any, name: str) -> None:
     x._a = np.asarray(type("Memory", (), {"base": x._a, "__array_interface__": memory})())
 
 
-def through_base(x: Tensor, found: Tensor) -> None:
+def through_base(x: Tensor, value: Tensor) -> None:
     """Let a view's base have the history of what was written into it."""
     base = x._base
     assert base is not None
@@ -129,7 +129,7 @@ def through_base(x: Tensor, found: Tensor) -> None:
         (numbers,) = recipe.program([numbers])
     old = new(base._a)  # with the history that it had, for the step that changes it; its numbers are not read
     old._fn, old._requires = base._fn, base._requires
-    rebase(base, assigned(old, found, numbers[..., 0], "torch::autograd::CopySlices")._fn)
+    rebase(base, assigned(old, value, numbers[..., 0], "torch::autograd::CopySlices")._fn)
     base._requires = False
 
 
@@ -155,8 +155,8 @@ def replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
 
     # Of a part, the whole passes nothing on for what is replaced.
     alone = not x.requires_grad or (x._base is not None and other.requires_grad)
-    given = (other,) if alone else (other, x)
-    return change(x, lambda _: apply(how, build, given, (shape, dtype), name), how)
+    operands = (other,) if alone else (other, x)
+    return change(x, lambda _: apply(how, build, operands, (shape, dtype), name), how)
 
 
 @method("copy_")
@@ -188,11 +188,11 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         self, key = getitem(self, None), np.zeros(int(chosen), np.int64)
     if isinstance(key, Tensor) and key._a.dtype == np.uint8 and key.dim() and not isinstance(value, Tensor):
         raise refusal("mask that is no mask", "unsigned char")
-    own, name = read(self, key)
+    index, name = read(self, key)
     if not name:
-        _set_indexed(self, own, value)
-    elif own != tuple(map(range, self.shape[: len(own)])):
-        _set_part(part(self, own, name), value)
+        _set_indexed(self, index, value)
+    elif index != tuple(map(range, self.shape[: len(index)])):
+        _set_part(part(self, index, name), value)
     else:
         _set_part(self, value)
         if not isinstance(value, Tensor):
@@ -204,9 +204,9 @@ def _set_part(part: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
         fill(part, value)
         return
-    own = bare(tuple(value.shape))
-    check_repeated(value, own, part.shape)
-    copy(part, value.reshape(own) if value.dim() > part.dim() else value)  # type: ignore[attr-defined]
+    sizes = bare(tuple(value.shape))
+    check_repeated(value, sizes, part.shape)
+    copy(part, value.reshape(sizes) if value.dim() > part.dim() else value)  # type: ignore[attr-defined]
 
 
 def _set_indexed(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
@@ -219,15 +219,15 @@ def _set_indexed(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
     ]
     placed = [k.numbers if isinstance(k, Places) else slice(None) for k in key if not isinstance(k, int)]
     numbers = numbers_of(x)[tuple(plain)][tuple(placed)]
-    own = value if isinstance(value, Tensor) else new(held(value, x.dtype))
-    refuse_if(own.dtype is not x.dtype, "dtype of what is assigned", x.dtype.word, own.dtype.word)
-    while own.dim() > numbers.ndim and own.shape[0] == 1:
-        own = own[0]
-    fits = all(m in (1, n) for m, n in zip(own.shape[::-1], numbers.shape[::-1], strict=False))
-    fits = fits and own.dim() <= numbers.ndim
-    refuse_if(not fits, "shape of what is assigned", list(own.shape), list(numbers.shape))
-    check_overlap(x, own)
-    change(x, lambda old: assigned(old, own, numbers, "IndexPutBackward0"))
+    tensor = value if isinstance(value, Tensor) else new(held(value, x.dtype))
+    refuse_if(tensor.dtype is not x.dtype, "dtype of what is assigned", x.dtype.word, tensor.dtype.word)
+    while tensor.dim() > numbers.ndim and tensor.shape[0] == 1:
+        tensor = tensor[0]
+    fits = all(m in (1, n) for m, n in zip(tensor.shape[::-1], numbers.shape[::-1], strict=False))
+    fits = fits and tensor.dim() <= numbers.ndim
+    refuse_if(not fits, "shape of what is assigned", list(tensor.shape), list(numbers.shape))
+    check_overlap(x, tensor)
+    change(x, lambda old: assigned(old, tensor, numbers, "IndexPutBackward0"))
 
 
 Tensor.__setitem__ = setitem
@@ -239,16 +239,16 @@ Tensor.__delitem__ = lambda self, key: refuse_if(True, "deleted element")  # typ
 
 def in_place(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
     """Return the method that does in place what another does out of place."""
-    own = find(name.removesuffix("_"))
+    signature = find(name.removesuffix("_"))
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        given, settings = in_order(name, args, kwargs)
-        if own is not None and given and not isinstance(given[0], Tensor):
-            own.check_tensors(name, (self, *given), 1)
+        arguments, settings = in_order(name, args, kwargs)
+        if signature is not None and arguments and not isinstance(arguments[0], Tensor):
+            signature.check_tensors(name, (self, *arguments), 1)
 
         def compute(x: Tensor) -> Tensor:
-            check_overlap(x, *given, *settings.values())
-            return numbered(function(x, *given, **settings))
+            check_overlap(x, *arguments, *settings.values())
+            return numbered(function(x, *arguments, **settings))
 
         return change(self, compute, name)
 
@@ -260,10 +260,10 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "
     setattr(Tensor, f"__i{_name}__", in_place(f"__i{_name}__", operators.OPERATORS[_name]))
 
 
-def numbered(found: Tensor) -> Tensor:
+def numbered(result: Tensor) -> Tensor:
     """Return a result under the name that PyTorch has for the step in place."""
-    step = found._fn
-    return called(found, step.name()[:-1] + "1") if step is not None and step.name() in _SECOND else found
+    step = result._fn
+    return called(result, step.name()[:-1] + "1") if step is not None and step.name() in _SECOND else result
 
 
 _SECOND = frozenset(f"{name}Backward0" for name in ("Acosh", "Asinh", "Atanh", "Polygamma", "Elu", "Celu", "LeakyRelu"))
@@ -304,8 +304,8 @@ def resize_(self: Tensor, *size: Any) -> Tensor:
 
 def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[Any]) -> Tensor:
     """Write a result into the tensor given as `out`."""
-    own = any(isinstance(x, Tensor) and x.requires_grad for x in (*args, out))
-    refuse_if(Mode.grad and own, "out requires grad", name)
+    requires = any(isinstance(x, Tensor) and x.requires_grad for x in (*args, out))
+    refuse_if(Mode.grad and requires, "out requires grad", name)
     result: Any = compute()
     is_one = isinstance(result, Tensor) and isinstance(out, Tensor)
     missing_if(not is_one, f"{name}(out=…) of several tensors")

@@ -75,16 +75,16 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def tensor_split(
     input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
 ) -> tuple[Tensor, ...]:
-    own = next(x for x in (indices_or_sections, indices, sections) if x is not None)
-    if isinstance(own, Tensor):
-        refuse_if(own._a.dtype != np.int64, "dtype of a tensor_split", own.dtype.word)
-        own = own.tolist()
+    cuts = next(x for x in (indices_or_sections, indices, sections) if x is not None)
+    if isinstance(cuts, Tensor):
+        refuse_if(cuts._a.dtype != np.int64, "dtype of a tensor_split", cuts.dtype.word)
+        cuts = cuts.tolist()
     refuse_if(not input.dim(), "tensor_split of a number")
     axis = axis_of(dim, input.dim())
     size = input.shape[axis]
-    refuse_if(isinstance(own, int) and own <= 0, "sections of a tensor_split", own)
-    rest = size % own if isinstance(own, int) else 0
-    ends = [k * (size // own) + min(k, rest) for k in range(1, own)] if isinstance(own, int) else list(own)
+    refuse_if(isinstance(cuts, int) and cuts <= 0, "sections of a tensor_split", cuts)
+    rest = size % cuts if isinstance(cuts, int) else 0
+    ends = [k * (size // cuts) + min(k, rest) for k in range(1, cuts)] if isinstance(cuts, int) else list(cuts)
     places = [range(size)[start:end] for start, end in zip([0, *ends], [*ends, size], strict=True)]
     return tuple(_part(input, axis, place) for place in places)
 
@@ -92,10 +92,10 @@ def tensor_split(
 def _split_along(name: str, least: int, axis: int) -> None:
     def function(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
         refuse_if(input.dim() < least, "axes to split", name, least, input.dim())
-        at, own = axis if input.dim() > 1 else 0, indices_or_sections
-        unequal = isinstance(own, int) and (own <= 0 or input.shape[at] % own)
-        refuse_if(unequal, "sections of unequal sizes", name, at, input.shape[at], own)
-        return tensor_split(input, own, at)
+        at, sections = axis if input.dim() > 1 else 0, indices_or_sections
+        unequal = isinstance(sections, int) and (sections <= 0 or input.shape[at] % sections)
+        refuse_if(unequal, "sections of unequal sizes", name, at, input.shape[at], sections)
+        return tensor_split(input, sections, at)
 
     method(name)(function)
 

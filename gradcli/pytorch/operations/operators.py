@@ -52,8 +52,8 @@ def _scaled(op: str, input: Any, other: Any, alpha: Any, name: str | None = None
 def _sum(op: str) -> Callable[..., Tensor]:
     def function(input: Any, other: Any, *more: Any, alpha: Any = 1) -> Tensor:
         if more:
-            (other,), own = in_order(op, (other, *more), {})
-            alpha = own["alpha"]
+            (other,), keywords = in_order(op, (other, *more), {})
+            alpha = keywords["alpha"]
         return _scaled(op, input, other, alpha)
 
     return function
@@ -85,8 +85,8 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     check_numbers("trunc_divide", dtype)
     wide = typed(lambda a, b: call("detach", call("trunc", a / b)), "float64" if dtype.name == "int64" else dtype.name)
     _no_zeros(input, other)
-    given = operands(dtype, input, other)
-    return apply("trunc_divide", lambda a, b: cast(wide(a, b), dtype.name), given, dtype.name, "DivBackward2")
+    values = operands(dtype, input, other)
+    return apply("trunc_divide", lambda a, b: cast(wide(a, b), dtype.name), values, dtype.name, "DivBackward2")
 
 
 def _no_zeros(a: Any, b: Any) -> None:
@@ -225,8 +225,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         signature("where").check_tensors("where", [condition])
         return condition.nonzero(as_tuple=True)
-    given = (condition, input) if other is None else (condition, input, other)
-    check_overload("where", given, message("calls of where").split("\n"))
+    arguments = (condition, input) if other is None else (condition, input, other)
+    check_overload("where", arguments, message("calls of where").split("\n"))
     refuse_if(condition._a.dtype not in (bool, np.uint8), "condition that is none", condition.dtype.word)
     dtype = result_dtype((input, other))
 
@@ -247,11 +247,11 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     dtype, is_tensor = input.dtype, isinstance(value, Tensor)
     refuse_if(is_tensor and value.dim(), "value of a mask", value.dim() if is_tensor else 0)
     refuse_if(not is_boolean(mask), "mask that is none", mask.dtype.in_c)
-    given = (input, mask, value if is_tensor else held(value, dtype))
+    arguments = (input, mask, value if is_tensor else held(value, dtype))
     return apply(
         "masked_fill",
         lambda x, m, v: cast(elementwise("where", m, v, x), dtype.name),
-        given,
+        arguments,
         (),
         f"MaskedFillBackward{int(is_tensor)}",
     )

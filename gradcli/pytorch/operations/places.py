@@ -34,37 +34,37 @@ def _each(x: Tensor, dim: int, index: Tensor, *sources: Any) -> Array:
 
     Errors: PyTorch's, for places of other axes than the tensor's, or of more.
     """
-    own = index._a[..., 0]
-    refuse_if(own.dtype.kind != "i", "dtype of places to gather")
+    indices = index._a[..., 0]
+    refuse_if(indices.dtype.kind != "i", "dtype of places to gather")
     axis, size = _axis(x, dim)
-    shape, sizes = list(x.shape), list(own.shape)
-    refuse_if(max(1, own.ndim) != max(1, x.dim()), "axes of places", "self" if sources else "input")
+    shape, sizes = list(x.shape), list(indices.shape)
+    refuse_if(max(1, indices.ndim) != max(1, x.dim()), "axes of places", "self" if sources else "input")
     wide = [i for i, (m, n) in enumerate(zip(sizes, shape, strict=False)) if m > n and i != axis]
     refuse_if(wide and not sources, "sizes of places to gather", wide[:1], sizes, shape, axis)
     tensors = [list(s.shape) for s in sources if isinstance(s, Tensor)]
     wide += [i for s in tensors for i, (m, n) in enumerate(zip(sizes, s, strict=False)) if m > n]
     more = f" and to be no larger size than src {tensors[0]}" if tensors else ""
     refuse_if(wide and sources, "sizes of places to fill", sizes, shape, axis, more)
-    bad = own[(own < 0) | (own >= size)]
+    bad = indices[(indices < 0) | (indices >= size)]
     refuse_if(bad.size, "place to gather outside", *bad[:1], dim, size)
-    if not x.dim() or not own.ndim:
-        return own
-    there = numbers_of(x)[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(own.shape))]
-    return np.take_along_axis(there, own, axis)
+    if not x.dim() or not indices.ndim:
+        return indices
+    there = numbers_of(x)[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(indices.shape))]
+    return np.take_along_axis(there, indices, axis)
 
 
 def _slices(x: Tensor, dim: int, index: Tensor) -> Array:
     """Return which elements the slices at places along an axis have."""
-    (axis, size), own = _axis(x, dim), index._a.reshape(-1)
-    refuse_if(((own < 0) | (own >= size)).any(), "slice outside")
-    return np.take(numbers_of(x), own, axis) if x.dim() else own[0]
+    (axis, size), indices = _axis(x, dim), index._a.reshape(-1)
+    refuse_if(((indices < 0) | (indices >= size)).any(), "slice outside")
+    return np.take(numbers_of(x), indices, axis) if x.dim() else indices[0]
 
 
 def _masked(x: Tensor, mask: Tensor) -> Array:
     """Return which elements a mask chooses."""
     refuse_if(mask._a.dtype != bool, "mask of another dtype")
-    numbers, own = np.broadcast_arrays(numbers_of(x), mask._a[..., 0])
-    return numbers[own]
+    numbers, chosen = np.broadcast_arrays(numbers_of(x), mask._a[..., 0])
+    return numbers[chosen]
 
 
 def _of_line(x: Tensor, index: Tensor) -> Array:
@@ -77,22 +77,22 @@ def _of_line(x: Tensor, index: Tensor) -> Array:
 
 def _filled(x: Tensor, places: Any, value: Any, name: str) -> Tensor:
     """Return a tensor with other numbers at places: those of a tensor, or one for all."""
-    own = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
-    number = int((name, own is value) in (("scatter", False), ("index_fill", True)))
-    refuse_if(own._a.dtype != x._a.dtype and name != "index_fill", "dtype of what is put", name)
-    return assigned(x, own, places, f"{capitals(name)}Backward{number}")
+    tensor = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
+    number = int((name, tensor is value) in (("scatter", False), ("index_fill", True)))
+    refuse_if(tensor._a.dtype != x._a.dtype and name != "index_fill", "dtype of what is put", name)
+    return assigned(x, tensor, places, f"{capitals(name)}Backward{number}")
 
 
 def _added(x: Tensor, places: Any, value: Tensor, name: str, alpha: Any = 1) -> Tensor:
     """Return a tensor with other numbers added at places."""
     refuse_if(value._a.dtype != x._a.dtype, "source of another dtype", name, x.dtype.word, value.dtype.word)
-    own = Places.of(places.reshape(-1))
+    indices = Places.of(places.reshape(-1))
 
     def build(n: Node, v: Node) -> Node:
         scaled = v if alpha == 1 else v * cast(const(exact(alpha)), v.dtype)
-        return n + construct.reshape(put(flat(scaled), 0, own, n.size), n.shape)
+        return n + construct.reshape(put(flat(scaled), 0, indices, n.size), n.shape)
 
-    return apply(name, build, (x, value), (own, repr(alpha)))
+    return apply(name, build, (x, value), (indices, repr(alpha)))
 
 
 def _corner(src: Any, index: Tensor) -> Any:
@@ -146,21 +146,21 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
         refuse_if(repeats < 0, "negative repeats")
         return named("repeat_interleave", input, repeats, dim)
     refuse_if(repeats._a.dtype.kind != "i", "no kernel", "repeat_interleave_cpu", repeats.dtype.word)
-    size, own = input.shape[dim], repeats._a[..., 0]
-    refuse_if(own.size not in (1, size), "count of repeats", own.size, size)
-    refuse_if((own < 0).any(), "negative repeat")
-    return input.index_select(dim, of_array(np.repeat(np.arange(size), own)))
+    size, counts = input.shape[dim], repeats._a[..., 0]
+    refuse_if(counts.size not in (1, size), "count of repeats", counts.size, size)
+    refuse_if((counts < 0).any(), "negative repeat")
+    return input.index_select(dim, of_array(np.repeat(np.arange(size), counts)))
 
 
 @partial(calling, name="one_hot")
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
-    own = input._a[..., 0]
-    refuse_if(own.dtype != np.int64, "dtype of classes")
-    refuse_if((own < 0).any(), "negative class")
-    refuse_if(num_classes < 1 and not own.size, "classes of no elements")
-    count = num_classes if num_classes > 0 else int(own.max()) + 1
-    refuse_if((own >= count).any(), "class outside")
-    return of_array((own[..., None] == np.arange(count)).astype(np.int64))
+    classes = input._a[..., 0]
+    refuse_if(classes.dtype != np.int64, "dtype of classes")
+    refuse_if((classes < 0).any(), "negative class")
+    refuse_if(num_classes < 1 and not classes.size, "classes of no elements")
+    count = num_classes if num_classes > 0 else int(classes.max()) + 1
+    refuse_if((classes >= count).any(), "class outside")
+    return of_array((classes[..., None] == np.arange(count)).astype(np.int64))
 
 
 # In order
@@ -233,8 +233,8 @@ def unique(
 
 @method("bincount")
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
-    own = None if weights is None else weights._a[..., 0]
+    sums = None if weights is None else weights._a[..., 0]
     refuse_if(input._a.dtype.kind not in "iu", "no kernel", "bincount_cpu", input.dtype.word)
     refuse_if(input.dim() != 1 or (input._a < 0).any(), "counts of bincount")
-    counts = np.bincount(input._a[..., 0], own, minlength)
-    return of_array(counts.astype(np.float32) if own is not None and own.dtype == np.float32 else counts)
+    counts = np.bincount(input._a[..., 0], sums, minlength)
+    return of_array(counts.astype(np.float32) if sums is not None and sums.dtype == np.float32 else counts)

@@ -33,7 +33,9 @@ def _check(name: str, a: Tensor, b: Tensor) -> None:
     """Refuse factors that have other axes than a product takes, and sizes that do not meet."""
     ranks, wanted = (a.dim(), b.dim()), _FACTORS[name]
     if ranks != (*wanted.values(),):
-        word, rank = next((word, rank) for rank, (word, own) in zip(ranks, wanted.items(), strict=True) if rank != own)
+        word, rank = next(
+            (word, rank) for rank, (word, actual) in zip(ranks, wanted.items(), strict=True) if rank != actual
+        )
         raise refusal(f"axes of {name}", word, rank, *ranks)
     if name != "outer" and (a._a.shape[-2] != b._a.shape[-min(3, b._a.ndim)] or (name == "bmm" and len(a) != len(b))):
         raise refusal(f"sizes of {'mm' if name == 'addmm' else name}", *a.shape, *b.shape)
@@ -94,8 +96,8 @@ def solve(*_: Any, **__: Any) -> Tensor:
 @method("matmul")
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     ranks = (input.dim(), other.dim())
-    if own := {(1, 1): dot, (2, 1): mv, (2, 2): mm}.get(ranks):
-        return own(input, other)
+    if product := {(1, 1): dot, (2, 1): mv, (2, 2): mm}.get(ranks):
+        return product(input, other)
     refuse_if(0 in ranks, "product with a number", "matmul", *ranks)
     if input.shape[-1] != other.shape[-min(2, ranks[1])]:
         raise _not_met(input.shape, other.shape)
@@ -136,12 +138,14 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return input.reshape(-1, 1) * vec2
 
 
-def _in_letters(*given: Any) -> tuple[str, tuple[Any, ...]]:
+def _in_letters(*arguments: Any) -> tuple[str, tuple[Any, ...]]:
     """Return an equation with the operands, for operands that are followed by the numbers of their axes each."""
-    rows = given if len(given) % 2 else (*given, None)
-    refuse_if(any(n is not ... and not 0 <= n < 52 for row in given[1::2] for n in row), "number of an axis")
-    *terms, last = ["".join("..." if n is ... else _LETTERS[n] for n in row) for row in (*given[1::2], rows[-1] or ())]
-    return ",".join(terms) + ("" if rows[-1] is None else f"->{last}"), given[: len(terms) * 2 : 2]
+    rows = arguments if len(arguments) % 2 else (*arguments, None)
+    refuse_if(any(n is not ... and not 0 <= n < 52 for row in arguments[1::2] for n in row), "number of an axis")
+    *terms, last = [
+        "".join("..." if n is ... else _LETTERS[n] for n in row) for row in (*arguments[1::2], rows[-1] or ())
+    ]
+    return ",".join(terms) + ("" if rows[-1] is None else f"->{last}"), arguments[: len(terms) * 2 : 2]
 
 
 _LETTERS = ascii_uppercase + ascii_lowercase
@@ -154,10 +158,12 @@ def _without_dots(equation: str, operands: Sequence[Any]) -> str:
         return left + arrow + right
     terms = left.split(",")
     counts = [x.dim() - len(t.replace("...", "")) for t, x in zip(terms, operands, strict=True)]
-    own = [c for c in _LETTERS if c not in equation][: max(n for n, t in zip(counts, terms, strict=True) if "." in t)]
+    letters = [c for c in _LETTERS if c not in equation][
+        : max(n for n, t in zip(counts, terms, strict=True) if "." in t)
+    ]
     right = right if arrow else "..." + "".join(sorted(c for c in left if c not in ",." and left.count(c) == 1))
-    terms = [t.replace("...", "".join(own[len(own) - n :])) for n, t in zip(counts, terms, strict=True)]
-    return f"{','.join(terms)}->{right.replace('...', ''.join(own))}"
+    terms = [t.replace("...", "".join(letters[len(letters) - n :])) for n, t in zip(counts, terms, strict=True)]
+    return f"{','.join(terms)}->{right.replace('...', ''.join(letters))}"
 
 
 @function("einsum")

@@ -44,15 +44,15 @@ randn_like = creating("randn", _drawn(Generator.normal))
 
 
 def _integers(size: Any, *bounds: int, low: int = 0, high: Any = None, generator: Any = None, **options: Any) -> Tensor:
-    given = bounds if high is None else (*bounds, high)
-    first, last = map(int, given if len(given) > 1 else (low, *given))
+    limits = bounds if high is None else (*bounds, high)
+    first, last = map(int, limits if len(limits) > 1 else (low, *limits))
     refuse_if(first >= last, "bounds of a randint", first, last)
     return sized(size, lambda n, _: (generator or DEFAULT).integers(first, last, n), int64, **options)
 
 
 def randint(*args: Any, size: Any = None, **options: Any) -> Tensor:
-    given = args if size is None else (*args, size)
-    return _integers(given[-1], *given[:-1], **options)
+    arguments = args if size is None else (*args, size)
+    return _integers(arguments[-1], *arguments[:-1], **options)
 
 
 creating("randint", _integers, randint)
@@ -70,15 +70,15 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     refuse_if(not spread and std < 0, "negative spread", std)
     if not spread and not isinstance(mean, Tensor):
         return sized(size, lambda n, kind: g.normal(n, kind, float(mean), float(std)), **options)
-    given = [x for x in (mean, std) if isinstance(x, Tensor)]
-    shape = np.broadcast_shapes(*(x.shape for x in given))
-    drawn = of_array(g.normal(math.prod(shape), given[0]._a.dtype, 0.0, 1.0 if spread else std).reshape(shape))
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    shape = np.broadcast_shapes(*(x.shape for x in tensors))
+    drawn = of_array(g.normal(math.prod(shape), tensors[0]._a.dtype, 0.0, 1.0 if spread else std).reshape(shape))
     with no_grad():
         result = drawn * std + mean if spread else drawn + mean
-    return _drawn_for(result, given, f"NormalBackward{2 * spread + (given[0] is mean)}")
+    return _drawn_for(result, tensors, f"NormalBackward{2 * spread + (tensors[0] is mean)}")
 
 
-def _drawn_for(found: Tensor, given: Sequence[Tensor], name: str) -> Tensor:
+def _drawn_for(result: Tensor, tensors: Sequence[Tensor], name: str) -> Tensor:
     """Return numbers that were drawn with what they were drawn for as their history, which gets zeros as gradients."""
 
     def build(*nodes: Node) -> Node:
@@ -87,7 +87,7 @@ def _drawn_for(found: Tensor, given: Sequence[Tensor], name: str) -> Tensor:
             y = elementwise("where", const(0, (), "bool"), cast(x, y.dtype), y)
         return y
 
-    return apply("drawn", build, (*given, found), (), name) if any(x.requires_grad for x in given) else found
+    return apply("drawn", build, (*tensors, result), (), name) if any(x.requires_grad for x in tensors) else result
 
 
 @method("bernoulli")
@@ -101,18 +101,18 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 
 @method("multinomial")
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
-    g, own = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
-    refuse_if(own.dtype.kind != "f", "dtype of weights", input.dtype.word)
+    g, weights = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
+    refuse_if(weights.dtype.kind != "f", "dtype of weights", input.dtype.word)
     refuse_if(num_samples <= 0, "no samples")
-    refuse_if(not replacement and num_samples > own.shape[-1], "too many samples")
-    refuse_if((own < 0).any() or not np.isfinite(own).all(), "no weights")
-    refuse_if(not own.sum(-1).all(), "sum of weights")
+    refuse_if(not replacement and num_samples > weights.shape[-1], "too many samples")
+    refuse_if((weights < 0).any() or not np.isfinite(weights).all(), "no weights")
+    refuse_if(not weights.sum(-1).all(), "sum of weights")
     if replacement and num_samples > 1:
-        result = np.stack([_replacing(g, row, num_samples) for row in own])
+        result = np.stack([_replacing(g, row, num_samples) for row in weights])
     else:
-        drawn = -np.log1p(-g.uniform(own.size, np.float64)).reshape(own.shape).astype(own.dtype)
+        drawn = -np.log1p(-g.uniform(weights.size, np.float64)).reshape(weights.shape).astype(weights.dtype)
         with np.errstate(divide="ignore"):
-            result = np.argsort(-(own / drawn), axis=-1, kind="stable")[:, :num_samples]
+            result = np.argsort(-(weights / drawn), axis=-1, kind="stable")[:, :num_samples]
     return of_array(np.asarray(result, np.int64).reshape(*input.shape[:-1], num_samples))
 
 
@@ -162,7 +162,7 @@ def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:
     """Return what `dropout` leaves: each number with probability 1 - p, in its place 0 otherwise."""
     if p == 0:
         return x
-    own = tuple(x.shape) if shape is None else shape
-    u = DEFAULT.uniform(math.prod(own), np.float64)
+    sizes = tuple(x.shape) if shape is None else shape
+    u = DEFAULT.uniform(math.prod(sizes), np.float64)
     keep = ((u < 1 - p) / (1 - p) if p < 1 else np.zeros(len(u))).astype(x._a.dtype)
-    return x * (new(in_memory(keep, x._a)) if own == tuple(x.shape) else of_array(keep.reshape(own)))
+    return x * (new(in_memory(keep, x._a)) if sizes == tuple(x.shape) else of_array(keep.reshape(sizes)))

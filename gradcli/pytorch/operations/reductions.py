@@ -102,8 +102,8 @@ def _norm(n: Node, p: float, axes: tuple[int, ...]) -> Node:
 @methods("any", "all")
 def some_or_all(input: Tensor, dim: Any = None, keepdim: bool = False, *, op: str) -> Tensor:
     axes = axes_of(dim, input.dim())
-    found = np.asarray(getattr(np, op)(input._a != 0, axis=axes, keepdims=keepdim))
-    return new(found.astype(np.uint8) if input._a.dtype == np.uint8 else found)
+    result = np.asarray(getattr(np, op)(input._a != 0, axis=axes, keepdims=keepdim))
+    return new(result.astype(np.uint8) if input._a.dtype == np.uint8 else result)
 
 
 # Extremes
@@ -127,12 +127,12 @@ def _extremum(name: str, n: Node, axes: Axes, ties: str) -> Node:
 
 def _indices(name: str, input: Tensor, at: int, keepdim: bool) -> Any:
     """Return where along an axis the first extreme stands, or the median in order."""
-    own = input._a[..., 0]
-    if not own.ndim:
+    array = input._a[..., 0]
+    if not array.ndim:
         return np.zeros((), np.int64)
     if name != "median":
-        return getattr(np, f"arg{name}")(own, axis=at, keepdims=keepdim)
-    places = np.take(np.argsort(own, axis=at, kind="stable"), [(own.shape[at] - 1) // 2], axis=at)
+        return getattr(np, f"arg{name}")(array, axis=at, keepdims=keepdim)
+    places = np.take(np.argsort(array, axis=at, kind="stable"), [(array.shape[at] - 1) // 2], axis=at)
     return places if keepdim else np.squeeze(places, at)
 
 
@@ -171,9 +171,9 @@ def extreme_index(input: Tensor, dim: Any = None, keepdim: bool = False, *, op: 
     _refuse_empty(op, input, dim)
     at = axis_of(dim or 0, input.dim())
     whole = dim is None or not input.dim()
-    found = getattr(np, op)(input._a) if whole else _indices(op[3:], input, at, keepdim)
+    index = getattr(np, op)(input._a) if whole else _indices(op[3:], input, at, keepdim)
     if whole and keepdim:
-        found = np.reshape(found, (1,) * input.dim())
-    places = of_array(np.asarray(found, np.int64))
+        index = np.reshape(index, (1,) * input.dim())
+    places = of_array(np.asarray(index, np.int64))
     note_lost(places, (input,), op)
     return places

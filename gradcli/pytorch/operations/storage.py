@@ -42,13 +42,13 @@ def check_overlap(written: Tensor, *operands: Any) -> None:
     for x in operands:
         if x is written or not isinstance(x, Tensor) or x._memory is not written._memory:
             continue
-        own, other = written._a[..., 0], x._a[..., 0]
-        same = own.strides == other.strides and written.data_ptr() == x.data_ptr() and own.size == other.size
-        if same or not np.may_share_memory(own, other):
+        array, other = written._a[..., 0], x._a[..., 0]
+        same = array.strides == other.strides and written.data_ptr() == x.data_ptr() and array.size == other.size
+        if same or not np.may_share_memory(array, other):
             continue
-        refuse_if(_is_dense(own) and _is_dense(other), "memory that is read while it is written")
+        refuse_if(_is_dense(array) and _is_dense(other), "memory that is read while it is written")
         hint = "what PyTorch reads then depends on the processor: give it a clone() of the operand"
-        missing_if(np.shares_memory(own, other), "operation that overwrites its operand while it reads it", hint)
+        missing_if(np.shares_memory(array, other), "operation that overwrites its operand while it reads it", hint)
 
 
 class UntypedStorage:

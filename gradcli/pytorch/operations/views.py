@@ -89,15 +89,15 @@ def shape_of(sizes: Any, what: str = "view", parameter: str = "size") -> tuple[i
 
     Errors: `TypeError` for what is no whole number, in the words of what takes the sizes under the name of a parameter.
     """
-    given = listed(sizes)
-    for i, n in enumerate(given):
+    numbers = listed(sizes)
+    for i, n in enumerate(numbers):
         if isinstance(n, bool) or not isinstance(n, int | np.integer | Tensor):
             kind = typename(n)
             refuse_if(i, "later size of another kind", what, parameter, i + 1, kind)
-            refuse_if(given is not sizes, "first size of another kind", what, parameter, kind)
-            refuse_if(len(given) > 1, "too many arguments", what, 1, "", len(given))
+            refuse_if(numbers is not sizes, "first size of another kind", what, parameter, kind)
+            refuse_if(len(numbers) > 1, "too many arguments", what, 1, "", len(numbers))
             raise refusal("sizes of another kind", what, parameter, kind)
-    return tuple(map(int, given))
+    return tuple(map(int, numbers))
 
 
 def _filled(shape: Sequence[int], size: int, what: str, *values: Any) -> tuple[int, ...]:
@@ -131,8 +131,8 @@ def view(self: Tensor, *size: Any) -> Tensor:
 
 @method("reshape")
 def reshape(input: Tensor, *shape: Any) -> Tensor:
-    own, is_view = _shaped(input, shape, "reshape", "shape")
-    return _reshaped(input, own, "ViewBackward0" if is_view else "UnsafeViewBackward0")
+    sizes, is_view = _shaped(input, shape, "reshape", "shape")
+    return _reshaped(input, sizes, "ViewBackward0" if is_view else "UnsafeViewBackward0")
 
 
 @method("flatten")
@@ -178,8 +178,8 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
     warn("old resize")
     count = math.prod(sizes) if all(isinstance(n, int) for n in sizes) else sizes[0]
     if count != self.numel():
-        text, own = ("x".join(map(str, n)) for n in (sizes, self.shape))
-        raise refusal("size of an old resize", text, count, own, self.numel())
+        text, before = ("x".join(map(str, n)) for n in (sizes, self.shape))
+        raise refusal("size of an old resize", text, count, before, self.numel())
     return _reshaped(self, tuple(sizes), "ResizeBackward")
 
 
@@ -225,9 +225,9 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 @method("squeeze")
 def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
-    given = (dim, *more) if more else dim
-    number = 0 if given is None else 2 if isinstance(given, tuple | list) else 1
-    axes = [axis_of(d, input.dim()) for d in (range(input.dim()), (given,), given)[number]]
+    dims = (dim, *more) if more else dim
+    number = 0 if dims is None else 2 if isinstance(dims, tuple | list) else 1
+    axes = [axis_of(d, input.dim()) for d in (range(input.dim()), (dims,), dims)[number]]
     shape = tuple(n for i, n in enumerate(input.shape) if i not in axes or n != 1)
     return _reshaped(input, shape, f"SqueezeBackward{number}")
 
@@ -240,10 +240,10 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 @method("expand")
 def expand(self: Tensor, *size: Any) -> Tensor:
-    shape, own = shape_of(size, "expand"), self.shape
-    check_repeated(self, own, shape)
-    new = len(shape) - len(own)
-    full = tuple(own[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))
+    shape, sizes = shape_of(size, "expand"), self.shape
+    check_repeated(self, sizes, shape)
+    new = len(shape) - len(sizes)
+    full = tuple(sizes[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))
     return moved("broadcast", self, full, full, "ExpandBackward0")
 
 
@@ -285,8 +285,8 @@ def diagonal_by(op: str, x: Tensor, offset: int, dim1: int = 0, dim2: int = 1, n
     rows, columns = (range(min(n, max(0, skip)), n) for n, skip in ((x.shape[a], -offset), (x.shape[b], offset)))
 
     def build(n: Node) -> Node:
-        turned = construct.transpose(n, (a, b, *(i for i in range(len(n.shape)) if i not in (a, b))))
-        result = construct.diagonal(construct.index(turned, (rows, columns)))
+        transposed = construct.transpose(n, (a, b, *(i for i in range(len(n.shape)) if i not in (a, b))))
+        result = construct.diagonal(construct.index(transposed, (rows, columns)))
         return construct.transpose(result, (*range(1, len(result.shape)), 0))
 
     return apply(op, build, (x,), (offset, a, b), name)

@@ -35,17 +35,17 @@ class Optimizer:
 
     def add_param_group(self, group: dict[str, Any]) -> None:
         refuse_if(isinstance(group["params"], set), "parameters in a set")
-        given = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
-        names = [p[0] for p in given if isinstance(p, tuple)]
-        own = [p[1] if isinstance(p, tuple) else p for p in given]
-        for p in own:
+        entries = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
+        names = [p[0] for p in entries if isinstance(p, tuple)]
+        tensors = [p[1] if isinstance(p, tuple) else p for p in entries]
+        for p in tensors:
             refuse_if(not isinstance(p, Tensor), "parameter that is no tensor", typename(p))
             refuse_if(not p.is_leaf and not p.retains_grad, "parameter that is no leaf")
-        if len(set(map(id, own))) < len(own):
+        if len(set(map(id, tensors))) < len(tensors):
             warn("parameter listed twice")
-        refuse_if({*map(id, own)} & {*map(id, self._parameters())}, "parameter in two groups")
+        refuse_if({*map(id, tensors)} & {*map(id, self._parameters())}, "parameter in two groups")
         named = {"param_names": names} if names else {}
-        self.param_groups.append({"params": own, **named, **self.defaults, **group} | {"params": own})
+        self.param_groups.append({"params": tensors, **named, **self.defaults, **group} | {"params": tensors})
 
     def _parameters(self) -> list[Tensor]:
         return [p for group in self.param_groups for p in group["params"]]
@@ -96,17 +96,17 @@ class Optimizer:
         return {"state": {numbers[id(p)]: s for p, s in self.state.items()}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        listed, own, groups = self._parameters(), self.param_groups, state_dict.copy()["param_groups"]
-        refuse_if(len(own) != len(groups), "count of groups")
-        sizes = [[len(g["params"]) for g in part] for part in (own, groups)]
+        listed, current, groups = self._parameters(), self.param_groups, state_dict.copy()["param_groups"]
+        refuse_if(len(current) != len(groups), "count of groups")
+        sizes = [[len(g["params"]) for g in part] for part in (current, groups)]
         refuse_if(sizes[0] != sizes[1], "sizes of groups")
         self.state.update({listed[i]: dict(s) for i, s in state_dict["state"].items()})
-        for group, given in zip(own, groups, strict=True):
-            group.update(_settings_of(given))
+        for group, loaded in zip(current, groups, strict=True):
+            group.update(_settings_of(loaded))
 
     def __repr__(self) -> str:
         groups = [(i, sorted(_settings_of(group).items())) for i, group in enumerate(self.param_groups)]
-        shown = (f"Parameter Group {i}\n" + "".join(f"    {k}: {v}\n" for k, v in own) for i, own in groups)
+        shown = (f"Parameter Group {i}\n" + "".join(f"    {k}: {v}\n" for k, v in items) for i, items in groups)
         return f"{type(self).__name__} (\n" + "\n".join(shown) + ")"
 
 
@@ -131,15 +131,17 @@ def _settings(signature: Callable[..., dict[str, Any]], *first: str, **more: Any
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         signature.__qualname__ = f"{type(self).__name__}.__init__"
-        own = signature(self, *args, **kwargs)
-        params = own.pop("params")
+        settings = signature(self, *args, **kwargs)
+        params = settings.pop("params")
         for name, word in _LEAST_0.items():
-            refuse_if(float(own.get(name, 0)) < 0, "setting below 0", word, own.get(name))
-        refuse_if(not 0 <= own.get("rho", 0) <= 1, "setting below 0", "rho value", own.get("rho"))
-        for i, beta in enumerate(own.get("betas", ())):
+            refuse_if(float(settings.get(name, 0)) < 0, "setting below 0", word, settings.get(name))
+        refuse_if(not 0 <= settings.get("rho", 0) <= 1, "setting below 0", "rho value", settings.get("rho"))
+        for i, beta in enumerate(settings.get("betas", ())):
             refuse_if(not 0 <= beta < 1, "beta out of range", i, beta)
-        refuse_if(own.get("nesterov") and (own["momentum"] <= 0 or own["dampening"] != 0), "nesterov alone")
-        Optimizer.__init__(self, params, {k: own[k] for k in (*first, *own) if k != "self"} | more)
+        refuse_if(
+            settings.get("nesterov") and (settings["momentum"] <= 0 or settings["dampening"] != 0), "nesterov alone"
+        )
+        Optimizer.__init__(self, params, {k: settings[k] for k in (*first, *settings) if k != "self"} | more)
 
     return __init__
 

@@ -83,8 +83,8 @@ class LBFGS(Optimizer):
             if group["line_search_fn"] is not None:
                 refuse_if(group["line_search_fn"] != "strong_wolfe", "line search of LBFGS")
                 start, budget = Trial(0, loss, g, slope), group["max_eval"] - evaluations
-                found, count = _searched(self._along(d, closure), start, length, d, budget)
-                length, loss, g = found[:3]
+                best, count = _searched(self._along(d, closure), start, length, d, budget)
+                length, loss, g = best[:3]
                 self._move(length, d)
             else:
                 self._move(length, d)

@@ -56,8 +56,8 @@ class LRScheduler:
 
     def state_dict(self) -> dict[str, Any]:
         """Return what the scheduler has reached; functions are left out."""
-        own = {k: v for k, v in vars(self).items() if k not in ("optimizer", "lr_lambdas")}
-        return own | ({"lr_lambdas": [None] * len(self.lr_lambdas)} if hasattr(self, "lr_lambdas") else {})
+        state = {k: v for k, v in vars(self).items() if k not in ("optimizer", "lr_lambdas")}
+        return state | ({"lr_lambdas": [None] * len(self.lr_lambdas)} if hasattr(self, "lr_lambdas") else {})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over what a scheduler had reached."""
@@ -277,10 +277,10 @@ class OneCycleLR(LRScheduler):
 def _total(total: Any, epochs: Any, steps: Any) -> int:
     """Return how many steps a cycle has."""
     refuse_if(total is None and (epochs is None or steps is None), "no steps of a cycle")
-    given = {"total_steps": total} if total is not None else {"epochs": epochs, "steps_per_epoch": steps}
-    for name, count in given.items():
+    lengths = {"total_steps": total} if total is not None else {"epochs": epochs, "steps_per_epoch": steps}
+    for name, count in lengths.items():
         refuse_if(not isinstance(count, int) or count <= 0, "count of a cycle", name, count)
-    return math.prod(given.values())
+    return math.prod(lengths.values())
 
 
 def _of_groups(optimizer: Any, name: str, value: Any) -> list[Any]:

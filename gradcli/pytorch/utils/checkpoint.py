@@ -144,18 +144,18 @@ def checkpoint_sequential(
         warn("use_reentrant is not passed to a sequence")
     preserve = kwargs.pop("preserve_rng_state", True)
     refuse_if(kwargs, "unexpected arguments of a checkpoint", ",".join(kwargs))
-    own = list(functions.children()) if isinstance(functions, Sequential) else list(functions)
+    modules = list(functions.children()) if isinstance(functions, Sequential) else list(functions)
 
     def segment(start: int, end: int) -> Callable[[Any], Any]:
         def run(x: Any) -> Any:
-            for function in own[start:end]:
+            for function in modules[start:end]:
                 x = function(x)
             return x
 
         return run
 
-    size = len(own) // segments
+    size = len(modules) // segments
     for start in range(0, size * (segments - 1), size):
         how: Any = {"use_reentrant": use_reentrant is not False, "preserve_rng_state": preserve}
         input = checkpoint(segment(start, start + size), input, **how)
-    return segment(size * (segments - 1), len(own))(input)
+    return segment(size * (segments - 1), len(modules))(input)

@@ -141,10 +141,10 @@ class RandomSampler(_Counted):
         refuse_if(self.num_samples <= 0, "samples of an order", self.num_samples)
 
     def __iter__(self) -> Iterator[int]:
-        own = self.generator or Generator().manual_seed(int(DEFAULT.long_words(1)[0]))
+        generator = self.generator or Generator().manual_seed(int(DEFAULT.long_words(1)[0]))
         count, left = len(self.data_source), self.num_samples
         while left >= 0:  # a round more than is used, as PyTorch draws it
-            drawn = own.integers(0, count, min(left, 32)) if self.replacement else own.permutation(count)
+            drawn = generator.integers(0, count, min(left, 32)) if self.replacement else generator.permutation(count)
             yield from drawn[:left].tolist()
             left -= len(drawn) or 1
 
@@ -218,9 +218,9 @@ class DataLoader:
         vars(self).update({name: others.get(name, usual) for name, usual in _OF_WORKERS.items()})
         if num_workers and self.prefetch_factor is None:
             self.prefetch_factor = 2
-        own = cores()
-        if num_workers > own:
-            warn("more workers than processors", num_workers, own)
+        count = cores()
+        if num_workers > count:
+            warn("more workers than processors", num_workers, count)
 
     def __len__(self) -> int:
         return len(self.batch_sampler)

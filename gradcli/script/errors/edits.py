@@ -36,8 +36,8 @@ def dot(node: ast.Attribute) -> Place:
 
 def renamed(node: ast.AST, name: str) -> list[Edit]:
     """Put another name in the place of the last one of what is called: torch.no_grad() for torch.inference_mode()."""
-    own: ast.AST = node.func if isinstance(node, ast.Call) else node
-    return [(dot(own), end(own), f".{name}")] if isinstance(own, ast.Attribute) else instead(own, name)
+    target: ast.AST = node.func if isinstance(node, ast.Call) else node
+    return [(dot(target), end(target), f".{name}")] if isinstance(target, ast.Attribute) else instead(target, name)
 
 
 def method(call: ast.Call, words: str) -> list[Edit]:

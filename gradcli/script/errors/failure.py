@@ -84,8 +84,8 @@ class Failure(Scene):
     def text_at(self, line: int) -> Text:
         """Return the text of the file of a line, at the line."""
         file = self.file(line)
-        own = file == self.script.name
-        return Text(file, self.script.source if own else "".join(linecache.getlines(file)), line)
+        is_main = file == self.script.name
+        return Text(file, self.script.source if is_main else "".join(linecache.getlines(file)), line)
 
     @property
     def main(self) -> Text:

@@ -36,8 +36,8 @@ def with_argument(text: Text, argument: str, *names: str) -> list[Change]:
     """Give a call at a line one more argument: y.backward(retain_graph=True)."""
     for call in sorted(text.calls(*names), key=lambda c: names.index(called(c))):
         name, _, value = argument.partition("=")
-        given = keyword(call, name)
-        return text.edited(edits.instead(given.value, value) if given else edits.appended(call, argument, text))
+        known = keyword(call, name)
+        return text.edited(edits.instead(known.value, value) if known else edits.appended(call, argument, text))
     return []
 
 
@@ -59,8 +59,8 @@ def summed(text: Text, name: str) -> list[Change]:
         if text.of(owner_of(call)).rpartition(".")[2] not in ("", "autograd"):
             return text.edited(edits.before_call(call, ".sum()"))
         roots = elements(call.args[0]) if call.args else []
-        own = [root for root in roots if text.of(root) == name or len(roots) < 2]
-        return text.edited([e for root in own for e in edits.behind(root, ".sum()")])
+        chosen = [root for root in roots if text.of(root) == name or len(roots) < 2]
+        return text.edited([e for root in chosen for e in edits.behind(root, ".sum()")])
     for call in text.calls("grad"):
         if call.args and edits.is_simple(call.args[0]):
             weight = f"grad_outputs=torch.ones_like({text.of(call.args[0])})"
@@ -70,8 +70,8 @@ def summed(text: Text, name: str) -> list[Change]:
 
 def of_a_list(at: Failure) -> list[Change]:
     """Go back from the sum of a list: sum(losses).backward()."""
-    own = at.text.owners("backward")[0]
-    return at.text.edited(edits.instead(own, f"sum({at.text.of(own)})"))
+    owner = at.text.owners("backward")[0]
+    return at.text.edited(edits.instead(owner, f"sum({at.text.of(owner)})"))
 
 
 def of_the_whole(text: Text, tensors: Mapping[str, Any]) -> tuple[str, list[Change]] | None:
@@ -82,19 +82,19 @@ def of_the_whole(text: Text, tensors: Mapping[str, Any]) -> tuple[str, list[Chan
             part = next(iter(Flow(text).of_name(call.args[1])), None)
             whole = text.of(part.value) if isinstance(part, ast.Subscript) else ""
             if isinstance(part, ast.Subscript) and whole in tensors and tensors[whole].requires_grad:
-                own = [(end(node), end(node), text.of(part).removeprefix(whole))]
-                return whole, text.edited([*edits.instead(call.args[1], whole), *own])
+                insertion = [(end(node), end(node), text.of(part).removeprefix(whole))]
+                return whole, text.edited([*edits.instead(call.args[1], whole), *insertion])
     return None
 
 
 def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
     """Give backward, or grad, a v of the right shape: the same numbers where there are as many, or ones."""
     for call in text.calls("backward", "grad"):
-        receiver, given = _weighted(text, call)
-        if isinstance(given, ast.List | ast.Tuple):  # a v for each of several
-            pairs = zip(given.elts, getattr(call.args[0], "elts", ()), strict=False)
+        receiver, weight = _weighted(text, call)
+        if isinstance(weight, ast.List | ast.Tuple):  # a v for each of several
+            pairs = zip(weight.elts, getattr(call.args[0], "elts", ()), strict=False)
             return text.edited([e for v, y in pairs for e in edits.behind(v, f".reshape({text.of(y)}.shape)")])
-        return text.edited(_other(text, given, receiver, y, v)) if given is not None else []
+        return text.edited(_other(text, weight, receiver, y, v)) if weight is not None else []
     return []
 
 
@@ -103,17 +103,17 @@ def _weighted(text: Text, call: ast.Call) -> tuple[str, ast.expr | None]:
     whole, is_grad = text.of(call.func).rpartition(".")[0], called(call) == "grad"  # with its brackets
     apart = is_grad or whole.rpartition(".")[2] == "autograd"  # y is an argument
     named = keyword(call, "gradient", "grad_outputs")
-    given = next(iter(call.args[2 if is_grad else int(apart) :]), named.value if named else None)
-    return text.of(call.args[0]) if apart and call.args else whole, given
+    weight = next(iter(call.args[2 if is_grad else int(apart) :]), named.value if named else None)
+    return text.of(call.args[0]) if apart and call.args else whole, weight
 
 
-def _other(text: Text, given: ast.expr, receiver: str, y: Any, v: Any) -> list[Edit]:
+def _other(text: Text, weight: ast.expr, receiver: str, y: Any, v: Any) -> list[Edit]:
     if v.numel() == y.numel():
-        return edits.behind(given, f".reshape({receiver}.shape)")
-    made = next(iter(Flow(text).of_name(given)), None)
-    if isinstance(made, ast.Call) and called(made) in _LIKE and y.dim():
-        return edits.instead(made, f"torch.{called(made)}_like({receiver})")
-    return edits.instead(given, f"torch.ones_like({receiver})" if y.dim() else "torch.tensor(1.0)")
+        return edits.behind(weight, f".reshape({receiver}.shape)")
+    origin = next(iter(Flow(text).of_name(weight)), None)
+    if isinstance(origin, ast.Call) and called(origin) in _LIKE and y.dim():
+        return edits.instead(origin, f"torch.{called(origin)}_like({receiver})")
+    return edits.instead(weight, f"torch.ones_like({receiver})" if y.dim() else "torch.tensor(1.0)")
 
 
 def solved(at: Failure) -> list[Change]:
@@ -145,9 +145,9 @@ def without_out(at: Failure) -> list[Change]:
 def kept_away(text: Text) -> list[Change]:
     """Keep what a root or a logarithm is taken of away from 0, where its slope is infinite."""
     for call in text.calls("sqrt", "rsqrt", "log", "log2", "log10"):
-        own, words = text.operand(call), ".clamp(min=1e-12)"
-        if own is not None:
-            return text.edited(edits.behind(own, words) if own in call.args else edits.before_call(call, words))
+        operand, words = text.operand(call), ".clamp(min=1e-12)"
+        if operand is not None:
+            return text.edited(edits.behind(operand, words) if operand in call.args else edits.before_call(call, words))
     return []
 
 
@@ -200,12 +200,16 @@ def detached(at: Failure) -> list[Change]:
     text = at.text
     for call in text.calls("numpy"):
         return text.edited(edits.before_call(call, ".detach()"))
-    given = [c.args[0] for c in calls(text.statement) if c.args and _is_of_numpy(at, c.func)]
-    result = [own for own in given if getattr(at.value(own), "requires_grad", False) or isinstance(at.value(own), list)]
-    for own in result or given:
-        listed = isinstance(at.value(own), list)
-        new = f"[e.detach() for e in {text.of(own)}]"
-        return text.edited(edits.instead(own, new) if listed else edits.behind(own, ".detach()"))
+    arguments = [c.args[0] for c in calls(text.statement) if c.args and _is_of_numpy(at, c.func)]
+    result = [
+        argument
+        for argument in arguments
+        if getattr(at.value(argument), "requires_grad", False) or isinstance(at.value(argument), list)
+    ]
+    for argument in result or arguments:
+        listed = isinstance(at.value(argument), list)
+        new = f"[e.detach() for e in {text.of(argument)}]"
+        return text.edited(edits.instead(argument, new) if listed else edits.behind(argument, ".detach()"))
     return []
 
 
@@ -213,12 +217,12 @@ def cloned(at: Failure) -> list[Change]:
     """Copy a computed tensor's numbers, in the place of the tensor; let go of one that something else holds."""
     text = at.text
     for call in [c for c in text.calls("deepcopy") if c.args]:
-        own, name = at.value(call.args[0]), text.of(call.args[0])
-        if hasattr(own, "grad_fn"):
+        value, name = at.value(call.args[0]), text.of(call.args[0])
+        if hasattr(value, "grad_fn"):
             return text.edited(edits.instead(call, f"{name}.detach().clone()"))
-        inner = own if isinstance(own, dict) else getattr(own, "__dict__", {})
+        inner = value if isinstance(value, dict) else getattr(value, "__dict__", {})
         held = [key for key, x in inner.items() if getattr(x, "grad_fn", None) is not None]
-        if held and isinstance(own, dict):
+        if held and isinstance(value, dict):
             return text.edited(edits.instead(call, f"{{k: v.detach().clone() for k, v in {name}.items()}}"))
         if held:
             let_go = (f"{name}.{key} = None" for key in held)

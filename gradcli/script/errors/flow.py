@@ -52,16 +52,16 @@ class Flow:
         if not isinstance(node, ast.Name | ast.Attribute):
             return []
         name, scope = self.text.of(node), self.scopes.get(id(node))
-        given = [(target, value) for own, target, value in self.assigned if own == name]
+        values = [(target, value) for own, target, value in self.assigned if own == name]
         if isinstance(node, ast.Attribute):
-            return _near((value for _, value in given), node)
+            return _near((value for _, value in values), node)
         while scope is not None:
-            own = [value for target, value in given if self.scopes.get(id(target)) is scope]
+            own = [value for target, value in values if self.scopes.get(id(target)) is scope]
             names = [a.arg for a in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
             if own or name in names:
                 return [*_near(own, node), *(self._arguments(scope, name, names) if name in names else ())]
             scope = self.scopes.get(id(scope))
-        return _near((value for target, value in given if id(target) not in self.scopes), node)
+        return _near((value for target, value in values if id(target) not in self.scopes), node)
 
     def _called(self, name: str, is_method: bool) -> list[ast.FunctionDef]:
         """Return the functions of the script that a call by a name may run."""
@@ -81,9 +81,9 @@ class Flow:
                 yield call.args[place]
 
 
-def _near(found: Iterable[ast.expr], node: ast.expr) -> list[ast.expr]:
+def _near(expressions: Iterable[ast.expr], node: ast.expr) -> list[ast.expr]:
     """Return expressions in the order in which they are met on the way back: the last one above first."""
-    return sorted(found, key=lambda e: (e.lineno >= node.lineno, -e.lineno))
+    return sorted(expressions, key=lambda e: (e.lineno >= node.lineno, -e.lineno))
 
 
 def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -76,8 +76,8 @@ def repeated(at: Failure, step: Step, reason: str, weights: str = "") -> Answer 
 def leads(x: Any, step: Step) -> bool:
     """Tell whether a tensor, or one in a list or a dictionary, was computed through a step."""
     inner = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
-    own = isinstance(x, Tensor) and x._fn is not None and step in dependencies([x._fn])
-    return own or any(leads(e, step) for e in inner)
+    leads_to = isinstance(x, Tensor) and x._fn is not None and step in dependencies([x._fn])
+    return leads_to or any(leads(e, step) for e in inner)
 
 
 # What is computed once
@@ -94,9 +94,9 @@ def _in_each_round(at: Failure, step: Step) -> list[Change]:
             arguments = {a.arg for a in parts(region.args, ast.arg)}
             return [] if arguments & {*names} else _begun(at, region, names)
         above = _above(text, region)
-        own = _slice(at, above, names, step)
-        if {*names} <= {n for s in own for n in _stored(text, s)}:
-            return _moved(text, own, above, region.body[0])
+        statements = _slice(at, above, names, step)
+        if {*names} <= {n for s in statements for n in _stored(text, s)}:
+            return _moved(text, statements, above, region.body[0])
         return _begun(at, region, names)
     return []
 
@@ -155,14 +155,14 @@ def _is_computed(x: Any) -> bool:
     return getattr(x, "_fn", None) is not None or (isinstance(x, list | tuple) and any(map(_is_computed, x)))
 
 
-def _moved(text: Text, own: Sequence[ast.stmt], above: Sequence[ast.stmt], first: ast.stmt) -> list[Change]:
+def _moved(text: Text, statements: Sequence[ast.stmt], above: Sequence[ast.stmt], first: ast.stmt) -> list[Change]:
     """Put statements before the first one of a loop; they also stay where they are, if others read what they give."""
-    names = {n for s in own for n in _stored(text, s)}
-    rest = [s for s in above if s not in own]
-    shared = [s for s in rest if s.lineno > own[0].lineno and {text.of(n) for n in _loaded(s)} & names]
-    lines = [line for s in own for line in text.dedented(s)]
-    alone = all(text.is_alone(s) for s in own)
-    return [*([] if shared or not alone else text.without(own)), *text.before(first, *lines)]
+    names = {n for s in statements for n in _stored(text, s)}
+    rest = [s for s in above if s not in statements]
+    shared = [s for s in rest if s.lineno > statements[0].lineno and {text.of(n) for n in _loaded(s)} & names]
+    lines = [line for s in statements for line in text.dedented(s)]
+    alone = all(text.is_alone(s) for s in statements)
+    return [*([] if shared or not alone else text.without(statements)), *text.before(first, *lines)]
 
 
 def _begun(at: Failure, region: Any, names: Sequence[str]) -> list[Change]:
@@ -190,9 +190,9 @@ def _first(region: Any) -> ast.stmt:
 def _is_known(at: Failure, value: ast.AST) -> bool:
     """Tell whether an expression reads only what a function knows, and nothing that was computed with a gradient."""
     names = [n for n in parts(value, ast.Name) if isinstance(n.ctx, ast.Load)]
-    own = {n.id for n in parts(value, ast.Name) if isinstance(n.ctx, ast.Store)}  # of a comprehension
+    bound = {n.id for n in parts(value, ast.Name) if isinstance(n.ctx, ast.Store)}  # of a comprehension
     known = {*at.frame.f_locals, *at.frame.f_globals, *at.frame.f_builtins}
-    return all(n.id in known | own and not _is_computed(at.value(n)) for n in names)
+    return all(n.id in known | bound and not _is_computed(at.value(n)) for n in names)
 
 
 # Several losses
@@ -242,8 +242,8 @@ def _computed_again(at: Failure, step: Step, first: ast.stmt, change: ast.stmt) 
     index = block.index(change) + 1
     after = block[index : block.index(text.statement) + 1]
     above = [*_above(text, first), *block[block.index(first) + 1 : index]]
-    own = _slice(at, above, _read(at, after, step), step)
-    return text.before(after[0], *(line for s in own for line in text.dedented(s)))
+    statements = _slice(at, above, _read(at, after, step), step)
+    return text.before(after[0], *(line for s in statements for line in text.dedented(s)))
 
 
 def _root(statement: ast.stmt) -> ast.expr | None:

@@ -58,8 +58,8 @@ class History:
     def is_of_constant_gradient(self, at: Failure) -> bool:
         """Tell whether a gradient on the way was taken with create_graph=True, and has no history all the same."""
         names = [n for e in self.way for n in parts(e, ast.Name) if getattr(at.value(n), "requires_grad", 0) is False]
-        made = [g for n in names if (given := self.text.assigned(n.id)) for g in calls(given[1], "grad")]
-        return any(keyword(g, "create_graph") for g in made) and not self.gradient_recorded()
+        gradient_calls = [g for n in names if (given := self.text.assigned(n.id)) for g in calls(given[1], "grad")]
+        return any(keyword(g, "create_graph") for g in gradient_calls) and not self.gradient_recorded()
 
     def gradient_recorded(self) -> list[Change]:
         """Return the change that records a gradient on the way: grad(…, create_graph=True), or backward.

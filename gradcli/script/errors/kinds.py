@@ -61,8 +61,8 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
 
 def _changed_value(at: Failure, step: Any, memory: Any) -> tuple[str, str]:
     """Return the name of the value in a memory that a step has kept, and why the step needs it."""
-    kept = [own for known, _, _, own, _ in step.checks if known is memory]
-    is_result = any(own is None for own in kept)
+    kept = [tensor for known, _, _, tensor, _ in step.checks if known is memory]
+    is_result = any(tensor is None for tensor in kept)
     named = next((n for n, x in at.names.tensors.items() if x._memory is memory), "")
     name = named or next((at.name(x, "") for x in kept if x is not None), "") or at.names.of(step)
     if step.is_own:
@@ -156,13 +156,13 @@ def scalar(at: Failure, y: Any) -> Answer:
 def shape(at: Failure, y: Any, v: Any) -> Answer:
     """Return what is said of a v of another shape."""
     name, weight = at.name(y, "y"), at.name(v, "v")
-    wanted, given = tuple(y.shape), tuple(v.shape)
+    wanted, actual = tuple(y.shape), tuple(v.shape)
     reason = (
         f"v = ∂L/∂{name} has one weight for each element of {name}, so it must have the shape {wanted}; here "
-        f"{weight} has the shape {given}."
+        f"{weight} has the shape {actual}."
     )
-    if made := at.text.assigned(weight):
-        reason += f" It comes from line {made[0].lineno}, `{at.text.of(made[0])}`."
+    if assignment := at.text.assigned(weight):
+        reason += f" It comes from line {assignment[0].lineno}, `{at.text.of(assignment[0])}`."
     fix = f"use a v of the shape {wanted}" + "; a scalar takes one number" * (not wanted)
     return Answer(reason, fix, fixes.other_weight(at.text, y, v))
 
@@ -184,8 +184,8 @@ def no_grad(at: Failure, x: Any) -> Answer:
     name = at.name(x, "it")
     if x._detached is not None:
         return detached_answer(at, name, x._detached, History(at.text))
-    made = at.text.assigned(name)
-    if made and calls(made[1], "grad"):
+    assignment = at.text.assigned(name)
+    if assignment and calls(assignment[1], "grad"):
         reason = f"{name} is a gradient, and its computation is recorded only with create_graph=True."
         fix = f"record it where it is taken; a second derivative is one of {name}"
         return Answer(reason, fix, History(at.text).gradient_recorded())

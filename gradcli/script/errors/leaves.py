@@ -62,8 +62,8 @@ def _of_the_whole(text: Text, name: str) -> list[Change]:
 
 def _creations(text: Text, name: str) -> list[ast.Call]:
     """Return where the script makes the tensor from which a name was computed; a module's comes first."""
-    made = [c for c in _calls_behind(text, name) if called(c) in _MAKERS | _OTHER_MAKERS]
-    return sorted(made, key=lambda c: not _is_of_self(text, c))
+    creations = [c for c in _calls_behind(text, name) if called(c) in _MAKERS | _OTHER_MAKERS]
+    return sorted(creations, key=lambda c: not _is_of_self(text, c))
 
 
 def _calls_behind(text: Text, name: str) -> list[ast.Call]:
@@ -135,25 +135,25 @@ def _requires_target(statement: ast.stmt) -> ast.expr | None:
 
 def cloned_result(text: Text, name: str) -> list[Change]:
     """Copy what a Function returns, from which a name was computed: F.apply(x).clone()."""
-    made = [c for c in _calls_behind(text, name) if called(c) == "apply"]
-    return text.edited(edits.behind(made[0], ".clone()")) if made else []
+    applications = [c for c in _calls_behind(text, name) if called(c) == "apply"]
+    return text.edited(edits.behind(applications[0], ".clone()")) if applications else []
 
 
 def as_leaf(text: Text, name: str) -> list[Change]:
     """Let a tensor require a gradient last, behind what is done with it where it is made."""
     flow = Flow(text)
-    own: ast.AST | None = next((n for n in ast.walk(text.statement) if text.of(n) == name), None)
-    while isinstance(own, ast.Name | ast.Attribute):  # another name for the same
-        own = next(iter(flow.of_name(own)), None)
-    own = own.elt if isinstance(own, ast.ListComp) else own
-    if not isinstance(own, ast.Call | ast.BinOp):
+    value: ast.AST | None = next((n for n in ast.walk(text.statement) if text.of(n) == name), None)
+    while isinstance(value, ast.Name | ast.Attribute):  # another name for the same
+        value = next(iter(flow.of_name(value)), None)
+    value = value.elt if isinstance(value, ast.ListComp) else value
+    if not isinstance(value, ast.Call | ast.BinOp):
         return []
     cut = []
-    for call in calls(own):
+    for call in calls(value):
         if said := keyword(call, "requires_grad"):
             before = [*call.args, *(k.value for k in call.keywords[: call.keywords.index(said)])]
             cut.append((end(before[-1]) if before else start(said), end(said.value), ""))
-    return text.edited([*cut, *edits.behind(own, ".requires_grad_()")]) if cut else []
+    return text.edited([*cut, *edits.behind(value, ".requires_grad_()")]) if cut else []
 
 
 def last(at: Failure) -> list[Change]:
@@ -168,19 +168,21 @@ def leaf_arguments(at: Failure) -> list[Change]:
     """Give an optimizer the leaf that a tensor was computed from."""
     flow, tensors = Flow(at.text), at.names.tensors
     for call in [c for c in calls(at.text.statement) if c.args]:
-        for own in getattr(call.args[0], "elts", ()):
-            names = [at.text.of(n) for e in flow.back(own) for n in parts(e, ast.Name)]
+        for element in getattr(call.args[0], "elts", ()):
+            names = [at.text.of(n) for e in flow.back(element) for n in parts(e, ast.Name)]
             for leaf in [n for n in names if n in tensors and tensors[n].is_leaf and tensors[n].requires_grad]:
-                return at.text.edited(edits.instead(own, leaf))
+                return at.text.edited(edits.instead(element, leaf))
     return []
 
 
 def begun(at: Failure) -> list[Change]:
     """Let what an optimizer is given begin as a leaf, with the numbers that were computed for it."""
     for call in [c for c in calls(at.text.statement) if c.args]:
-        for own in getattr(call.args[0], "elts", ()):
-            if (made := at.text.assigned(at.text.of(own))) and getattr(at.value(own), "_fn", None) is not None:
-                return at.text.edited(edits.behind(made[1], ".detach().requires_grad_()"))
+        for element in getattr(call.args[0], "elts", ()):
+            if (assignment := at.text.assigned(at.text.of(element))) and getattr(
+                at.value(element), "_fn", None
+            ) is not None:
+                return at.text.edited(edits.behind(assignment[1], ".detach().requires_grad_()"))
     return []
 
 
@@ -191,5 +193,5 @@ def needs(at: Failure) -> Answer:
         if getattr(x, "_detached", None) is not None:
             return detached_answer(at, at.name(x, "it"), x._detached, History(at.text))
     reason = "only tensors that require a gradient, or were computed from such tensors, have gradients and hooks."
-    result = (c for own in owners if (c := requiring(at.text, at.text.of(own))))
+    result = (c for owner in owners if (c := requiring(at.text, at.text.of(owner))))
     return required(reason, next(result, []))

@@ -37,10 +37,10 @@ def _of_constant(at: Failure, name: str, x: Tensor) -> Answer:
 
 def _requiring(text: Text, name: str, x: Tensor) -> list[Change]:
     """Let a tensor require a gradient: where it is made, or behind what computes it from others that need none."""
-    given = text.assigned(name)
-    if given is not None and any(text.of(n) == name for n in ast.walk(given[1])):  # img = img.clamp(0, 1)
+    assignment = text.assigned(name)
+    if assignment is not None and any(text.of(n) == name for n in ast.walk(assignment[1])):  # img = img.clamp(0, 1)
         real = "" if x.is_floating_point() else ".float()"
-        return text.edited(edits.behind(given[1], f"{real}.requires_grad_()"))
+        return text.edited(edits.behind(assignment[1], f"{real}.requires_grad_()"))
     return leaves.requiring(text, name, x)
 
 
@@ -61,8 +61,8 @@ def _check_first(at: Failure, name: str) -> list[Change]:
 def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
     text, swept = at.text, Recorder.swept
     reason = f"{name}.grad is None: "
-    own = next((n for n, y in at.names.tensors.items() if y is x and "." in n), name)
-    known = name if own == name else f"{name} ({own})"
+    dotted = next((n for n, y in at.names.tensors.items() if y is x and "." in n), name)
+    known = name if dotted == name else f"{name} ({dotted})"
     asked = fixes.if_there(text, f"{name}.grad")
     if x._reached is not None:
         line = _emptied(text)
@@ -119,8 +119,8 @@ def _emptied(text: Text) -> int:
 def _renamed(at: Failure, name: str) -> Answer | None:
     """Return what is said where an update has given a parameter's name to a new tensor: w = w - lr*w.grad."""
     for statement in at.text.statements():
-        given = isinstance(statement, ast.Assign) and at.text.of(statement.targets[0]) == name
-        if given and (changes := updates.kept_leaves(at.text.on(statement.lineno))):
+        is_assigned = isinstance(statement, ast.Assign) and at.text.of(statement.targets[0]) == name
+        if is_assigned and (changes := updates.kept_leaves(at.text.on(statement.lineno))):
             reason = f"{name}.grad is None: {at.where(statement.lineno)} gives the name {name} to a new "
             fix = f"change {name} itself, where nothing is recorded"
             return Answer(
@@ -131,8 +131,8 @@ def _renamed(at: Failure, name: str) -> Answer | None:
 
 def _of_intermediate(at: Failure, name: str, x: Tensor) -> Answer:
     text, step = at.text, x._step
-    made = text.assigned(name)
-    kept = text.added(made[0], f"{name}.retain_grad()") if made is not None else []
+    assignment = text.assigned(name)
+    kept = text.added(assignment[0], f"{name}.retain_grad()") if assignment is not None else []
     if Recorder.swept is not None and step is not None and not step.reached:
         behind = [e.variable for e in dependencies([step]) if isinstance(e, Leaf)]
         answer = _not_reached(at, name, Recorder.swept, [x, *behind], name)

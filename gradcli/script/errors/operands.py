@@ -40,14 +40,14 @@ def dtypes(at: Failure, *_: str) -> Answer:
     """Return what is said of operands of two dtypes: the one that is not float32 is made so."""
     reason = "a product needs operands of one dtype, and PyTorch does not convert them."
     said = "{} is {}, and the rest is float32: " + reason
-    made = [c for c in _calls(at, *_MADE) if owner_of(c) is not None]
-    owners = [owner_of(call) for call in made]
+    conversions = [c for c in _calls(at, *_MADE) if owner_of(c) is not None]
+    owners = [owner_of(call) for call in conversions]
     for node in [n for n in _failed_parts(at, ast.Name, ast.Attribute) if n not in owners and _is_tensor(at.value(n))]:
         dtype = str(at.value(node).dtype).removeprefix("torch.")
         if dtype in _MADE.values():
             changes = at.text.edited(edits.behind(node, ".float()"))
             return Answer(said.format(at.text.of(node), dtype), "convert it to float32", changes)
-    for call in made:
+    for call in conversions:
         changes = at.text.edited(edits.method(call, ".float()"))
         return Answer(said.format(at.text.of(call), _MADE[called(call)]), "convert it to float32", changes)
     return Answer(reason, "convert both to the same dtype: .float(), or .double()")
@@ -67,8 +67,8 @@ def mean(at: Failure) -> list[Change]:
 
 def elementwise(at: Failure) -> list[Change]:
     """Choose of two tensors element by element: torch.maximum for max."""
-    made = [c for c in _calls(at, "max", "min") if owner_of(c) is None]
-    return at.text.edited(edits.instead(made[0].func, f"torch.{called(made[0])}imum")) if made else []
+    extremes = [c for c in _calls(at, "max", "min") if owner_of(c) is None]
+    return at.text.edited(edits.instead(extremes[0].func, f"torch.{called(extremes[0])}imum")) if extremes else []
 
 
 def all_of(at: Failure) -> list[Change]:
@@ -93,11 +93,11 @@ def _loss(fix: str, which: int, code: str, at: Failure, *_: Any, as_float: bool 
     With `as_float`, a target of integers becomes one of floating-point numbers too.
     """
     for call in _calls(at, given=2):
-        given, own = call.args[which], at.text.of(call.args[0])
-        reason = f"{at.text.of(given)} is the {('input', 'target')[which]}, and this loss does not accept it."
-        own = own if edits.is_simple(call.args[0]) else f"({own})"
-        to_float = ".float()" * (as_float and _is_whole(at.value(given)))
-        changed = edits.behind(given, code.format(own) + to_float) if which else edits.wrapped(given, code)
+        argument, first = call.args[which], at.text.of(call.args[0])
+        reason = f"{at.text.of(argument)} is the {('input', 'target')[which]}, and this loss does not accept it."
+        first = first if edits.is_simple(call.args[0]) else f"({first})"
+        to_float = ".float()" * (as_float and _is_whole(at.value(argument)))
+        changed = edits.behind(argument, code.format(first) + to_float) if which else edits.wrapped(argument, code)
         return Answer(reason, fix, at.text.edited(changed))
     return None
 
@@ -115,8 +115,8 @@ def real_target(at: Failure, dtype: str, *_: str) -> Answer | None:
 
 def real_numbers(at: Failure) -> list[Change]:
     """Make real numbers of the integers that a loss is given as a target."""
-    given = [c.args[1] for c in _calls(at, given=2) if _is_whole(at.value(c.args[1]))]
-    return at.text.edited(edits.behind(given[0], ".float()")) if given else []
+    targets = [c.args[1] for c in _calls(at, given=2) if _is_whole(at.value(c.args[1]))]
+    return at.text.edited(edits.behind(targets[0], ".float()")) if targets else []
 
 
 def from_0(at: Failure) -> list[Change]:
@@ -157,10 +157,10 @@ def uncalled(at: Failure) -> Answer | None:
     """Return what is said of a method that a script forgot to call: z = y.sum."""
     for node in _failed_parts(at, ast.Name, ast.Attribute):
         if isinstance(at.value(node), MethodType) and isinstance(at.value(node).__self__, Tensor):
-            made = next((n for n in Flow(at.text).of_name(node)), node)
-            code = at.text.of(made)
+            function = next((n for n in Flow(at.text).of_name(node)), node)
+            code = at.text.of(function)
             reason = f"{at.text.of(node)} is the method itself: {code} without () does not call it."
-            return Answer(reason, "call it", at.text.on(made.lineno).edited(edits.behind(made, "()")))
+            return Answer(reason, "call it", at.text.on(function.lineno).edited(edits.behind(function, "()")))
     return None
 
 
@@ -180,8 +180,8 @@ def parameter(at: Failure) -> list[Change]:
 
 def listed(at: Failure) -> list[Change]:
     """Give an optimizer a list, in the place of one tensor."""
-    given = [c.args[0] for c in _calls(at, given=1) if _is_tensor(at.value(c.args[0]))]
-    return at.text.edited(edits.wrapped(given[0], "[", "]")) if given else []
+    arguments = [c.args[0] for c in _calls(at, given=1) if _is_tensor(at.value(c.args[0]))]
+    return at.text.edited(edits.wrapped(arguments[0], "[", "]")) if arguments else []
 
 
 def list_of_modules(at: Failure) -> list[Change]:
@@ -197,8 +197,8 @@ def list_of_modules(at: Failure) -> list[Change]:
 def jacobian(at: Failure) -> list[Change]:
     """Take the Jacobian, in the place of torch.func.grad, and of a gradient in it: either may have several numbers."""
     for expression in (*_calls(at), *Flow(at.text).back(at.text.statement)):
-        if own := [c for c in calls(expression, "grad") if at.text.of(c.func) != "torch.autograd.grad"]:
-            return at.text.edited([e for c in own for e in edits.instead(c.func, "torch.func.jacrev")])
+        if grads := [c for c in calls(expression, "grad") if at.text.of(c.func) != "torch.autograd.grad"]:
+            return at.text.edited([e for c in grads for e in edits.instead(c.func, "torch.func.jacrev")])
     return []
 
 
@@ -243,9 +243,9 @@ def matrices(at: Failure, rows: int, given: int, wanted: int, columns: int) -> A
         f"the rows of the left matrix have {given} elements, and the columns of the right one {wanted}: these must be "
         "equal."
     )
-    turned = [1] * (given == columns) + [0] * (rows == wanted)
-    for factors in _products(at) if turned else ():
-        changes = at.text.edited(edits.behind(factors[turned[0]], ".T"))
+    transposed = [1] * (given == columns) + [0] * (rows == wanted)
+    for factors in _products(at) if transposed else ():
+        changes = at.text.edited(edits.behind(factors[transposed[0]], ".T"))
         return Answer(reason, "transpose the matrix", changes)
     return Answer(reason, "use matrices of shapes n x k and k x m")
 
@@ -258,8 +258,8 @@ def channels(at: Failure, how: str, weight: Sequence[int], shape: Sequence[int],
 
 def _layer(at: Failure, kind: str, given: int, *sizes: int) -> list[Change]:
     """Let the one layer of some sizes take as many numbers as it is given."""
-    made = [c for c in calls(at.main.tree) if called(c).startswith(kind)]
-    result = [c for c in made if [getattr(a, "value", None) for a in c.args[: len(sizes)]] == [*sizes]]
+    layers = [c for c in calls(at.main.tree) if called(c).startswith(kind)]
+    result = [c for c in layers if [getattr(a, "value", None) for a in c.args[: len(sizes)]] == [*sizes]]
     return at.main.edited(edits.instead(result[0].args[0], str(given))) if result else []
 
 

@@ -104,7 +104,7 @@ class Text:
 
     def owners(self, *names: str) -> list[ast.expr]:
         """Return what methods of these names are called of in the statement at the line."""
-        return [own for call in self.calls(*names) if (own := owner_of(call)) is not None]
+        return [owner for call in self.calls(*names) if (owner := owner_of(call)) is not None]
 
     def assigned(self, name: str) -> tuple[ast.Assign, ast.expr] | None:
         """Return the last assignment to a name, x or self.x, above the line, and what it is given there."""
@@ -124,8 +124,8 @@ class Text:
     def operand(self, call: ast.Call) -> ast.expr | None:
         """Return what a function is computed of: x in x.log(), and in torch.log(x)."""
         owner = owner_of(call)
-        own = owner is not None and self.of(owner) not in ("torch", "np", "numpy", "math")
-        return owner if own else next(iter(call.args), None)
+        is_method = owner is not None and self.of(owner) not in ("torch", "np", "numpy", "math")
+        return owner if is_method else next(iter(call.args), None)
 
     # Changes
 

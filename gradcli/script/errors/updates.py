@@ -25,8 +25,8 @@ def out_of_place(text: Text) -> list[Change]:
         case ast.AugAssign(ast.Subscript() as element) | ast.Assign([ast.Subscript() as element, *_]):
             return _of_a_copy(text, statement, element)
         case ast.AugAssign(target, how, value):
-            own = text.of(value) if edits.is_simple(value) else f"({text.of(value)})"
-            return text.replaced(statement, f"{text.of(target)} = {text.of(target)} {_OPERATORS[type(how)]} {own}")
+            code = text.of(value) if edits.is_simple(value) else f"({text.of(value)})"
+            return text.replaced(statement, f"{text.of(target)} = {text.of(target)} {_OPERATORS[type(how)]} {code}")
         case ast.Expr() | ast.Assign():
             for call in calls(statement):
                 if owner_of(call) is not None and called(call).endswith("_") and not called(call).endswith("__"):

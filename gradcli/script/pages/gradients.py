@@ -66,14 +66,14 @@ def _hook(change: Any, scene: CallScene) -> str:
     function = hook if hasattr(hook, "__code__") else type(hook).__call__
     code = getattr(function, "__code__", None)
     name = getattr(hook, "__name__", "<lambda>")
-    own = "" if name.startswith("<") else f" {name}"
+    label = "" if name.startswith("<") else f" {name}"
     if code is not None and not code.co_filename.startswith("<frozen"):
-        own += f" ({scene.where(line_of(code.co_filename, code.co_firstlineno))})"
+        label += f" ({scene.where(line_of(code.co_filename, code.co_firstlineno))})"
     if module is not None:
         called = scene.names.of(module) or type(module).__name__
-        return f"{called}'s backward hook{own}, the gradient of its input"
+        return f"{called}'s backward hook{label}, the gradient of its input"
     owner = scene.recorded.steps.get(change.edge) or scene.names.of(change.edge) or change.edge.name()
-    return f"{owner}'s hook{own}"
+    return f"{owner}'s hook{label}"
 
 
 def _accumulated(call: Call, scene: CallScene, explained: bool) -> Iterator[str]:
@@ -103,12 +103,12 @@ def _is_first_of_many(call: Call, scene: CallScene) -> bool:
 
 def _by_module(call: Call, scene: CallScene) -> Iterator[str]:
     """Yield the norm of all gradients of each module."""
-    own = {scene.name(c.tensor): c for c in call.contributions}
-    for module, names in by_module(list(own)).items():
-        squares = (np.vdot(a, a) for a in (own[name].grad._a.astype(float) for name in names))
+    by_name = {scene.name(c.tensor): c for c in call.contributions}
+    for module, names in by_module(list(by_name)).items():
+        squares = (np.vdot(a, a) for a in (by_name[name].grad._a.astype(float) for name in names))
         norm = f"norm {np.sqrt(sum(squares)):.6g}"
         what = f"{names[0]}.grad" if len(names) == 1 else f".grad of {module}.…, {len(names)} arrays"
-        yield f"{what}: {norm}{' is added' if any(own[n].before is not None for n in names) else ''}"
+        yield f"{what}: {norm}{' is added' if any(by_name[n].before is not None for n in names) else ''}"
 
 
 def _of_leaves(call: Call, scene: CallScene, explained: bool) -> Iterator[str]:
@@ -132,12 +132,12 @@ def _held(c: Contribution, scene: CallScene) -> str:
     cleared, reached = c.tensor._cleared, scene.reached.get(id(c.tensor))
     if c.before is None:
         return f"None (cleared in {scene.where(cleared)})" if cleared is not None else "None"
-    own = f" + {array_words(c.grad._a)}" if c.before.size <= SHOWN else ""
+    added = f" + {array_words(c.grad._a)}" if c.before.size <= SHOWN else ""
     if c.before.any():
-        return array_words(c.before) + (f" (left by {scene.where(reached)})" if reached else "") + own
+        return array_words(c.before) + (f" (left by {scene.where(reached)})" if reached else "") + added
     if cleared is None and c.after is not None and c.after._memory.changed is not None:
         cleared = c.after._memory.changed[0]
-    return array_words(c.before) + (f" (set to 0 in {scene.where(cleared)})" if cleared is not None else "") + own
+    return array_words(c.before) + (f" (set to 0 in {scene.where(cleared)})" if cleared is not None else "") + added
 
 
 def _of_intermediates(call: Call, scene: CallScene) -> Iterator[str]:
@@ -175,8 +175,8 @@ def _unreached(call: Call, scene: CallScene) -> Iterator[str]:
     for cut in History(Text(scene.script.name, scene.script.source, scene.line)).cuts():
         if names := [n for n, x in left.items() if cut.leads_to(x)]:
             left = {n: x for n, x in left.items() if n not in names}
-            own, it = (f"{names[0]}.grad", "it") if len(names) == 1 else (f".grad of {in_words(names)}", "them")
-            yield f"{own} stays None: {scene.code(cut.line)} cuts the loss off from {it}: {cut.how}."
+            which, it = (f"{names[0]}.grad", "it") if len(names) == 1 else (f".grad of {in_words(names)}", "them")
+            yield f"{which} stays None: {scene.code(cut.line)} cuts the loss off from {it}: {cut.how}."
 
 
 def _left(call: Call, scene: CallScene) -> dict[str, Tensor]:
@@ -191,8 +191,8 @@ def array_words(a: Any) -> str:
     """Return an array as words: its numbers, or how many they are."""
     if a.size > SHOWN:
         return "×".join(map(str, a.shape[:-1])) + " numbers"
-    own = decimal(a[..., 0]) if a.dtype.kind == "f" else a[..., 0]
-    return array_text(own, lambda v: f"{v:.6g}" if isinstance(v, float) else str(v))
+    numbers = decimal(a[..., 0]) if a.dtype.kind == "f" else a[..., 0]
+    return array_text(numbers, lambda v: f"{v:.6g}" if isinstance(v, float) else str(v))
 
 
 # What to type instead of an operation that is not finite at a point of its domain; {} is its input.

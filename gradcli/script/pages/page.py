@@ -71,17 +71,17 @@ def _explained(call: Call, scene: CallScene, recorded: Recorded) -> Page:
 
         whole = functions_page(call, scene)
         return replace(whole, sections=tuple(_returned(whole.sections, recorded))) if call.returns else whole
-    graph, found, left = _with_loops(scene, recorded)
-    if left > MOST or (found and len(graph.nodes) > MOST):
+    graph, folded, left = _with_loops(scene, recorded)
+    if left > MOST or (folded and len(graph.nodes) > MOST):
         scene.has_gradients = False
         steps = reachable(edge_of(y) for y, _ in call.roots)
-        return Page((folded_by_line(call, scene, steps) if left > MOST else _long(scene, graph, found),))
+        return Page((folded_by_line(call, scene, steps) if left > MOST else _long(scene, graph, folded),))
     if call.request is not None and call.request.name != "vjp":
         from gradcli.script.pages.request import request_page
 
         u = {scene.name(x): tangent._a[..., 0] for x, tangent in zip(call.inputs or (), call.request.u, strict=False)}
         shown = Shown(graph, tuple(recorded.wrt), style_of(graph))
-        return request_page(call.request.name, shown, recorded.at, u, found)
+        return request_page(call.request.name, shown, recorded.at, u, folded)
     known = measured(call, recorded)
     wanted = Wanted(
         recorded.retained,
@@ -102,7 +102,7 @@ def _explained(call: Call, scene: CallScene, recorded: Recorded) -> Page:
             why = "hooks on saved tensors change what the backward reads"
         differ = "differs from its formula" if len(names) == 1 else "differ from their formulas"
         scene.notes.lines.append(f"note: {why}, so {grads} {differ}")
-    return _of_script(result, found, scene)
+    return _of_script(result, folded, scene)
 
 
 def _rounded(result: BackwardResult) -> Iterator[str]:
@@ -112,10 +112,10 @@ def _rounded(result: BackwardResult) -> Iterator[str]:
         return
     shown, end = flat(point.calls[0].v) @ point.jacobian, 0
     for name in result.wrt:
-        own = point.grad[name].reshape(-1)
-        end += own.size
-        largest = np.abs(own[np.isfinite(own)]).max(initial=0)
-        if not np.allclose(shown[end - own.size : end], own, 0, _ROUNDING * largest, equal_nan=True):
+        grad = point.grad[name].reshape(-1)
+        end += grad.size
+        largest = np.abs(grad[np.isfinite(grad)]).max(initial=0)
+        if not np.allclose(shown[end - grad.size : end], grad, 0, _ROUNDING * largest, equal_nan=True):
             yield name
 
 
@@ -127,7 +127,7 @@ def _with_loops(scene: CallScene, recorded: Recorded) -> tuple[Graph, list[Loop]
     return named(recorded.graph, result, lambda n: recorded.target(n) or ""), result, left
 
 
-def _of_script(result: BackwardResult, found: Sequence[Loop], scene: CallScene) -> Page:
+def _of_script(result: BackwardResult, folded: Sequence[Loop], scene: CallScene) -> Page:
     """Return the page of a result: each quantity in a row where they are many, and loops folded."""
     (whole,), (point,) = backward_pages(result, Choice()), result.points
     values = {**point.intermediates, **point.value}
@@ -135,8 +135,8 @@ def _of_script(result: BackwardResult, found: Sequence[Loop], scene: CallScene) 
     sections = list(whole.sections)
     if above and sections[0].name == "system":
         sections[0] = system_section(result, point.at, values, above)
-    if found:
-        sections = list(_folded(sections, result, found, above))
+    if folded:
+        sections = list(_folded(sections, result, folded, above))
     return replace(whole, sections=tuple(_returned(sections, scene.recorded) if result.wanted.returned else sections))
 
 
@@ -164,23 +164,23 @@ def _body(code: str) -> str:
     return code
 
 
-def _long(scene: CallScene, graph: Graph, found: Sequence[Loop]) -> Section:
+def _long(scene: CallScene, graph: Graph, folded: Sequence[Loop]) -> Section:
     """Return the system of many operations, folded."""
     recorded = scene.recorded
     values = at_point(graph, recorded.at, list(graph.names.values()))
     at = {name: a for name, a in recorded.at.items() if name in recorded.wrt}
-    return folded_system(graph, found, at, {name: values[n] for name, n in graph.names.items()}, quantities(scene, at))
+    return folded_system(graph, folded, at, {name: values[n] for name, n in graph.names.items()}, quantities(scene, at))
 
 
 def _folded(
-    sections: Sequence[Section], result: BackwardResult, found: Sequence[Loop], above: Sequence[Block]
+    sections: Sequence[Section], result: BackwardResult, folded: Sequence[Loop], above: Sequence[Block]
 ) -> Iterator[Section]:
     """Yield the sections without what mentions the inside of a loop."""
     (point,) = result.points
     names = set(result.symbolic.defined) if result.symbolic else set()
     for section in sections:
         if section.name == "system":
-            yield folded_system(result.graph, found, point.at, {**point.intermediates, **point.value}, above)
+            yield folded_system(result.graph, folded, point.at, {**point.intermediates, **point.value}, above)
         elif section.name == "grad":
             yield replace(section, blocks=tuple(_plain(section.blocks, names)))
         else:

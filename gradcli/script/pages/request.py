@@ -69,12 +69,12 @@ _SECTIONS: dict[str, Callable[[Shown, Named, Named], Sequence[Section]]] = {
 }
 
 
-def request_page(name: str, shown: Shown, at: Named, u: Named, found: Sequence[Loop]) -> Page:
+def request_page(name: str, shown: Shown, at: Named, u: Named, folded: Sequence[Loop]) -> Page:
     """Return the page of what is asked for by name at a point, with tangents, and with the system's loops folded.
 
     Errors: `InputError` where a Hessian is not that of one number.
     """
     values = at_point(shown.graph, at, [*shown.graph.names.values()])
     named = {name: values[n] for name, n in shown.graph.names.items()}
-    system = folded_system(shown.graph, found, at, named) if found else system_section(shown, at, named)
+    system = folded_system(shown.graph, folded, at, named) if folded else system_section(shown, at, named)
     return Page((system, *_SECTIONS[name](shown, at, u)), shown.style)

@@ -46,10 +46,10 @@ def changed(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str
     result: dict[Edge, Array] = {}
     with np.errstate(all="ignore"):
         for step in steps:
-            given = [_number(step, i, result) for i in range(len(step.edges))]
-            if any(a.shape[:-1] != n.shape for a, n in zip(given, step.recipe.inputs, strict=True)):
+            numbers = [_number(step, i, result) for i in range(len(step.edges))]
+            if any(a.shape[:-1] != n.shape for a, n in zip(numbers, step.recipe.inputs, strict=True)):
                 return  # the shape was changed
-            (result[step],) = step.recipe.program(given)
+            (result[step],) = step.recipe.program(numbers)
     for y, _ in call.roots:
         now = result.get(edge_of(y), y._a)
         if not np.allclose(now, y._a, rtol=1e-5, atol=1e-6, equal_nan=True):
@@ -62,11 +62,11 @@ def changed(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str
             return
 
 
-def _number(step: Step, i: int, found: dict[Edge, Array]) -> Array:
+def _number(step: Step, i: int, known: dict[Edge, Array]) -> Array:
     """Return what an operand of a step is now."""
     edge = step.edges[i]
     if edge is not None:
-        return edge.variable._a if isinstance(edge, Leaf) else found[edge]
+        return edge.variable._a if isinstance(edge, Leaf) else known[edge]
     x = (step.operands or ())[i]
     return x if isinstance(x, np.ndarray) else x._a
 
@@ -110,8 +110,8 @@ def _stopped(steps: Sequence[Step], scene: CallScene) -> str | None:
     """Return in words which step passes on nothing but 0."""
     dead = _dead(scene.recorded)
     for step in reversed(steps):
-        passed, where = step.pull.grad_inputs, scene.where(step.line)
-        if passed and all(is_const(n, 0) for n in passed) and not step.recipe.gradient_of:
+        grad_inputs, where = step.pull.grad_inputs, scene.where(step.line)
+        if grad_inputs and all(is_const(n, 0) for n in grad_inputs) and not step.recipe.gradient_of:
             return f"{step.recipe.op} ({where}) has the derivative 0 everywhere"
         if step in dead:
             return f"relu ({where}) has the derivative 0 at all of its inputs: none of them is above 0"

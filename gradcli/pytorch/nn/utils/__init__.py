@@ -18,13 +18,13 @@ def _with_gradients(parameters: Any) -> list[Any]:
 def clip_grad_norm_(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Tensor:
-    own, norm_type = _with_gradients(parameters), float(norm_type)
-    norms = [np.linalg.norm(p._grad._a.reshape(-1), norm_type) for p in own]
-    kind = own[0]._a.dtype if own else np.dtype(np.float32)
+    chosen, norm_type = _with_gradients(parameters), float(norm_type)
+    norms = [np.linalg.norm(p._grad._a.reshape(-1), norm_type) for p in chosen]
+    kind = chosen[0]._a.dtype if chosen else np.dtype(np.float32)
     total = np.asarray(np.linalg.norm(np.array(norms, kind), norm_type) if norms else 0.0, kind)
     refuse_if(error_if_nonfinite and not np.isfinite(total), "norm that is not finite", norm_type)
     scale = np.minimum(kind.type(max_norm) / (total + kind.type(1e-6)), kind.type(1.0))
-    for p in own:
+    for p in chosen:
         p._grad._a[...] *= scale
         p._grad._memory.version += 1
     return of_array(total)

@@ -16,11 +16,11 @@ def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
     refuse_if(not isinstance(sequences, Iterable), "no sequences to pad", type(sequences))
-    own: list[Any] = list(sequences)
-    length = max(len(x) for x in own)
-    sizes = (len(own), length) if batch_first else (length, len(own))
-    result = own[0].new_full((*sizes, *own[0].shape[1:]), padding_value)
-    for i, x in enumerate(own):
+    tensors: list[Any] = list(sequences)
+    length = max(len(x) for x in tensors)
+    sizes = (len(tensors), length) if batch_first else (length, len(tensors))
+    result = tensors[0].new_full((*sizes, *tensors[0].shape[1:]), padding_value)
+    for i, x in enumerate(tensors):
         start = length - len(x) if padding_side == "left" else 0
         (result[i] if batch_first else result[:, i])[start : start + len(x)] = x
     return result
@@ -42,11 +42,11 @@ PackedSequence.__module__ = "torch.nn.utils.rnn"
 
 
 def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True) -> Any:
-    own, rows, order = as_tensor(lengths), input if batch_first else input.transpose(0, 1), None
+    ordered, rows, order = as_tensor(lengths), input if batch_first else input.transpose(0, 1), None
     if not enforce_sorted:
-        own, order = own.sort(descending=True)
+        ordered, order = ordered.sort(descending=True)
         rows = rows.index_select(0, order)
-    sizes = own.tolist()
+    sizes = ordered.tolist()
     refuse_if(len(sizes) != len(rows), "count of lengths", len(sizes), len(rows))
     refuse_if(sizes != sorted(sizes, reverse=True), "lengths out of order")
     refuse_if(sizes[-1] <= 0, "empty sequence")
