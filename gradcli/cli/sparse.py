@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import PurePath
 
 import numpy as np
@@ -15,6 +17,7 @@ from gradcli.explain.jacobian.sparse import sparse_jacobian
 from gradcli.lang.system import System
 from gradcli.report.render import PAGES, data_lines
 
+_LINES = 1_000  # that are printed at a time: one by one, printing takes longer than all else
 _ENDINGS = {".csv": "csv", ".json": "json", ".npz": "npz"}
 
 
@@ -42,7 +45,7 @@ def show_sparse(system: System, asked: Asked, files: Files, notes: Notes, numeri
         raise InputError("--numeric shows numbers, which need a point", hint="give one with --at")
     result = sparse_jacobian(situation.graph, situation.wrt, at, notes, numeric or style != "json")
     if output is None:
-        show(data_lines(result, style), notes)
+        show(_together(data_lines(result, style)), notes)
         return
     from gradcli.data.replacement import write_whole
 
@@ -53,3 +56,9 @@ def show_sparse(system: System, asked: Asked, files: Files, notes: Notes, numeri
     else:
         write_whole(output, "".join(f"{line}\n" for line in data_lines(result, style)).encode())
     tell_notes(notes)
+
+
+def _together(lines: Iterator[str]) -> Iterator[str]:
+    """Yield many lines as one text."""
+    while some := [*islice(lines, _LINES)]:
+        yield "\n".join(some)

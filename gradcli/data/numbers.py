@@ -18,6 +18,7 @@ from gradcli.graph.array import Array
 _FEW = 2**15  # numbers, which are written before pyarrow is imported
 _WIDE = 500  # columns: pyarrow has objects for each
 _TINY, _SMALL, _LARGE, _HUGE = 1e-9, 1e-4, 1e10, 1e16  # between the first two, and the last two, layouts differ
+_FIXED, _FIFTH = 1e-6, 1e-5  # from the first on, pyarrow writes no exponent; of the second it is -5
 _RARE = 1 / 64  # of a column: so few texts are put between slices of the others
 
 
@@ -90,8 +91,25 @@ def _texts(column: Array) -> Any:
     if integers.any():
         pointed = pc.binary_join_element_wise(texts, ".0", "")
         texts = pointed if integers.all() else pc.if_else(pa.array(integers), pointed, texts)
-    differing = ((sizes >= _TINY) & (sizes < _SMALL)) | ((sizes >= _LARGE) & (sizes < _HUGE))
-    return _replaced(texts, column, np.flatnonzero(differing))
+    small, large = (sizes >= _TINY) & (sizes < _SMALL), (sizes >= _LARGE) & (sizes < _HUGE)
+    if np.count_nonzero(small) > _RARE * len(column):
+        texts = pc.if_else(pa.array(small), _exponents(texts, sizes), texts)
+        small[:] = False
+    return _replaced(texts, column, np.flatnonzero(small | large))
+
+
+def _exponents(texts: Any, sizes: Array) -> Any:
+    """Return the texts of numbers from `_TINY` to `_SMALL` as `repr` lays them out: 1.5e-05 for 0.000015 or 1.5e-5."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    result = pc.replace_substring(texts, "e-", "e-0")
+    if sizes.max() >= _FIXED:
+        digits = pc.replace_substring_regex(texts, r"^(-?)0\.0*([1-9])(\d*)$", r"\1\2.\3")
+        powers = pa.array(["e-06", "e-05"]).take(pa.array((sizes >= _FIFTH).astype(np.int8)))
+        pointed = pc.binary_join_element_wise(pc.ascii_rtrim(digits, characters="."), powers, "")
+        result = pc.if_else(pc.match_substring(texts, "e"), result, pointed)
+    return result
 
 
 def _replaced(texts: Any, column: Array, indices: Array) -> Any:

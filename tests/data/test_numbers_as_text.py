@@ -60,6 +60,13 @@ def test_numbers_of_all_sizes_are_written_as_repr_does():
     assert_array_equal(np.array(texts, dtype=float), values)
 
 
+@pytest.mark.parametrize("scale", [1e-5, 1e-6, 1e-8, 1e-9])
+def test_a_column_of_small_numbers_is_written_as_repr_does(scale):
+    values = np.random.default_rng(0).normal(size=5000) * scale
+    values[:6] = scale, -scale, 0.0, 1.0, np.nextafter(scale, 0), -np.nextafter(scale, 1)
+    assert written(values) == list(map(repr, values.tolist()))
+
+
 def test_rows_are_lines_and_slices_start_where_they_start():
     block = np.arange(12.0).reshape(3, 4)
     assert rows_of(list(block[:, 2:])) == b"2.0,6.0,10.0\n3.0,7.0,11.0\n"
@@ -80,7 +87,7 @@ def test_what_is_copied_is_left_to_others():
 
 
 def test_writing_takes_at_most_a_few_times_as_long_as_reading():
-    columns = [np.random.default_rng(k).normal(size=2**17) * scale for k, scale in enumerate((1.0, 1e-12, 1e20))]
+    columns = [np.random.default_rng(k).normal(size=2**17) * scale for k, scale in enumerate((1.0, 1e-12, 1e20, 1e-8))]
     rows = rows_of(columns) or b""
 
     def seconds(work):
