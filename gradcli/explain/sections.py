@@ -30,9 +30,10 @@ class Name:
 
 @dataclass(frozen=True)
 class Grad:
-    """What PyTorch calls a gradient: x.grad of x."""
+    """What PyTorch calls a gradient: x.grad of x, or an element or a row of it, x.grad[0,1]."""
 
     name: str
+    key: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def _equations(graph: Graph) -> Iterator[Callable[[Named], Line]]:
         if node.is_constant and isinstance(node.settings[0], Weights) and node.size > 1:
             return Line((Name(name), f"constant, {shape_text(node.shape)}"))
         value = (Value(values[name]),) if name in values else ()
-        written = "" if deep or name in assembled else _written(graph, node)
+        written = "" if deep or name in assembled else written_by_user(graph, node)
         if node.is_constant and value and not written:
             return Line((Name(name), *value))
         return Line((Name(name), _right(name, node, names, written), *value))
@@ -80,7 +80,7 @@ def _right(name: str, node: Node, names: Mapping[Node, str], written: str) -> Ma
     return Computed(node, names, written) if names.get(node, name) == name else Name(names[node])
 
 
-def _written(graph: Graph, node: Node) -> str:
+def written_by_user(graph: Graph, node: Node) -> str:
     """Return a node as the user wrote it, in the language of formulas."""
     span = graph.spans.get(node)
     return span.line if span is not None and not span.source.is_python else ""

@@ -80,8 +80,8 @@ class LatexWriter(TextWriter):
                 return math if not math.strip() or math.isdigit() else rf"\text{{{escaped(math)}}}"
             case Name(name):
                 return self.names(name)
-            case Grad(name):
-                return rf"{self.names(name)}\mathtt{{.grad}}"
+            case Grad(name, key):
+                return rf"{self.names(name)}\mathtt{{.grad}}" + (f"_{{{','.join(map(str, key))}}}" if key else "")
             case Partial(of, by, order):
                 power = "" if order == 1 else f"^{{{order}}}"
                 return rf"\frac{{\partial{power} {self._several(of)}}}{{\partial {self._several(by)}{power}}}"

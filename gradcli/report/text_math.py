@@ -28,6 +28,7 @@ from gradcli.explain.sections import (
     Words,
 )
 from gradcli.explain.style import Style
+from gradcli.graph.names import element_name
 from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.nodes import Notation
 from gradcli.notation.numbers import array_text, number_text, shape_text
@@ -37,7 +38,7 @@ WHOLE = 12  # elements of an array that is shown whole
 _FEW = 3  # elements along an axis of a larger one
 # What needs no brackets as a factor: a derivative, a number or a fraction of two, a name or an element, a call.
 _ATOM = re.compile(
-    r"∂[\w\u0304]+/∂\w+|\d[\d.]*(e[+-]?\d+)?(/\d+)?|[\w\u0304]+(\[[\d, ]*\])?|\w+\([^()]*(\([^()]*\)[^()]*)*\)"
+    r"∂[\w\u0304]+/∂\w+|\d[\d.]*(e[+-]?\d+)?(/\d+)?|[\w\u0304.]+(\[[\d, ]*\])?|\w+\([^()]*(\([^()]*\)[^()]*)*\)"
 )
 
 
@@ -60,8 +61,8 @@ class TextWriter:
                 return math
             case Name(name):
                 return name
-            case Grad(name):
-                return f"{name}.grad"
+            case Grad(name, key):
+                return element_name(f"{name}.grad", key) if key else f"{name}.grad"
             case Partial(of, by, order):
                 return f"∂{of}/∂{by}" if order == 1 else f"∂{order}{of}/∂{by}{order}"
             case Value(array, given):

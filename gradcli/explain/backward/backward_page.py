@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -16,11 +17,15 @@ from gradcli.explain.backward.tables import steps_sections
 from gradcli.explain.backward.weights import flat, weights_section
 from gradcli.explain.forms.gradients import Forms, forms
 from gradcli.explain.images import images_section
-from gradcli.explain.jacobian.product import heading, is_long, jacobian_sections, zeros
+from gradcli.explain.jacobian.product import OPERATIONS, has_new_names, heading, is_long, jacobian_sections, zeros
 from gradcli.explain.mentions import page_of
 from gradcli.explain.sections import Code, Page, Section, Text, chosen
+from gradcli.explain.shared import formulas_of
 from gradcli.explain.system import system_section
 from gradcli.graph.graph import dimensions
+
+_ENTRY = 160  # characters of an entry of J that is long and is read all the same: two lines
+_ROW = 800  # characters of all entries in the row of J that is a gradient: half a screen
 
 
 @dataclass(frozen=True)
@@ -41,13 +46,15 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> I
     single = len(point.calls) == 1
     at, values = point.at if result.numeric else None, {**point.intermediates, **point.value}
     written = forms(result, point.calls[0].v) if single else Forms({}, {})
+    jacobian = cache(lambda: _product(result, point, choice, written))
+    entries = result.symbolic is not None and (not choice.only or "jacobian" in choice.only)
     build: dict[str, Callable[[], Sequence[Section]]] = {
         "system": lambda: [system_section(result, at, values)],
         "v": lambda: [weights_section(result, point.calls)] if single else [],
-        "jacobian": lambda: _product(result, point, choice, written),
+        "jacobian": jacobian,
         "steps": lambda: _steps(result, point),
         "calls": lambda: [] if single else [calls_section(result, point)],
-        "grad": lambda: [gradients_section(result, point, written)],
+        "grad": lambda: [gradients_section(result, point, written, entries and bool(jacobian()))],
         "images": lambda: images_section(result, point),
         "pytorch": lambda: [_pytorch(result, point, choice)],
     }
@@ -69,7 +76,8 @@ def _product(result: BackwardResult, point: BackwardPoint, choice: Choice, writt
     if len(point.calls) > 1:
         return jacobian_sections(result, point.jacobian)
     total = {name: point.grad[name] for name in result.wrt}
-    return jacobian_sections(result, point.jacobian, point.calls[0], total, brief=not wanted)
+    brief = not wanted and len(result.symbolic.rows) > 1
+    return jacobian_sections(result, point.jacobian, point.calls[0], total, brief)
 
 
 def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
@@ -84,7 +92,16 @@ def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
         return True
     plain = not any(entry.free_symbols for entry in result.symbolic.entries.values())
     same = bool((flat(point.calls[0].v) == 1).all()) and (formulas or plain)
-    return same or (result.numeric and (is_long(result) or bool(result.symbolic.defined)))
+    long = result.numeric and (is_long(result) or bool(result.symbolic.defined))
+    return same or (long and not _is_readable(result, written))
+
+
+def _is_readable(result: BackwardResult, written: Forms) -> bool:
+    """Tell whether the only row of J is all that says how the gradients come about, and can be read."""
+    if written.gradients or (result.symbolic and has_new_names(result)) or formulas_of(result.graph) > OPERATIONS:
+        return False
+    lengths = [len(result.formula(entry)) for entry in result.formulas.entries.values()]
+    return max(lengths, default=0) <= _ENTRY and sum(lengths) <= _ROW
 
 
 def _too_large(result: BackwardResult) -> Section:

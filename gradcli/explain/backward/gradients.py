@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.explain.backward import chain
 from gradcli.explain.backward.arithmetic import products
 from gradcli.explain.backward.disagreement import disagreements
+from gradcli.explain.backward.entries import Entries
 from gradcli.explain.backward.indeterminate import indeterminate
 from gradcli.explain.backward.loss import cotangent, loss_name
 from gradcli.explain.backward.no_gradient import leaves_without
@@ -38,23 +39,51 @@ from gradcli.wrapping import in_words
 WHOLE = 12  # elements of a gradient that is written out in formulas: a matrix of 3 by 4
 _COLUMNS = 12  # of a J beside which sums are written out, too: a wider one says them itself
 _READABLE = 120  # characters of all of them: two lines
+_MATRIX = 2  # axes of an array that has rows
+_ROWS = 6  # rows that are not 0 and are listed, a line each
+_FEW = 3  # rows of an array that shows which of them are 0
 
 
-def gradients_section(result: BackwardResult, point: BackwardPoint, written: Forms) -> Section:
+def gradients_section(result: BackwardResult, point: BackwardPoint, written: Forms, beside: bool) -> Section:
     """Return the gradients at a point after all calls, and those of retained intermediates.
 
-    `written` are the formulas of the gradients in a system of arrays.
+    `written` are the formulas of the gradients in a system of arrays; `beside` is whether J stands beside them.
     """
     lines = []
+    bare = []
     weights = flat(point.calls[0].v)
     for name in result.wrt:
         sides = _sides(result, point, name, written.gradients.get(name), weights)
         value = [] if sides and _is_long(result, point.grad[name]) else [Value(point.grad[name])]
         lines.append(Line((Grad(name), *sides, *value), (), True))
+        if not sides and result.leaves[name].shape:
+            bare.append(name)
     lines += [_retained(result, point, name, written) for name in point.retained]
     adjoints = _adjoints(result, point, written)
     why = _nan(point, lines) or list(disagreements(result, point, lines))
-    return Section("grad", (*adjoints, Equations(tuple(lines)), *why, *_kept(result, point)))
+    spelled = _spelled(result, point, written, () if beside else bare)
+    rows = [block for name in result.wrt for block in nonzero_rows(name, point.grad[name])]
+    return Section("grad", (*adjoints, Equations(tuple(lines)), *spelled, *rows, *why, *_kept(result, point)))
+
+
+def _spelled(result: BackwardResult, point: BackwardPoint, written: Forms, bare: Sequence[str]) -> list[Block]:
+    """Return an entry in full of each gradient that no formula, and no arithmetic, stands beside."""
+    if not bare or not result.numeric or point.trace is None or len(point.calls) > 1:
+        return []
+    entries = Entries(result, point.trace, written.adjoints)
+    for name in bare:
+        entries.add(name, point.grad[name])
+    return list(entries.blocks())
+
+
+def nonzero_rows(name: str, grad: Array) -> Iterator[Block]:
+    """Yield the rows of a large gradient that are not 0, where these are a few of many, as of an embedding."""
+    if grad.dtype == object or grad.ndim < _MATRIX or grad.size <= WHOLE:
+        return
+    rows = np.flatnonzero(grad.reshape(len(grad), -1).any(axis=1))
+    if 0 < len(rows) <= min(_ROWS, len(grad) // 2) and len(grad) > _FEW:
+        yield Equations(tuple(Line((Grad(name, (int(i),)), Value(grad[i]))) for i in rows))
+        yield Text((f"The other {len(grad) - len(rows):,} rows of {name}.grad are 0.",))
 
 
 def _adjoints(result: BackwardResult, point: BackwardPoint, written: Forms) -> list[Block]:

@@ -210,5 +210,10 @@ def _summed(form: Node, names: Mapping[Node, str]) -> Node:
 
 def _is_readable(node: Node, names: Mapping[Node, str]) -> bool:
     """Tell whether a formula can be typed, and is not too long."""
-    untold = any(n.op in _UNTOLD for n in scheduled([node], names) if n not in names)
+    untold = any(n.op in _UNTOLD or _takes_windows(n) for n in scheduled([node], names) if n not in names)
     return not untold and written_size(node, names) <= _LONG
+
+
+def _takes_windows(node: Node) -> bool:
+    """Tell whether a node is the windows of an array, as of a convolution: tables of indices that nobody reads."""
+    return node.op == "take" and len(node.shape) > len(node.args[0].shape) + 1

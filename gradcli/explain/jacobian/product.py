@@ -18,7 +18,7 @@ from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
 
 _ZEROS = 3  # derivatives of one output that are listed though they are 0: a few are shorter than a sentence
 _LONG = 40  # characters of a derivative that is not shown for each element: half a line
-_OPERATIONS = 500  # elements that a system computes whose derivatives are taken to be long, without computing them
+OPERATIONS = 500  # elements that a system computes whose derivatives are taken to be long, without computing them
 _PATTERN = 100_000  # entries of a J whose zeros are counted: more would keep the reader waiting
 _NAMES = 4  # of outputs, or of leaves, in the heading: a line
 _ZERO = Value.of(0.0)
@@ -49,7 +49,7 @@ def jacobian_sections(
 
 def _cells(result: Shown, matrix: Array | None, call: Call | None, brief: bool) -> Mapping[tuple[int, int], Math]:
     """Return the entries of J; if `brief`, numbers alone where formulas are long or need further definitions."""
-    if brief and matrix is not None and (call is None or is_long(result) or _has_new_names(result)):
+    if brief and matrix is not None and (call is None or is_long(result) or has_new_names(result)):
         return number_cells(matrix)
     return entry_cells(result, matrix)
 
@@ -59,14 +59,14 @@ def number_cells(matrix: Array) -> dict[tuple[int, int], Math]:
     return {(int(i), int(j)): Value.of(matrix[i, j]) for i, j in np.argwhere(matrix != 0)}
 
 
-def _has_new_names(result: Shown) -> bool:
+def has_new_names(result: Shown) -> bool:
     """Tell whether formulas mention intermediates that the user has not named."""
     return any(array_name(name) not in result.graph.names for name in result.formulas.defined)
 
 
 def is_long(result: Shown) -> bool:
     """Tell whether J has a derivative that is too long to be shown for each element."""
-    return formulas_of(result.graph) > _OPERATIONS or any(
+    return formulas_of(result.graph) > OPERATIONS or any(
         len(result.formula(entry)) > _LONG for entry in result.formulas.entries.values()
     )
 

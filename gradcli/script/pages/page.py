@@ -23,6 +23,7 @@ from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, P
 from gradcli.explain.shared import style_of
 from gradcli.explain.system import system_section
 from gradcli.graph.graph import Graph, appearance
+from gradcli.graph.names import element_name
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import edge_of
 from gradcli.script.loops import Loop, Written, folded_system, loops, named
@@ -225,9 +226,14 @@ def _named(blocks: Sequence[Block], loss: str) -> Iterator[Block]:
         if isinstance(block, Equations):
             lines = []
             for line in block.lines:
-                left, *rest = [Partial(loss, s.name) if isinstance(s, Grad) else s for s in line.sides]
+                left, *rest = [_partial(loss, s) if isinstance(s, Grad) else s for s in line.sides]
                 kept = [s for s in rest if not isinstance(s, Partial) and not _says(s, left)]
                 lines.append(replace(line, sides=(left, *kept)))
             yield Equations(tuple(lines))
         else:
             yield block
+
+
+def _partial(loss: str, grad: Grad) -> Partial:
+    """Return a gradient, an element or a row of it, as a derivative."""
+    return Partial(loss, element_name(grad.name, grad.key) if grad.key else grad.name)

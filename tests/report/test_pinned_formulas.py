@@ -1,0 +1,61 @@
+"""Pages of formulas as they are at 60, 80 and 120 columns: `pinned/` has each as text, and as LaTeX and Markdown.
+
+`python -m tests.report.test_pinned_formulas` writes the outputs of today; read the difference before you keep it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Command
+
+FOLDER = Path(__file__).with_name("pinned")
+CONV = ("--at", "x=[[[[1,2,3],[4,5,6],[7,8,9]]]],k=[[[[1,0],[0,2]]]]")
+COMMANDS = {
+    "rosenbrock": ("backward", "y=(1-x[0])**2+100*(x[1]-x[0]**2)**2", "--at", "x=[-1.2,1]"),
+    "convolution": ("backward", "y=conv2d(x,k)", *CONV, "--v", "ones"),
+    "convolution_inside": ("backward", "y=sum(conv2d(x,k)**2)", *CONV),
+    "batch_norm": ("backward", "z=batch_norm(x)", "y=sum(z**3)", "--at", "x=[[1,2],[3,5],[0,1],[2,2]]"),
+    "embedding": (
+        "backward",
+        "h=W[[1,4,1]]",
+        "y=sum(h**3)",
+        "--at",
+        "W=[[1,2,0],[3,4,1],[5,6,2],[1,1,1],[2,0,1],[0,3,1],[1,1,1],[2,2,2],[3,3,3],[4,4,4],[5,5,5],[6,6,6],[7,7,7]]",
+    ),
+}
+WIDTHS = (60, 80, 120)
+PAGES = ("latex", "markdown")  # which are as wide as any
+
+
+def outputs(cli, name):
+    """Return what a command prints, by the ending of the file that has it."""
+    result = {}
+    for columns in WIDTHS:
+        os.environ["COLUMNS"] = str(columns)
+        result[f"{columns}.txt"] = cli.done(*COMMANDS[name]).out
+    return result | {f"{f}.txt": cli.done(*COMMANDS[name], "-f", f).out for f in PAGES}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_page_is_as_it_was(cli, name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for ending, text in outputs(cli, name).items():
+        assert text == (FOLDER / f"{name}.{ending}").read_text("utf-8")
+        if (columns := ending.partition(".")[0]).isdigit():
+            assert max(len(re.sub("[\u0304\u0302]", "", line)) for line in text.splitlines()) <= int(columns)
+
+
+def main():
+    """Write the outputs of today."""
+    for name in COMMANDS:
+        for ending, text in outputs(Command(), name).items():
+            (FOLDER / f"{name}.{ending}").write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
