@@ -9,6 +9,7 @@ from gradcli.explain.sections import (
     Added,
     Block,
     Computed,
+    Difference,
     Equal,
     Equations,
     Formula,
@@ -110,8 +111,8 @@ def names_in(math: Math) -> Iterator[str]:
             yield from (names[n] for n in _read(node, names))
         case Formula(_, inner):
             yield from names_in(inner)
-        case Added(to, what):
-            yield from (*names_in(to), *names_in(what))
+        case Added(a, b) | Difference(a, b):
+            yield from (*names_in(a), *names_in(b))
         case Words(parts) | Product(parts) | Sum(parts) | Listed(parts) | Equal(parts):
             for part in parts:
                 yield from names_in(part)

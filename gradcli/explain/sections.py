@@ -117,6 +117,14 @@ class Sum:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """A quantity less a number that has no sign."""
+
+    minuend: Math
+    subtrahend: Math
+
+
+@dataclass(frozen=True)
 class Polynomial:
     """Σ c_k·x^k of the coefficients, from k = 0 on; those that are known exactly are fractions."""
 
@@ -150,6 +158,7 @@ Math = (
     | Words
     | Product
     | Sum
+    | Difference
     | Polynomial
     | Listed
     | Equal

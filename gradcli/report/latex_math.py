@@ -36,7 +36,7 @@ _SYMBOLS = {c: f"${sign}$" for c, sign in SIGNS.items()} | {c: f"${c}$" for c in
 _ACCENTED = re.compile("(\\w)\u0304")
 # What is typed, in a sentence: x.grad, retain_graph=True, h.retain_grad() in PyTorch; --v onehot:y, -f json here.
 _CODE = re.compile(
-    r"((?<!\w)(?:\w*\.(?:grad|retain_grad|zero_|backward)\b(?:[\w.()]*[\w)])?(?: = None)?|retain_graph=True"
+    r"(`[^`]+`|(?<!\w)(?:\w*\.(?:grad|retain_grad|zero_|backward)\b(?:[\w.()]*[\w)])?(?: = None)?|retain_graph=True"
     r"|--[a-z]+(?: onehot:\w+(?:\[[\d,]+\])?| jacobian\b)?|-f (?:json|csv)))"
 )
 _LETTER = re.compile(r"(?<![\w.$\\])([vLJ])(?![\w*=(]|\.\w)")  # that is a quantity, in a sentence
@@ -53,7 +53,9 @@ def escaped(text: str) -> str:
     '(\\\\texttt{--v onehot:y[0]} gives the first)'
     """
     pieces = _CODE.split(visible(text))  # words, code, words, …
-    return "".join(rf"\texttt{{{literal(piece)}}}" if k % 2 else _prose(piece) for k, piece in enumerate(pieces))
+    return "".join(
+        rf"\texttt{{{literal(piece.strip('`'))}}}" if k % 2 else _prose(piece) for k, piece in enumerate(pieces)
+    )
 
 
 def _prose(text: str) -> str:

@@ -13,6 +13,7 @@ from gradcli.explain.results import Array
 from gradcli.explain.sections import (
     Added,
     Computed,
+    Difference,
     Equal,
     Formula,
     Grad,
@@ -79,6 +80,8 @@ class TextWriter:
                 return self._product(factors, first=True)
             case Sum(terms):
                 return " + ".join(self._term(t, k == 0) for k, t in enumerate(terms))
+            case Difference(minuend, subtrahend):
+                return f"{self.write(minuend)} - {self.write(subtrahend)}"
             case Polynomial(coefficients, variable):
                 return self._polynomial(coefficients, variable)
             case Listed(items):

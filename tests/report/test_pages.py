@@ -29,7 +29,9 @@ Jacobian J = ∂(y0, y1, y2)/∂(x0, x1)
 x0.grad = 1·6 + 10·2       = 26
 x1.grad = 10·24 + 100·10   = 1240
 
-in PyTorch: (1*y0 + 10*y1 + 100*y2).backward()
+in PyTorch:
+  (1*y0 + 10*y1 + 100*y2).backward()
+  # or: torch.stack((y0, y1, y2)).backward(torch.tensor([1., 10., 100.]))
 """
 
 JACOBIAN = """\
@@ -258,7 +260,14 @@ def test_the_loop_of_retain_grad_hides_no_tensor(cli):
         (("y=x**2", "--at", "x=1"), ["in PyTorch: y.backward()"]),
         (("y=x**2", "--at", "x=1", "--v", "0.5"), ["in PyTorch: y.backward(torch.tensor(0.5))"]),
         (("y=3*x**2", "--at", "x=[1,2]", "--v", "1,-10"), ["in PyTorch: y.backward(torch.tensor([1., -10.]))"]),
-        (("a=x", "b=2*x", "--at", "x=1", "--v", "a=1,b=-2"), ["in PyTorch: (1*a + (-2)*b).backward()"]),
+        (
+            ("a=x", "b=2*x", "--at", "x=1", "--v", "a=1,b=-2"),
+            [
+                "in PyTorch:",
+                "  (1*a + (-2)*b).backward()",
+                "  # or: torch.stack((a, b)).backward(torch.tensor([1., -2.]))",
+            ],
+        ),
         (
             ("a=x*2", "b=sum(x)", "--at", "x=[1,2]", "--v", "1,10,100"),
             ["in PyTorch: ((a * torch.tensor([1., 10.])).sum() + 100*b).backward()"],

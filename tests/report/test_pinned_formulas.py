@@ -27,6 +27,19 @@ COMMANDS = {
         "--at",
         "W=[[1,2,0],[3,4,1],[5,6,2],[1,1,1],[2,0,1],[0,3,1],[1,1,1],[2,2,2],[3,3,3],[4,4,4],[5,5,5],[6,6,6],[7,7,7]]",
     ),
+    "maximum": ("backward", "y=max(x)", "--at", "x=[1,3,2]"),
+    "target": ("backward", "y=-sum(t*log(softmax(x)))", "--wrt", "x", "--at", "x=[1,3,2],t=[0,0,1]"),
+    "bias": (
+        "backward",
+        "y=x@M",
+        "z=X@W+b",
+        "--at",
+        "x=[1,3],M=[[1,2],[3,4]],X=[[1,2],[0,1]],W=[[1],[2]],b=[0]",
+        "--v",
+        "ones",
+    ),
+    "calls": ("backward", "y=x**2", "--at", "x=3", "--v", "1", "--v", "10"),
+    "stacked": ("backward", "a=3*x**2", "b=x*z", "c=10*z", "--at", "x=1,z=2", "--v", "1,10,100"),
 }
 WIDTHS = (60, 80, 120)
 PAGES = ("latex", "markdown")  # which are as wide as any

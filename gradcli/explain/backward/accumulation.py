@@ -166,6 +166,7 @@ class _Numbers:
         if self.wanted.page or not self.wanted.notes:
             return
         yield from leaves_without(self.graph, self.wrt)
+        yield from self.reasons(at, calls)
         if len(calls) == 1 and any(np.isnan(g).any() for g in grads.values()):
             from gradcli.explain.backward.indeterminate import indeterminate
             from gradcli.explain.trace import numeric_trace
@@ -173,6 +174,16 @@ class _Numbers:
             why = indeterminate(numeric_trace(self.graph, self.swept, at, calls))
             if why is not None:
                 yield why
+
+    def reasons(self, at: Named, calls: Sequence[Named]) -> Iterator[str]:
+        """Yield why the gradients are what they are, where a rule surprises."""
+        from gradcli.explain.backward.loss import loss_name
+        from gradcli.explain.backward.reasons import has_softmax, reasons
+        from gradcli.explain.trace import numeric_trace
+
+        traced = len(self.graph.nodes) <= TRACED and has_softmax(self.graph)
+        trace = numeric_trace(self.graph, self.swept, at, calls) if traced else None
+        yield from reasons(self.graph, self.swept, self.wrt, loss_name(self.graph, calls[0]), trace)
 
     def tell(self, at: Named, value: Named, calls: Sequence[Named], grads: Named, values: Values) -> tuple[str, ...]:
         """Add notes of what is not finite at a point, and of the corners that it lies on; return these."""

@@ -11,7 +11,9 @@ import numpy as np
 from gradcli.explain.backward.accumulation import SHOWN_ENTRIES
 from gradcli.explain.backward.calls import calls_section
 from gradcli.explain.backward.gradients import gradients_section
+from gradcli.explain.backward.loss import loss_name
 from gradcli.explain.backward.pytorch import pytorch_section
+from gradcli.explain.backward.reasons import reasons
 from gradcli.explain.backward.record import BackwardPoint, BackwardResult
 from gradcli.explain.backward.tables import steps_sections
 from gradcli.explain.backward.weights import flat, weights_section
@@ -26,6 +28,7 @@ from gradcli.graph.graph import dimensions
 
 _ENTRY = 160  # characters of an entry of J that is long and is read all the same: two lines
 _ROW = 800  # characters of all entries in the row of J that is a gradient: half a screen
+WHY = ("why",)  # the title of the sentences on the gradients
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,10 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> I
         "jacobian": jacobian,
         "steps": lambda: _steps(result, point),
         "calls": lambda: [] if single else [calls_section(result, point)],
-        "grad": lambda: [gradients_section(result, point, written, entries and bool(jacobian()))],
+        "grad": lambda: [
+            gradients_section(result, point, written, entries and bool(jacobian())),
+            *_reasons(result, point),
+        ],
         "images": lambda: images_section(result, point),
         "pytorch": lambda: [_pytorch(result, point, choice)],
     }
@@ -64,6 +70,14 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> I
     if not single and len(result.wrt) == 1 and not point.retained:
         unwanted.add("grad")
     return chosen(build, choice.only, unwanted)
+
+
+def _reasons(result: BackwardResult, point: BackwardPoint) -> list[Section]:
+    """Return why the gradients are what they are, where a rule surprises."""
+    loss = loss_name(result.graph, point.calls[0].v)
+    found = reasons(result.graph, result.swept, result.wrt, loss, point.trace if result.numeric else None)
+    texts = tuple(Text((sentence,)) for sentence in found)
+    return [Section("grad", texts, WHY)] if texts else []
 
 
 def _product(result: BackwardResult, point: BackwardPoint, choice: Choice, written: Forms) -> list[Section]:

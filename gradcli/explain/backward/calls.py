@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gradcli.explain.backward.arithmetic import products
@@ -31,10 +33,27 @@ def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
         before = call.grad
     if len(rows) > _CALLS:
         rows = [*rows[: _CALLS - 1], ("…", *[""] * (len(rows[0]) - 1)), rows[-1]]
+    if len(rows) > 1:
+        rows.append(("sum", *_total(result, point, leaves), *more))
     titles = tuple(f"{name}.grad after it" for name in leaves)
     products = ("vᵀJ", *titles) if len(titles) == 1 else titles
     header = ("call", cotangent(result.graph) or "cotangent", *products, *more)
     return Section("calls", (_meaning(result), Grid(header, tuple(rows)), *_sentences(result, point)))
+
+
+def _total(result: BackwardResult, point: BackwardPoint, leaves: Sequence[str]) -> tuple[Math, ...]:
+    """Return the sum of all v, and its own vᵀJ: what has accumulated."""
+    v = _sum_of_all(result, point)
+    total = {name: point.grad[name] for name in leaves}
+    if len(leaves) != 1:
+        return array_of(result.graph.outputs, v), *(Value(g) for g in total.values())
+    (name,) = leaves
+    sums = products(result, point.jacobian, flat(v), name)
+    return array_of(result.graph.outputs, v), Equal((*list(sums)[-1:], Value(total[name]))), Value(total[name])
+
+
+def _sum_of_all(result: BackwardResult, point: BackwardPoint) -> Named:
+    return {name: np.sum([c.v[name] for c in point.calls], axis=0) for name in result.graph.outputs}
 
 
 def _meaning(result: BackwardResult) -> Text:
@@ -62,11 +81,16 @@ def _running(before: Array | None, own: Array, after: Array) -> Math:
 
 
 def _sentences(result: BackwardResult, point: BackwardPoint) -> list[Text]:
-    total = {name: np.sum([c.v[name] for c in point.calls], axis=0) for name in result.graph.outputs}
+    total = _sum_of_all(result, point)
     leaf = result.wrt[0] if result.wrt else "x"
     called = cotangent(result.graph) or "the cotangent"
     return [
-        Text((f".grad adds up, call by call, until {leaf}.grad = None or {leaf}.grad.zero_().",)),
+        Text(
+            (
+                f".grad adds up, call by call: `{leaf}.grad = None` (or `optimizer.zero_grad()`) before a call "
+                "starts afresh.",
+            )
+        ),
         Text(
             (
                 "The same as one call with ",

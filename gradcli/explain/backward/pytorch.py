@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from gradcli.explain.backward.record import Call
 from gradcli.explain.results import Array, Named
 from gradcli.explain.sections import Code, Section
@@ -16,12 +18,15 @@ Outputs = Mapping[str, Node]
 
 _CALLS = 6  # lines of code, one a call: the next ones look the same
 _WEIGHTS = 12  # terms of a weighted sum: more are longer than two lines
+_STACKED = 6  # scalars in one tensor: more are longer than two lines
 _ELEMENTS = 12  # numbers of a tensor that is written out: more are longer than a line
 
 
 def pytorch_section(graph: Graph, calls: Sequence[Call], retained: Sequence[str] = ()) -> Section:
     """Return the calls of `backward` as PyTorch has them, behind what keeps the gradients of intermediates."""
     lines = [call_line(graph.outputs, call.v, k < len(calls) - 1) for k, call in enumerate(calls)]
+    if len(lines) == 1 and (stacked := _stacked(graph.outputs, calls[0].v)):
+        lines.append(f"# or: {stacked}")
     if len(lines) > _CALLS:
         lines = [*lines[: _CALLS - 2], f"# … and {len(lines) - _CALLS + 1} calls more", lines[-1]]
     taken = {*graph.inputs, *graph.names}
@@ -29,6 +34,14 @@ def pytorch_section(graph: Graph, calls: Sequence[Call], retained: Sequence[str]
     several = f"for {each} in ({', '.join(retained)}): {each}.retain_grad()"
     keeping = [several] if len(retained) > 1 else [f"{name}.retain_grad()" for name in retained]
     return Section("pytorch", (Code((*keeping, *lines), "in PyTorch"),))
+
+
+def _stacked(outputs: Outputs, v: Named) -> str:
+    """Return the call that has v as PyTorch's argument, where outputs are a few scalars; "" for others."""
+    if not 1 < len(outputs) <= _STACKED or any(y.shape for y in outputs.values()):
+        return ""
+    weights = np.array([v[name] for name in outputs])
+    return f"torch.stack(({', '.join(outputs)})).backward({_tensor(weights, whole=True)})"
 
 
 def call_line(outputs: Outputs, v: Named, again: bool, whole: bool = False) -> str:

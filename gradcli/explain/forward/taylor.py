@@ -16,6 +16,7 @@ from gradcli.explain.evaluation import evaluated
 from gradcli.explain.mentions import page_of
 from gradcli.explain.results import Array, Named, Row, Shown, Wanted, noted
 from gradcli.explain.sections import (
+    Difference,
     Equal,
     Equations,
     Formula,
@@ -119,7 +120,8 @@ class TaylorResult(Shown):
         h = "h" if "h" not in self.style.taken else "δ"
         (x,) = self.wrt
         value = p.at[x]
-        shift = Sum((Name(x), Value.of(-float(value)))) if value else Name(x)
+        away = Value.of(abs(float(value)))
+        shift = Name(x) if not value else Difference(Name(x), away) if value > 0 else Sum((Name(x), away))
         distance = Equal((Name(h), shift))
         title = ("Taylor polynomial ", *assigned("about ", [(x, value)], given=True), ", with ", distance)
         line = Line((Name(self.output), Polynomial(p.coefficients, h)))

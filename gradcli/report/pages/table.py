@@ -140,8 +140,11 @@ class _Terminal:
         return [f"{caption}:", *(_INDENT + part for line in lines for part in self.line(line, room - 2))]
 
     def line(self, line: str, room: int) -> list[str]:
-        """Return a line of a program; a long one goes on inside of its brackets."""
-        return broken(line, room, "    ") if "(" in line and not line.startswith("#") else [line]
+        """Return a line of a program, or of a comment; a long one goes on inside of its brackets."""
+        mark = "# " if line.startswith("# ") else ""
+        if "(" not in line or len(line) <= room:
+            return [line]
+        return [mark + part for part in broken(line.removeprefix(mark), room - len(mark), "    ")]
 
     def strong(self, text: str, wanted: bool = True) -> str:
         return style(text, bold=True) if self.styled and wanted else text

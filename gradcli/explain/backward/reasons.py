@@ -1,0 +1,166 @@
+"""Why the gradients of a system are what they are, where a rule surprises: a maximum, softmax, a bias, a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gradcli.graph.graph import Graph
+from gradcli.graph.names import adjoint_name
+from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.vjp import Pass, Sweep
+from gradcli.notation.nodes import Notation
+from gradcli.wrapping import in_words
+
+if TYPE_CHECKING:
+    from gradcli.explain.trace import Trace
+
+_SHORT = 30  # characters of an expression in a sentence
+_LISTED = 3  # names in a sentence
+_NODES = 2_000  # of a system that is looked through: more would take longer than the rest of the page
+_EXTREMA = {"max": "largest", "min": "smallest"}
+_MATRIX = 2  # axes
+_CLOSE = 1e-5  # of the numbers of float32
+_UNNAMED = "g"  # the adjoint of a product without a name
+
+
+def reasons(graph: Graph, swept: Sweep, wrt: Sequence[str], loss: str, trace: Trace | None = None) -> Iterator[str]:
+    """Yield a sentence for each rule that surprises; with the trace of a call, also what holds for its numbers.
+
+    `loss` is what adjoints are derivatives of.
+
+    >>> from gradcli.graph.construct import reduce
+    >>> from gradcli.graph.node import leaf
+    >>> from gradcli.graph.vjp import sweep
+    >>> x = leaf((3,))
+    >>> graph = Graph.of({"x": x}, {"y": reduce("max", x, (0,))})
+    >>> print(*reasons(graph, sweep(graph), ["x"], "y"))
+    max: a small change of the others does not change y, so their slope is 0.
+    """
+    if len(graph.nodes) > _NODES:
+        return
+    passes: dict[Node, list[Pass]] = {}
+    for p in swept.passes:
+        passes.setdefault(p.argument, []).append(p)
+    yield from _extrema(graph, swept)
+    yield from _softmax(graph, passes, trace)
+    yield from _vectors(graph, passes, wrt, loss)
+    yield from _added_up(graph, passes, wrt)
+
+
+def _extrema(graph: Graph, swept: Sweep) -> Iterator[str]:
+    """Yield that the elements that an extremum does not take have the slope 0."""
+    found = {p.node for p in swept.passes if p.node.op in _EXTREMA and p.argument.size > p.node.size}
+    for op in _EXTREMA:
+        if own := [n for n in graph.nodes if n in found and n.op == op]:
+            result = graph.labels.get(own[0], "the result") if len(own) == 1 else "the results"
+            yield f"{op}: a small change of the others does not change {result}, so their slope is 0."
+
+
+def _softmax(graph: Graph, passes: Mapping[Node, Sequence[Pass]], trace: Trace | None) -> Iterator[str]:
+    """Yield how the logarithm of a softmax cancels in the gradient of the scores, for the first one."""
+    readers = {p.argument: p.node for own in passes.values() for p in own}
+    for node in graph.nodes:
+        scores = _scores(node)
+        if scores is None or scores not in passes:
+            continue
+        z, text = graph.labels.get(scores, "z"), _text(scores, graph.labels)
+        whose = "" if scores in graph.labels else f" of the scores z{f' = `{text}`' if text else ''}"
+        yield (
+            f"The logarithm and the softmax cancel: for `p = softmax({z})`{whose}, the derivative of `log(p[i])` by "
+            f"`{z}[j]` is `1 - p[j]` where i = j, else `-p[j]`. No division by p is left."
+        )
+        if trace is not None and len(passes[scores]) == 1:
+            yield from _minus_target(node, readers.get(node), graph.labels, z, trace)
+        return
+
+
+def has_softmax(graph: Graph) -> bool:
+    """Tell whether a system has the logarithm of a softmax, of which more is known where there is a trace."""
+    return len(graph.nodes) <= _NODES and any(_scores(n) is not None for n in graph.nodes)
+
+
+def _scores(node: Node) -> Node | None:
+    """Return the scores of which a node is the logarithm of the softmax."""
+    if node.op == "log_softmax":
+        return node.args[0]
+    return node.args[0].args[0] if node.op == "log" and node.args[0].op == "softmax" else None
+
+
+def _minus_target(node: Node, reader: Node | None, labels: Mapping[Node, str], z: str, trace: Trace) -> Iterator[str]:
+    """Yield that the gradient of the scores is p - t, where the targets of each row sum to one number."""
+    adjoint = trace.calls[0].adjoints.get(node)
+    if adjoint is None or adjoint.dtype == object:
+        return
+    (axis,) = (node.args[0] if node.op == "log" else node).settings[:1]
+    sums = -np.sum(adjoint, axis=axis)
+    share = float(sums.reshape(-1)[0]) if sums.size else 0.0
+    if not share > 0 or not np.allclose(sums, share, rtol=1e-5):
+        return
+    partner = next((a for a in reader.args if a is not node and a in labels), None) if reader is not None else None
+    is_one_hot = np.isin(np.round(-adjoint / share, 5), (0, 1)).all()
+    t = labels[partner] if partner is not None else "t"
+    who = t if partner is not None else "The one-hot target t" if is_one_hot else "The target t"
+    if partner is not None and not np.allclose(np.sum(trace.values[partner], axis=axis), 1, rtol=1e-5):
+        return
+    rows = round(1 / share)
+    difference = f"p - {t}" if share == 1 else f"(p - {t})/{rows}"
+    if abs(rows * share - 1) > _CLOSE:
+        difference = f"{share:.6g}*(p - {t})"
+    each = " in each row" if sums.size > 1 else ""
+    yield f"{who} sums to 1{each}, so the gradient of {z} is `{difference}`."
+
+
+def _vectors(graph: Graph, passes: Mapping[Node, Sequence[Pass]], wrt: Sequence[str], loss: str) -> Iterator[str]:
+    """Yield that a product of a vector and a matrix has two ways to be written, for the first such leaf."""
+    for name in wrt:
+        for p in passes.get(graph.inputs[name], ()):
+            shapes = [len(a.shape) for a in p.node.args]
+            if p.node.op != "matmul" or sorted(shapes) != [1, _MATRIX] or len(p.argument.shape) != 1:
+                continue
+            matrix = p.node.args[1 - p.position]
+            m = _text(matrix, graph.labels)
+            if not m or not (m.isidentifier() or matrix in graph.labels):
+                continue
+            v = _adjoint(graph, p.node, loss)
+            left, right = (f"{m} @ {v}", f"{v} @ {m}.T") if p.position == 0 else (f"{m}.T @ {v}", f"{v} @ {m}")
+            g = "" if v != _UNNAMED else f", with {v} the adjoint of the product"
+            yield f"{name} is a vector, neither a row nor a column: `{left}` and `{right}` are the same numbers{g}."
+            return
+
+
+def _adjoint(graph: Graph, node: Node, loss: str) -> str:
+    """Return what the adjoint of a product is called."""
+    if list(graph.outputs.values()) == [node] and "v" not in {*graph.inputs, *graph.names}:
+        return "v"
+    name = graph.labels.get(node)
+    adjoint = adjoint_name(name, loss) if name else ""
+    return adjoint if adjoint and not adjoint.startswith("∂") else _UNNAMED
+
+
+def _added_up(graph: Graph, passes: Mapping[Node, Sequence[Pass]], wrt: Sequence[str]) -> Iterator[str]:
+    """Yield which leaves are used for several rows, or elements, whose gradients add up: a bias, a factor."""
+    rows: list[str] = []
+    elements: list[str] = []
+    for name in wrt:
+        argument = graph.inputs[name]
+        for p in passes.get(argument, ()):
+            if not OPERATIONS[p.node.op].broadcasts or p.node.size <= argument.size:
+                continue
+            in_rows = len(p.node.shape) == _MATRIX and argument.shape in (p.node.shape[1:], (1, *p.node.shape[1:]))
+            (rows if in_rows else elements).append(name)
+            break
+    for names, each in ((rows, "row"), (elements, "element")):
+        if names:
+            shown = names if len(names) <= _LISTED else [*names[: _LISTED - 1], f"{len(names) - _LISTED + 1} more"]
+            verb = "is" if len(names) == 1 else "are"
+            yield f"{in_words(shown)} {verb} used in each {each}, so the {each}s add up."
+
+
+def _text(node: Node, labels: Mapping[Node, str]) -> str:
+    """Return a node as a formula, if it is short."""
+    text = labels.get(node) or Notation(labels, implicit=True).expression(node)
+    return text if len(text) <= _SHORT else ""
