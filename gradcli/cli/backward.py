@@ -30,6 +30,7 @@ SECTIONS = {
     "steps": "the forward and the reverse pass",
     "calls": "what each call adds to .grad",
     "grad": "the gradients, with their arithmetic",
+    "why": "why they are so, where a rule surprises",
     "images": "inputs that are images, each beside its gradient",
     "pytorch": "the same in PyTorch; alone, a complete script",
 }
@@ -52,7 +53,8 @@ Examples:
     metavar="V",
     multiple=True,
     help="The cotangent, PyTorch's gradient argument: 1,10,100, [[1,0],[0,1]], y0=1,y2=100 (the rest 0), ones, "
-    "onehot:1, onehot:y1, @file.npy, or - for the JSON of another gradcli backward. Repeated, gradients accumulate.",
+    "onehot:1, onehot:y1, @file.npy, v for formulas in v (v=1,10 has both), or - for the JSON of another gradcli "
+    "backward. Repeated, gradients accumulate.",
 )
 @click.option("--strict", is_flag=True, help="A v that is longer than a scalar output is an error, as in PyTorch.")
 @names_option("--retain", "Also show the gradients of these intermediates.", "NAMES|all")
@@ -78,7 +80,7 @@ def backward(
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  The cotangent v weights the outputs;
     a single scalar output needs none.  Without --at, the gradients are formulas.
     """
-    from gradcli.cli.cotangents import read_calls, same_at_all
+    from gradcli.cli.cotangents import in_letters, read_calls, same_at_all
     from gradcli.cli.outcome import show_result
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves
     from gradcli.errors import InputError, Notes
@@ -111,6 +113,7 @@ def backward(
     whole = bool(pages.jacobian or "jacobian" in pages.only)
     same = situation.same | same_at_all(calls)
     wanted = Wanted(kept, steps, asked.page is not None, whole, implicit=not cotangents, same=same)
+    wanted = wanted._replace(letters=in_letters(cotangents, situation.graph.outputs))
     question = Gradients(situation.graph, shown_leaves(situation, asked), calls, wanted)
     result = question.result(situation.points, notes)
     if result.forgotten and not kept and asked.page == "table":

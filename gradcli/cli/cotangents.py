@@ -237,6 +237,36 @@ def same_at_all(calls: Sequence[Sequence[Named]]) -> frozenset[str]:
     return frozenset(f"{name}.v" for name in calls[0][0]) if same else frozenset()
 
 
+def _is_letter(text: str, outputs: Outputs) -> bool:
+    """Tell whether `--v` asks for formulas in v; an output of that name would have a value."""
+    return text.strip() == "v" and "v" not in outputs
+
+
+def in_letters(cotangents: Sequence[str], outputs: Outputs) -> bool:
+    """Tell whether formulas in v are asked for beside its numbers, as in `--v v=1,10`."""
+    return len(cotangents) == 1 and _numbers(cotangents[0], outputs) != cotangents[0]
+
+
+def _numbers(text: str, outputs: Outputs) -> str:
+    """Return what `v=` stands before, if no output has that name."""
+    return text if "v" in outputs else re.sub(r"^\s*v\s*=", "", text)
+
+
+def _letters(outputs: Outputs, count: int | None) -> Named:
+    """Return the cotangents as letters, for formulas.
+
+    Errors: `InputError` where there are points, which need numbers.
+    """
+    if count != 0:
+        raise InputError(
+            "--v v is a letter, and a point needs numbers",
+            hint="--v v=1,10 has both; without --at, the gradients are formulas in v",
+        )
+    from gradcli.explain.shared import letters
+
+    return letters(outputs)
+
+
 def read_calls(
     outputs: Outputs, count: int | None, cotangents: Sequence[str], strict: bool, notes: Notes
 ) -> list[list[Named]]:
@@ -249,7 +279,10 @@ def read_calls(
     if not cotangents:
         return [[implicit(outputs)]] * points
     for text in cotangents:
-        said = read_cotangent(text)
+        if _is_letter(text, outputs):
+            calls[0].append(_letters(outputs, count))
+            continue
+        said = read_cotangent(_numbers(text, outputs))
         if said.keyword != "stdin":
             result = [explicit(said, outputs, strict, notes)] * points
         else:

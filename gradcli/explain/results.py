@@ -33,6 +33,7 @@ class Wanted(NamedTuple):
     implicit: bool = False  # nobody gave a cotangent
     warn: bool = True  # of numbers that are not finite
     script: bool = False  # for a call in a script, which has PyTorch's lines itself, and no options of a command
+    letters: bool = False  # formulas in the letters of the cotangents, beside their numbers
     returned: bool = False  # the call is one of `grad`, which returns gradients: no .grad holds them
     reached: frozenset[str] = frozenset()  # leaves that a gradient arrived at in a script's call, were it 0
     same: frozenset[str] = frozenset()  # inputs and seeds (`y.v`, `x.u`) with one value at all points

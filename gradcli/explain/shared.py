@@ -83,6 +83,25 @@ def cotangents(calls: Sequence[Named]) -> Named:
     return {f"{name}.v": np.stack([call[name] for call in calls], axis=-1) for name in calls[0]}
 
 
+def letters(outputs: Mapping[str, Node]) -> Named:
+    """Return cotangents as letters: v of a single output, y.v of each of several, as claims have them.
+
+    >>> from gradcli.graph.node import leaf
+    >>> letters({"y": leaf((2,))})["y"].tolist(), letters({"y": leaf(), "z": leaf()})["z"].item()
+    ([v[0], v[1]], z.v)
+    """
+    from gradcli.algebra.formulas import symbols
+
+    return {name: symbols("v" if len(outputs) == 1 else f"{name}.v", y.shape) for name, y in outputs.items()}
+
+
+def weight(number: Any) -> Any:
+    """Return a cotangent's number for formulas, exactly, or its letter."""
+    from gradcli.algebra.functions import exact_number
+
+    return exact_number(number) if isinstance(number, int | float) else number
+
+
 def summed(terms: Mapping[int, Sequence[Any]], nodes: Mapping[str, Node]) -> Named:
     """Return the sums of terms as arrays of formulas; `terms` are given by the place of an element in all `nodes`."""
     import sympy
@@ -100,7 +119,8 @@ def summed(terms: Mapping[int, Sequence[Any]], nodes: Mapping[str, Node]) -> Nam
 def style_of(graph: Graph, calls: Sequence[Named] = ()) -> Style:
     """Return how formulas are written, by the numbers of the system and of the calls."""
     decimals = any(isinstance(n.value, Decimal) for n in graph.nodes)
-    weights = (float(e) for call in calls[:100] for v in call.values() for e in v.reshape(-1)[:1000])
+    numbers = (v for call in calls[:100] for v in call.values() if v.dtype != object)
+    weights = (float(e) for v in numbers for e in v.reshape(-1)[:1000])
     decimals = decimals or any(w != round(w, 0) for w in weights if np.isfinite(w))
     return Style(decimals, frozenset(graph.labels.values()))
 

@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.explain.backward.loss import any_loss, loss_name
 from gradcli.explain.evaluation import Values, evaluated_calls
 from gradcli.explain.results import UNMEASURED, Array, Measured, Named
+from gradcli.explain.shared import weight
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node
@@ -122,13 +123,12 @@ def symbolic_trace(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Trace:
 def given(swept: Sweep, names: Mapping[Node, str], call: Named) -> dict[Node, Array]:
     """Return what stands for nodes in the formulas of a sweep: primals their names, cotangents their numbers."""
     from gradcli.algebra.formulas import symbols
-    from gradcli.algebra.functions import exact_number
 
     result = {n: symbols(name, n.shape) for n, name in names.items()}
     for output, v in swept.cotangents.items():
         result[v] = np.empty(v.shape, dtype=object)
         for place in np.ndindex(*v.shape):
-            result[v][place] = exact_number(float(call[output][place]))
+            result[v][place] = weight(call[output][place].item() if v.shape else call[output].item())
     return result
 
 

@@ -27,6 +27,8 @@ COMMANDS = {
         "--at",
         "W=[[1,2,0],[3,4,1],[5,6,2],[1,1,1],[2,0,1],[0,3,1],[1,1,1],[2,2,2],[3,3,3],[4,4,4],[5,5,5],[6,6,6],[7,7,7]]",
     ),
+    "letters": ("backward", "y=M@x", "--shape", "x=2,M=2x2", "--v", "v"),
+    "letters_and_numbers": ("backward", "y=w*x**2", "z=3*x", "--at", "x=1,w=2", "--v", "v=1,10"),
     "maximum": ("backward", "y=max(x)", "--at", "x=[1,3,2]"),
     "target": ("backward", "y=-sum(t*log(softmax(x)))", "--wrt", "x", "--at", "x=[1,3,2],t=[0,0,1]"),
     "bias": (

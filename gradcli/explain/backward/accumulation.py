@@ -20,10 +20,12 @@ from gradcli.explain.results import UNMEASURED, Measured, Named, Wanted
 from gradcli.explain.shared import (
     check_entries,
     formulas_of,
+    letters,
     style_of,
     summed,
     sweep_inputs,
     symbolic,
+    weight,
 )
 from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.node import Node
@@ -61,7 +63,7 @@ def backward(
     formulas = None
     if wanted.steps and len(calls[0]) > MAX_STEPPED_CALLS:
         notes.add("note", f"steps are shown for the first {MAX_STEPPED_CALLS} of {len(calls[0])} calls")
-    if not points or (wanted.page and (wanted.jacobian or _is_small(graph, wrt))):
+    if not points or wanted.letters or (wanted.page and (wanted.jacobian or _is_small(graph, wrt))):
         check_entries(graph, wrt)
         formulas = symbolic(graph, wrt, wanted.steps)
     if formulas is not None and not points:
@@ -70,7 +72,11 @@ def backward(
         matrix = None if formulas is None else _numeric_jacobian(graph, wrt)
         result = _Numbers(graph, wrt, swept, wanted, matrix, notes, measured).points(points, calls)
     style = style_of(graph, calls[0])
-    return BackwardResult(graph, tuple(wrt), style, swept, wanted, tuple(result), bool(points), symbolic=formulas)
+    in_v = {}
+    if wanted.letters and formulas is not None:
+        in_v = _in_formulas(graph, wrt, swept, [letters(graph.outputs)], Wanted(), formulas).grad
+    numeric = bool(points)
+    return BackwardResult(graph, tuple(wrt), style, swept, wanted, tuple(result), numeric, in_v, symbolic=formulas)
 
 
 def _numeric_jacobian(graph: Graph, wrt: Sequence[str]) -> NumericJacobian:
@@ -210,7 +216,6 @@ def _in_formulas(
     graph: Graph, wrt: Sequence[str], swept: Sweep, calls: Sequence[Named], wanted: Wanted, symbolic: SymbolicJacobian
 ) -> BackwardPoint:
     """Return the gradients as formulas: Σ_i v_i·J[i, j], from the entries of the symbolic Jacobian."""
-    from gradcli.algebra.functions import exact_number
     from gradcli.explain.backward.steps import retained_formulas
     from gradcli.explain.trace import symbolic_trace
 
@@ -218,7 +223,7 @@ def _in_formulas(
     terms: dict[int, list[Any]] = {}
     result: list[Call] = []
     for call in calls:
-        weights = [exact_number(e) for name in graph.outputs for e in call[name].reshape(-1)]
+        weights = [weight(e) for name in graph.outputs for e in call[name].reshape(-1).tolist()]
         new: dict[int, list[Any]] = {}
         for (i, j), entry in symbolic.entries.items():
             new.setdefault(j, []).append(weights[i] * entry)

@@ -28,7 +28,6 @@ from gradcli.graph.graph import dimensions
 
 _ENTRY = 160  # characters of an entry of J that is long and is read all the same: two lines
 _ROW = 800  # characters of all entries in the row of J that is a gradient: half a screen
-WHY = ("why",)  # the title of the sentences on the gradients
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,8 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> I
         "jacobian": jacobian,
         "steps": lambda: _steps(result, point),
         "calls": lambda: [] if single else [calls_section(result, point)],
-        "grad": lambda: [
-            gradients_section(result, point, written, entries and bool(jacobian())),
-            *_reasons(result, point),
-        ],
+        "grad": lambda: [gradients_section(result, point, written, entries and bool(jacobian()))],
+        "why": lambda: _reasons(result, point),
         "images": lambda: images_section(result, point),
         "pytorch": lambda: [_pytorch(result, point, choice)],
     }
@@ -77,7 +74,7 @@ def _reasons(result: BackwardResult, point: BackwardPoint) -> list[Section]:
     loss = loss_name(result.graph, point.calls[0].v)
     found = reasons(result.graph, result.swept, result.wrt, loss, point.trace if result.numeric else None)
     texts = tuple(Text((sentence,)) for sentence in found)
-    return [Section("grad", texts, WHY)] if texts else []
+    return [Section("why", texts)] if texts else []
 
 
 def _product(result: BackwardResult, point: BackwardPoint, choice: Choice, written: Forms) -> list[Section]:

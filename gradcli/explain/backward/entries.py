@@ -42,6 +42,7 @@ _ALONE = 100  # characters of one that is all there is: two lines
 _NAMES = 40  # letters of names in a term that has no formula: longer ones say less than the numbers
 _DIGITS = 7  # of a number in a formula that is not rounded
 _FORMULAS = 3_000  # elements whose formulas are worked out for these
+_NODES = 200  # operations in these: more make formulas that are too long
 _READERS = 4  # operations that read a leaf and need a line each
 _EXACT = 1e-3  # of an entry: a sum that differs by more is not what the backward computed
 _MOVING = ("view", "move")  # kinds of operations that compute nothing
@@ -80,7 +81,8 @@ class _Slopes:
         wanted = [index(self.of[n], key) for n, key in places]
         written = {self.leaves.get(n, n): symbols(name, n.shape) for n, name in names.items()}
         written |= {self.swept.cotangents["g"]: np.array(1, dtype=object)}
-        if sum(n.size for n in scheduled(wanted, written)) > _FORMULAS:
+        nodes = scheduled(wanted, written)
+        if len(nodes) > _NODES or sum(n.size for n in nodes) > _FORMULAS:
             return []
         try:
             exprs = formulas(wanted, written, {}).exprs
@@ -120,6 +122,8 @@ class Entries:
         computing = {n for n in graph.nodes if n.args and OPERATIONS[n.op].kind not in _MOVING}
         for stops in (graph.labels, computing):
             readers = [n for n in _readers(graph, x, stops) if n in self.adjoints]
+            if len(graph.nodes) > _NODES and not any(n.shape for n in readers):
+                continue  # v·∂y/∂x, whose formula would be too long
             if readers and len(readers) <= _READERS and (line := self._line(name, key, readers, float(grad[key]))):
                 self.lines.append(line)
                 for n in readers:

@@ -53,7 +53,7 @@ def gradients_section(result: BackwardResult, point: BackwardPoint, written: For
     bare = []
     weights = flat(point.calls[0].v)
     for name in result.wrt:
-        sides = _sides(result, point, name, written.gradients.get(name), weights)
+        sides = [*_in_v(result, name), *_sides(result, point, name, written.gradients.get(name), weights)]
         value = [] if sides and _is_long(result, point.grad[name]) else [Value(point.grad[name])]
         lines.append(Line((Grad(name), *sides, *value), (), True))
         if not sides and result.leaves[name].shape:
@@ -64,6 +64,12 @@ def gradients_section(result: BackwardResult, point: BackwardPoint, written: For
     spelled = _spelled(result, point, written, () if beside else bare)
     rows = [block for name in result.wrt for block in nonzero_rows(name, point.grad[name])]
     return Section("grad", (*adjoints, Equations(tuple(lines)), *spelled, *rows, *why, *_kept(result, point)))
+
+
+def _in_v(result: BackwardResult, name: str) -> list[Math]:
+    """Return a gradient as formulas in the letters of the cotangents, where they are asked for and can be read."""
+    formulas = result.in_v.get(name)
+    return [] if formulas is None or _is_long(result, formulas) else [Value(formulas)]
 
 
 def _spelled(result: BackwardResult, point: BackwardPoint, written: Forms, bare: Sequence[str]) -> list[Block]:

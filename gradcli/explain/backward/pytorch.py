@@ -38,6 +38,8 @@ def pytorch_section(graph: Graph, calls: Sequence[Call], retained: Sequence[str]
 
 def _stacked(outputs: Outputs, v: Named) -> str:
     """Return the call that has v as PyTorch's argument, where outputs are a few scalars; "" for others."""
+    if any(weights.dtype == object for weights in v.values()):
+        return ""
     if not 1 < len(outputs) <= _STACKED or any(y.shape for y in outputs.values()):
         return ""
     weights = np.array([v[name] for name in outputs])
@@ -61,12 +63,14 @@ def call_line(outputs: Outputs, v: Named, again: bool, whole: bool = False) -> s
 def _term(v: Array, name: str, whole: bool) -> str:
     if v.shape:
         return f"({name} * {_tensor(v, whole)}).sum()"
+    if v.dtype == object:
+        return f"v_{name}*{name}"
     text = number_text(float(v))
     return f"({text})*{name}" if text.startswith("-") else f"{text}*{name}"
 
 
 def _tensor(v: Array, whole: bool) -> str:
-    if v.size > _ELEMENTS and not whole:
+    if v.dtype == object or (v.size > _ELEMENTS and not whole):
         return "v"
     return f"torch.tensor({array_text(v, _floating)})"
 

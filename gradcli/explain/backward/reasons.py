@@ -127,7 +127,8 @@ def _vectors(graph: Graph, passes: Mapping[Node, Sequence[Pass]], wrt: Sequence[
                 continue
             v = _adjoint(graph, p.node, loss)
             left, right = (f"{m} @ {v}", f"{v} @ {m}.T") if p.position == 0 else (f"{m}.T @ {v}", f"{v} @ {m}")
-            g = "" if v != _UNNAMED else f", with {v} the adjoint of the product"
+            what = "the adjoint of the product" if v == _UNNAMED else f"∂{loss}/∂{graph.labels.get(p.node)}"
+            g = "" if v == "v" else f", with {v} = {what}"
             yield f"{name} is a vector, neither a row nor a column: `{left}` and `{right}` are the same numbers{g}."
             return
 

@@ -53,6 +53,7 @@ class BackwardResult(Shown):
     wanted: Wanted
     points: tuple[BackwardPoint, ...]
     numeric: bool
+    in_v: Named = field(default_factory=dict)  # the gradients as formulas in the cotangents
 
     @property
     def forgotten(self) -> list[str]:
@@ -78,6 +79,7 @@ class BackwardResult(Shown):
                 from gradcli.explain.backward.steps import steps_objects  # data start sooner without it
 
                 result["steps"] = steps_objects(p.trace)
+            result |= {"formulas": self.in_v} if self.in_v else {}
             result |= noted(p.notes)
             yield result if self.numeric else result | self.where_object
 

@@ -52,8 +52,9 @@ def _of_one_number(result: BackwardResult, name: str, v: Named) -> tuple[Math, .
         return Equal((v_name, "1")), ", the default for a scalar: the gradient of ", Name(y), " itself"
     if name == output:
         return Equal((v_name, Partial(name, y), "1")), ": the gradient of ", Name(y), " itself"
+    slope = [] if v[output].dtype == object else [Value(v[output])]
     whose = ("the gradient of  ", Equal((Name(name), Product((Value(v[output].reshape(())), Name(y))))))
-    return (Equal((v_name, Partial(name, y), Value(v[output]))), ": ", *whose)
+    return (Equal((v_name, Partial(name, y), *slope)), ": ", *whose)
 
 
 def _meaning(graph: Graph, v: Named) -> str:

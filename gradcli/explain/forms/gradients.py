@@ -53,13 +53,16 @@ def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = N
     known = {n: k for name, n in cotangents.items() if name not in called and (k := _uniform(v[name])) is not None}
     names = dict(result.graph.labels)
     only = cotangent(result.graph, loss_name(result.graph, v)) if rest == 1 else None
-    names |= {n: called.get(name, only or f"v_{name}") for name, n in cotangents.items()}
+    names |= {
+        n: called.get(name, only or (f"{name}.v" if v[name].dtype == object else f"v_{name}"))
+        for name, n in cotangents.items()
+    }
     return _GradientWriter(result, known, names, loss_name(result.graph, v)).forms()
 
 
 def _uniform(v: Array) -> Exact | None:
     """Return the one number of all weights."""
-    if not v.size or not np.isfinite(v).all() or (v != v.reshape(-1)[0]).any() or not v.any():
+    if v.dtype == object or not v.size or not np.isfinite(v).all() or (v != v.reshape(-1)[0]).any() or not v.any():
         return None
     number = float(v.reshape(-1)[0])
     return int(number) if number.is_integer() else Decimal(repr(number))

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.backward.backward_page import WHY
 from gradcli.explain.sections import Equations, Math, Page, Text, Value
 from gradcli.pytorch.backward import Call
 from gradcli.report.data.json import plain
@@ -27,7 +26,7 @@ def explanation(page: Page) -> dict[str, Any]:
                 sides = [writer.write(side) for side in rest if not _is_number(side)]
                 if sides:
                     formulas.setdefault(writer.write(left), sides)
-            if isinstance(block, Text) and (section.name == "notes" or section.title == WHY):
+            if isinstance(block, Text) and section.name in ("notes", "why"):
                 notes.append("".join(map(writer.write, block.parts)))
     return {"formulas": formulas, "notes": notes}
 

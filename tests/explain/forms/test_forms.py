@@ -287,7 +287,7 @@ def test_v_is_a_number_where_it_is_one(cli, v, form):
 def test_a_number_that_was_spread_under_a_name_is_spread_again_into_another_shape(cli):
     system = ("t=expand(a[0],2)", "y=sum(t)*sum(conv1d(expand(a[0],1,2,3),expand(z[0],1,2,2)))")  # 2*a * 8*a*z
     out = cli.done("backward", *system, "--at", "a=[3],z=[5]", "--only", "grad").out
-    assert out.splitlines()[-2:] == ["a.grad = [480]", "z.grad = [144]"]
+    assert out.startswith("a.grad = [480]\nz.grad = [144]\n")
 
 
 def test_the_elements_of_a_gradient_that_is_at_one_place_are_told(cli):
@@ -314,7 +314,7 @@ def test_elements_are_taken_by_rows_and_columns_as_they_are_typed(cli):
 def test_a_name_for_many_times_a_number_stands_for_no_number(cli):
     system = ("t=sum(expand(z[0,0],2,3),axis=1)", "y=norm(expand(z[0,0],2,3))+0*t[0]")  # sqrt(6)*z
     out = cli.done("backward", *system, "--at", "z=[[1]]", "--only", "grad").out
-    assert out.splitlines()[-1].endswith("= [[2.44949]]")
+    assert out.splitlines()[0].endswith("= [[2.44949]]")
 
 
 def test_a_gradient_of_hundreds_of_terms_is_measured_before_it_is_written(cli):
