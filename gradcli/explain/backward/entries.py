@@ -30,7 +30,7 @@ from gradcli.explain.system import written_by_user
 from gradcli.explain.trace import Trace
 from gradcli.graph.construct import index
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.names import adjoint_name, element_name, fresh_names
+from gradcli.graph.names import AdjointName, adjoint_name, array_name, element_name, fresh_names
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import substituted
@@ -108,7 +108,7 @@ class Entries:
     def __post_init__(self) -> None:
         graph, symbolic = self.result.graph, self.result.symbolic
         self.names |= graph.labels
-        taken = () if symbolic is None else (name.partition("[")[0] for name in symbolic.worked_out_names)
+        taken = () if symbolic is None else map(array_name, symbolic.worked_out_names)
         self.fresh = fresh_names({*graph.inputs, *graph.names, *taken})
         self.loss = loss_name(graph, self.result.points[0].calls[0].v)
         self.adjoints = self.trace.calls[0].adjoints
@@ -172,18 +172,21 @@ class Entries:
         if formulas:
             return adjoints, [_rounded(e) for e in formulas]
         by = element_name(name, key)
-        if max(len(self._bar(n) + self.names[n] + by) for n, _ in shown) > _NAMES:
+        if max(len((self._bar(n) or "v") + self.names[n] + by) for n, _ in shown) > _NAMES:
             return [], []
         return adjoints, [Partial(_element(self.names[n], k), by) for n, k in shown]
 
     def _adjoint(self, node: Node, key: Key) -> Math:
         """Return the adjoint of an element: z̄[0,1], v[0,1], or ∂L/∂conv[0,1]."""
         bar = self._bar(node)
-        return Partial(self.loss, _element(self.names[node], key)) if bar.startswith("∂") else Name(_element(bar, key))
+        if bar is None or bar.barred:
+            return Name(_element(bar or "v", key))
+        return Partial(self.loss, _element(self.names[node], key))
 
-    def _bar(self, node: Node) -> str:
+    def _bar(self, node: Node) -> AdjointName | None:
+        """Return what the adjoint of a node is called; None for the cotangent v."""
         own = self.trace.adjoint_names.get(node)
-        return own if own == "v" else adjoint_name(self.names[node], self.loss)
+        return None if own == "v" else adjoint_name(self.names[node], self.loss)
 
     def _define(self, node: Node) -> None:
         """Define a node without a name, and its adjoint, unless another line does."""
@@ -193,8 +196,8 @@ class Entries:
             value = Value(self.trace.values[node])
             written = written_by_user(self.result.graph, node)
             self.definitions[name] = Line((Name(name), Computed(node, others, written, implicit=True), value))
-        if bar != "v" and bar not in self.known:
-            left = () if bar.startswith("∂") else (Name(bar),)
+        if bar is not None and bar not in self.known:
+            left = (Name(bar),) if bar.barred else ()
             self.definitions[bar] = Line((*left, Partial(self.loss, name), Value(self.adjoints[node])))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SHORT = 30  # characters of an expression in a sentence
 _LISTED = 3  # names in a sentence
 _NODES = 2_000  # of a system that is looked through: more would take longer than the rest of the page
-_EXTREMA = {"max": "largest", "min": "smallest"}
+_EXTREMA = ("max", "min")
 _MATRIX = 2  # axes
 _CLOSE = 1e-5  # of the numbers of float32
 _UNNAMED = "g"  # the adjoint of a product without a name
@@ -53,10 +53,13 @@ def reasons(graph: Graph, swept: Sweep, wrt: Sequence[str], loss: str, trace: Tr
 
 def _extrema(graph: Graph, swept: Sweep) -> Iterator[str]:
     """Yield that the elements that an extremum does not take have the slope 0."""
-    found = {p.node for p in swept.passes if p.node.op in _EXTREMA and p.argument.size > p.node.size}
-    for op in _EXTREMA:
-        if own := [n for n in graph.nodes if n in found and n.op == op]:
-            result = graph.labels.get(own[0], "the result") if len(own) == 1 else "the results"
+    found: dict[str, set[Node]] = {op: set() for op in _EXTREMA}
+    for p in swept.passes:
+        if p.argument.size > p.node.size:
+            found.get(p.node.op, set()).add(p.node)
+    for op, nodes in found.items():
+        if nodes:
+            result = graph.labels.get(next(iter(nodes)), "the result") if len(nodes) == 1 else "the results"
             yield f"{op}: a small change of the others does not change {result}, so their slope is 0."
 
 
@@ -138,8 +141,8 @@ def _adjoint(graph: Graph, node: Node, loss: str) -> str:
     if list(graph.outputs.values()) == [node] and "v" not in {*graph.inputs, *graph.names}:
         return "v"
     name = graph.labels.get(node)
-    adjoint = adjoint_name(name, loss) if name else ""
-    return adjoint if adjoint and not adjoint.startswith("∂") else _UNNAMED
+    adjoint = adjoint_name(name, loss) if name else None
+    return adjoint if adjoint is not None and adjoint.barred else _UNNAMED
 
 
 def _added_up(graph: Graph, passes: Mapping[Node, Sequence[Pass]], wrt: Sequence[str]) -> Iterator[str]:
