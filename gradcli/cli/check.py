@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -19,7 +20,7 @@ from gradcli.cli.options import (
     reading_options,
     style_option,
 )
-from gradcli.cli.status import DONE, NO
+from gradcli.cli.status import DONE, MISTAKE, NO
 from gradcli.report.render import FORMATS, PAGES
 
 SECTIONS = {"claims": "the verdicts"}
@@ -30,6 +31,7 @@ Examples:
   gradcli check "f=sin(3*x)" "d2f/dx2=-9*sin(3*x)" --at x=0.5
   gradcli check "p=softmax(z)" "L=-log(p[0])" "dL/dz=p-[1,0,0]" --shape z=3 -f json
   gradcli check "f=a*b**2" "df/db=2*a*b" --points samples/points.csv
+  gradcli check samples/logistic_regression.grad samples/gaussian.grad
 """
 
 
@@ -102,29 +104,51 @@ def check(
 
     STATEMENTs define the system, and claims about it: dy/dx = EXPR, d2y/dx2 = EXPR, d2y/dx/dz = EXPR, or the pullback
     x.grad = EXPR, in which v is the cotangent (y.v with several outputs).  The claim may be a Python function, too:
-    FILE.py:NAME --gradient FILE.py:NAME.  gradcli proves a claim, or tests it at points, and compares finite
+    FILE.py:NAME --gradient FILE.py:NAME.  A STATEMENT that names a file is read; each of several files is checked by
+    itself, with all that stands outside of files.  gradcli proves a claim, or tests it at points, and compares finite
     differences.  For a wrong claim it says what is wrong.  The exit status is 0 when all claims are right, and 1 when
     one is not.
     """
-    from gradcli.cli.checked import checked
-    from gradcli.cli.outcome import show_result
+    from gradcli.cli.checked import checked, is_file
+    from gradcli.cli.outcome import show_result, tell_mistake
     from gradcli.cli.situation import read_sources
     from gradcli.cli.subsystems import is_function
-    from gradcli.errors import Notes
+    from gradcli.errors import InputError, Notes
     from gradcli.explain.check.check_page import check_page
-    from gradcli.explain.check.verdicts import Settings
+    from gradcli.explain.check.verdicts import CheckResult, CheckResults, Settings
 
     look = pages.look(style)
     functions = tuple(text for text in statement if is_function(text))
-    texts = tuple(text for text in statement if text not in functions)
-    asked = Asked(texts, (*files, *functions), at, shapes, None, None, style)
-    sources = read_sources(asked, points=many.points)
+    several = tuple(text for text in statement if text not in functions and is_file(text))
+    texts = tuple(text for text in statement if text not in functions + several)
     settings = Settings((), trials, seed, tolerance, require_proof=require_proof)
-    result = checked(sources, asked, settings, many if many.wanted else None, gradient)
+
+    def verdicts(*own: str) -> CheckResult:
+        asked = Asked(texts, (*files, *own, *functions), at, shapes, None, None, style)
+        sources = read_sources(asked, points=many.points)
+        return checked(sources, asked, settings, many if many.wanted else None, gradient)
+
+    results: dict[str, CheckResult | InputError] = {}
+    if not several:
+        results["gradcli check"] = verdicts()
+    for name in several:
+        try:
+            results[name] = replace(verdicts(name), file=name if len(several) > 1 else "")
+        except InputError as error:
+            if len(several) == 1:
+                raise
+            results[name] = error
     if junit is not None:
         from gradcli.data.replacement import write_whole
         from gradcli.report.junit import junit as junit_xml
 
-        write_whole(junit, junit_xml(result))
-    show_result(result, lambda: [check_page(result)], look, Notes())
-    return DONE if result.right else NO
+        write_whole(junit, junit_xml(results))
+    checks = [result for result in results.values() if isinstance(result, CheckResult)]
+    if checks:
+        show_result(CheckResults(tuple(checks)), lambda: map(check_page, checks), look, Notes())
+    for name, result in results.items():
+        if isinstance(result, InputError):
+            tell_mistake(result, name)
+    if len(checks) < len(results):
+        return MISTAKE
+    return DONE if all(result.right for result in checks) else NO

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 
 _BLOCK = 2**12  # points that are tried at a time
 _NUMBERS = 4_000_000  # that are worked out for them
+
+
+def is_file(text: str) -> bool:
+    """Tell whether a statement is the name of a file that there is: it has an ending, and no sign of equality."""
+    return "=" not in text and "\n" not in text and bool(Path(text).suffix) and Path(text).is_file()
 
 
 def checked(

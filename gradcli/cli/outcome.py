@@ -219,6 +219,14 @@ def _mistake(error: Exception, typed_words: Sequence[str], group: click.Group) -
     return MISTAKE
 
 
+def tell_mistake(error: InputError, name: str) -> None:
+    """Print the error of one of several files, behind the results of the others."""
+    from gradcli.wrapping import page_width
+
+    flush()
+    tell(error.render(page_width(), f"error in {name}: "))
+
+
 def show(text: str | Iterable[str], notes: Notes) -> None:
     """Print a result to standard output, and the notes to standard error."""
     try:

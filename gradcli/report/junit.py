@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 
+from gradcli.errors import InputError
 from gradcli.explain.check.verdicts import CheckResult, Verdict
 
 
-def junit(result: CheckResult) -> bytes:
-    """Return the verdicts as one XML file; a claim that is not right is a failure, as in the exit status.
+def junit(results: Mapping[str, CheckResult | InputError]) -> bytes:
+    """Return the verdicts as one XML file, a suite for each name; an error is that of a file that cannot be checked.
+
+    A claim that is not right is a failure, as in the exit status.
 
     >>> from gradcli import check
-    >>> junit(check("f = x**2; df/dx = 2*x")).splitlines()[1].decode()
+    >>> junit({"gradcli check": check("f = x**2; df/dx = 2*x")}).splitlines()[1].decode()
     '<testsuite name="gradcli check" tests="1" failures="0">'
     """
+    suites = [_suite(name, result) for name, result in results.items()]
+    root = suites[0]
+    if len(suites) > 1:
+        root = ET.Element("testsuites")
+        root.extend(suites)
+    ET.indent(root)
+    document: bytes = ET.tostring(root, "utf-8", xml_declaration=True)
+    return document + b"\n"
+
+
+def _suite(name: str, result: CheckResult | InputError) -> ET.Element:
+    if isinstance(result, InputError):
+        suite = ET.Element("testsuite", {"name": name, "tests": "1", "failures": "0", "errors": "1"})
+        case = ET.SubElement(suite, "testcase", {"classname": "gradcli.check", "name": name})
+        ET.SubElement(case, "error", {"message": result.message})
+        return suite
     failures = sum(v.verdict != "right" for v in result.verdicts)
-    suite = ET.Element(
-        "testsuite", {"name": "gradcli check", "tests": str(len(result.verdicts)), "failures": str(failures)}
-    )
+    suite = ET.Element("testsuite", {"name": name, "tests": str(len(result.verdicts)), "failures": str(failures)})
     for verdict in result.verdicts:
         case = ET.SubElement(
             suite, "testcase", {"classname": "gradcli.check", "name": f"{verdict.claim} = {verdict.said}"}
@@ -25,9 +43,7 @@ def junit(result: CheckResult) -> bytes:
         if verdict.verdict != "right":
             failure = ET.SubElement(case, "failure", {"type": verdict.verdict, "message": verdict.why})
             failure.text = "\n".join(_details(verdict))
-    ET.indent(suite)
-    document: bytes = ET.tostring(suite, "utf-8", xml_declaration=True)
-    return document + b"\n"
+    return suite
 
 
 def _details(verdict: Verdict) -> list[str]:

@@ -297,8 +297,9 @@ def test_running_sums(cli):
         ["3", "100", "100·2 = 200", "22 + 200 = 222"],
         ["4", "1000", "1000·2 = 2000", "222 + 2000 = 2222"],
     ]
-    said = " ".join(lines[6:])
-    assert "until x.grad = None or x.grad.zero_()" in said
+    assert cells(lines[5]) == ["sum", "1111", "1111·2 = 2222", "2222"]
+    said = " ".join(lines[7:])
+    assert "`x.grad = None` (or `optimizer.zero_grad()`) before a call starts afresh" in said
     assert "The same as one call with v = 1111: vᵀJ is linear in v." in said
     assert "need retain_graph=True" in said
 
@@ -313,9 +314,10 @@ def test_running_sums_of_a_vector_and_of_formulas(cli):
 @pytest.mark.parametrize("count", [20, 21, 100])
 def test_rows_of_many_calls(cli, count):
     _, _, _, *rows = section(cli, "calls", "y=x", "--at", "x=1", "--v", str([1] * count))
-    numbers = [row.split()[0] for row in rows[: rows.index("")]]
+    *numbers, total = [row.split()[0] for row in rows[: rows.index("")]]
+    assert total == "sum"
     assert numbers == ([*map(str, range(1, 21))] if count == 20 else [*map(str, range(1, 20)), "…", str(count)])
-    assert rows[rows.index("") - 1].endswith(f"{count - 1} + 1 = {count}")
+    assert rows[rows.index("") - 2].endswith(f"{count - 1} + 1 = {count}")
 
 
 @pytest.mark.parametrize(("count", "written", "left_out"), [(2, 2, 0), (6, 6, 0), (7, 5, 2), (8, 5, 3), (20, 5, 15)])

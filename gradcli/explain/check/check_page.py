@@ -17,6 +17,8 @@ def check_page(result: CheckResult) -> Page:
 
 def _sections(result: CheckResult) -> Iterator[Section]:
     """Yield a section for each wrong claim, and one for others that stand below each other."""
+    if result.file:
+        yield Section("claims", (Text((f"{result.file}:",)),))
     plain: list[Text] = []
     for v in result.verdicts:
         if v.at is None:

@@ -83,10 +83,14 @@ class Verdict:
 
 @dataclass(frozen=True)
 class CheckResult(Shown):
-    """The result of `gradcli check`; `source` is what the points stood in, if in a file."""
+    """The result of `gradcli check`; `source` is the file of the points, and `file` one of several files of claims.
+
+    Both are "" where there is none.
+    """
 
     verdicts: tuple[Verdict, ...] = ()
     source: str = ""
+    file: str = ""
 
     @property
     def right(self) -> bool:
@@ -100,10 +104,30 @@ class CheckResult(Shown):
     def objects(self) -> Iterator[dict[str, Any]]:
         """Yield an object a claim."""
         for v in self.verdicts:
-            yield v.data()
+            yield ({"file": self.file} if self.file else {}) | v.data()
 
     def rows(self) -> Iterator[Row]:
         """Yield nothing: a verdict is no row of numbers."""
+        yield from ()
+
+
+@dataclass(frozen=True)
+class CheckResults:
+    """The results of several files, at least one, as one answer."""
+
+    results: tuple[CheckResult, ...]
+
+    def formula(self, expr: Any) -> str:
+        """Return an expression as gradcli reads it."""
+        return self.results[0].formula(expr)
+
+    def objects(self) -> Iterator[dict[str, Any]]:
+        """Yield an object a claim, file by file."""
+        for result in self.results:
+            yield from result.objects()
+
+    def rows(self) -> Iterator[Row]:
+        """Yield nothing, as for one result."""
         yield from ()
 
 
