@@ -26,7 +26,7 @@ _ANALYTIC = frozenset(
 
 
 def is_analytic(wanted: Iterable[Node]) -> bool:
-    """Return whether nodes are made of operations that NumPy has for complex numbers.
+    """Return whether all operations are analytic, and NumPy has them for complex numbers.
 
     >>> from gradcli.graph.node import elementwise, leaf
     >>> x = leaf()

@@ -64,7 +64,7 @@ def along(
 
 
 def step_size(at: Array, direction: Array) -> Array:
-    """Return what a direction is multiplied by to move each point by its own size: that of the numbers that move.
+    """Return the factor of a direction that gives each point a step of its own magnitude, that of the changing inputs.
 
     Where these are 0, it is the size of the others; where all are, 1.
 
@@ -84,7 +84,7 @@ def _may_gain(found: Difference, times: Array) -> bool:
 
 
 def _better(found: Difference, other: Difference) -> Difference:
-    """Return the differences with others in their place where those are far more accurate."""
+    """Return the differences, replaced by the others where those are far more accurate."""
     better = other.error < 1e-3 * found.error
     names = [field.name for field in fields(Difference)]
     return Difference(**{name: np.where(better, getattr(other, name), getattr(found, name)) for name in names})

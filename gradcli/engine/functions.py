@@ -25,7 +25,7 @@ def into(out: Array | None, result: Array) -> Array:
 
 
 def copied(x: Array, out: Array | None = None) -> Array:
-    """Return a copy; NumPy's `positive` refuses booleans."""
+    """Return a copy, also of booleans, which `np.positive` does not take."""
     return into(out, np.copy(x) if out is None else x)
 
 

@@ -27,7 +27,7 @@ def hoisted(schedule: Schedule) -> Schedule:
 
 
 def _before_broadcast(node: Node, schedule: Schedule) -> Node | None:
-    """Return an operation on numbers that are equal along all axes as one on the numbers, before they are repeated.
+    """Return an operation on broadcast scalars as the broadcast of the operation on the scalars.
 
     What is the same at all points has been repeated already.
     """

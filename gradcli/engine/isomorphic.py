@@ -14,9 +14,9 @@ from typing import Any
 
 from gradcli.engine.schedule import Schedule
 from gradcli.graph.construct import index
+from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.places import Places, take
 
 _MOST = 64  # numbers from the inputs in an array: at some hundred points they stay in the cache for the next steps
 _FEWEST = 16  # for fewer, an array saves less than it costs to put together
@@ -125,4 +125,4 @@ def _rows(whole: Node, numbers: list[int]) -> Node:
     straight = range(numbers[0], numbers[0] + step * len(numbers), step or 1)
     if list(straight) == numbers and step > 0:
         return index(whole, (straight,))
-    return take(whole, 0, Places.of(numbers))
+    return take(whole, 0, IndexArray.of(numbers))

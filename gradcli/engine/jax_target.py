@@ -16,10 +16,10 @@ from gradcli.engine.numpy_target import NAMES
 from gradcli.engine.products import FAR
 from gradcli.graph.construct import Axes
 from gradcli.graph.einsum import parts
+from gradcli.graph.index_arrays import IndexArray
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.operations.movement import basic
-from gradcli.graph.places import Places
 
 Array = Any  # JAX's or NumPy's
 
@@ -52,7 +52,7 @@ def _prod(axes: Axes, x: Array) -> Array:
 
 
 def _prod_others(axes: Axes, x: Array) -> Array:
-    """Return the products of the others: of those before each, and of those behind it."""
+    """Return the products of all other elements: of those before each times those after it."""
     rest = [a for a in range(x.ndim) if a not in axes]
     order = [*axes, *rest]
     lines = x.transpose(order)
@@ -126,7 +126,7 @@ def _matmul(a: Array, b: Array) -> Array:
 
 
 def _stacked(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Return a function of matrices, which stand before the points."""
+    """Return a function of stacks of matrices as one of arrays whose last axis is the batch."""
 
     def call(*arrays: Array) -> Array:
         fronts = points_in_front(*arrays)
@@ -138,7 +138,7 @@ def _stacked(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _cofactors(x: Array) -> Array:
-    """Return the derivatives of the determinants, each the determinant of what is left of the matrix."""
+    """Return the cofactors: the derivatives of the determinants, each the determinant of a minor."""
     n = x.shape[-1]
     rest = np.array([[k for k in range(n) if k != i] for i in range(n)])
     minors = x[..., rest[:, None, :, None], rest[None, :, None, :]]
@@ -152,7 +152,7 @@ def _scatter(shape: tuple[int, ...], keys: tuple[Any, ...], *found: Array) -> Ar
     return result
 
 
-def _put(axis: int, places: Places, size: int, x: Array) -> Array:
+def _scatter_add(axis: int, places: IndexArray, size: int, x: Array) -> Array:
     shape = (*x.shape[:axis], size, *x.shape[axis + len(places.shape) :])
     return jnp.zeros(shape).at[(*(slice(None),) * axis, places.numbers)].add(x)
 
@@ -210,7 +210,7 @@ JAX: dict[str, Any] = {
     "svd_vh": lambda full, x: _stacked(lambda m: jnp.linalg.svd(m, full)[2])(x),
     "cast": lambda dtype, x: x.astype(dtype),
     "scatter": _scatter,
-    "put": _put,
+    "scatter_add": _scatter_add,
     "from_diagonal": _from_diagonal,
     "triu": _triangle(np.triu),
     "tril": _triangle(np.tril),

@@ -62,7 +62,7 @@ def solve(a: Array, b: Array, out: Array | None = None) -> Array:
 def cofactors(x: Array, out: Array | None = None) -> Array:
     """Return the derivatives of the determinants by each element.
 
-    Of a diagonal matrix they are the products of the other elements, and turning its axes turns them.  So they are
+    Those of a diagonal matrix are products of its other elements, and orthogonal factors transform them.  So they are
     found from the singular values, for singular matrices too.  Source: N. Higham, "What Is the Adjugate of a Matrix?"
     (2020).
 
@@ -181,7 +181,7 @@ def points_in_front(*arrays: Array) -> list[Array]:
 
 
 def stacked_matmul(matmul: Callable[..., Array], a: Array, b: Array) -> Array:
-    """Return the products by a function that takes the points as a stack."""
+    """Return the matrix products by a function of stacks, with the batch axis first for it."""
     row, column = a.ndim == 2, b.ndim == 2  # a vector at each point
     result = matmul(*points_in_front(a[None] if row else a, b[:, None] if column else b))
     result = np.moveaxis(result[..., 0, :] if row else result, 0, -1)
@@ -189,7 +189,7 @@ def stacked_matmul(matmul: Callable[..., Array], a: Array, b: Array) -> Array:
 
 
 def _stacked(function: Callable[..., Array], *arrays: Array) -> Array:
-    """Return what a function of stacks of matrices gives, with the points in front for it."""
+    """Apply a function of stacks of matrices, with the batch axis first for it."""
     fronts = points_in_front(*arrays)
     stack = np.broadcast_shapes(*(x.shape[:-2] for x in fronts))
     result = function(*(np.broadcast_to(x, (*stack, *x.shape[-2:])).reshape(-1, *x.shape[-2:]) for x in fronts))

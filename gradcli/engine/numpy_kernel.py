@@ -1,6 +1,6 @@
-"""The NumPy engine: one call of a ufunc an operation, on a block of points, in buffers that are used again.
+"""The NumPy engine: one call of a ufunc an operation, on a block of points, in buffers that are reused.
 
-A buffer is free as soon as the last reader of its value is done, and blocks are so short that the live buffers stay in
+A buffer is free after the last use of its value, and blocks are so short that the live buffers stay in
 the processor's cache: that is where the speed comes from.  Between two calls a thread holds Python's lock and the
 others wait, so there is little between them: a function, what gets its arguments, and the place of its result.
 """

@@ -44,7 +44,7 @@ class Plan:
         return _aligned([((*shape, count), kind) for shape, kind in self._kinds])
 
     def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:
-        """Make the calls at points, as many as the buffers are for."""
+        """Run the calls on a block of points, as many as the buffers hold."""
         inputs, outputs = map(points.__getitem__, self._inputs), map(results.__getitem__, self._outputs)
         arrays = [*inputs, *self._fixed, *self._views, *outputs, *buffers]
         for function, arguments, place in self._steps:
@@ -68,7 +68,7 @@ def _aligned(kinds: Sequence[Kind]) -> list[Array]:
 
 
 class _Planner:
-    """Gives each node its place in the list of all arrays, and makes the steps."""
+    """Assigns each node its index in the list of all arrays, and builds the steps."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.steps: list[Step] = []
@@ -93,7 +93,7 @@ class _Planner:
         ]
 
     def _add(self, node: Node, done: list[Node]) -> None:
-        """Add the call for a node, after which nobody reads what is `done`."""
+        """Add the call for a node, which is the last use of the nodes in `done`."""
         # A ufunc may write over its argument; `where` and structural operations read on after they began to write.
         if OPERATIONS[node.op].broadcasts and node.op != "where":
             self._give_back(done)
@@ -120,7 +120,7 @@ class _Planner:
 
 
 def _step(node: Node, args: Sequence[int], place: int) -> Step:
-    """Return the call that computes a node, whose arguments and result stand at these places."""
+    """Return the call that computes a node; the arguments and the result are given by their indices."""
     function = forward(node)
     if is_view(node):
         return function, itemgetter(slice(args[0], args[0] + 1)), place

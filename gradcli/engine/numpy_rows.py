@@ -61,7 +61,7 @@ class PlanOfRows:
         )
 
     def run(self, buffers: list[Array], points: Arrays, results: Arrays) -> None:
-        """Make the calls at points, as many as the buffers are for, and copy the rows to where they are wanted."""
+        """Run the calls on a block of points, as many as the buffers hold, and copy the rows to the results."""
         rows, arrays = self._made(next(iter(results.values())).shape[-1])
         self._plan.run(buffers, points, arrays | {name: results[name] for name in self._others})
         for name, row in zip(self._rows, rows, strict=True):

@@ -33,7 +33,7 @@ def prod(axes: Axes, x: Array, out: Array | None = None) -> Array:
 
 
 def prod_others(axes: Axes, x: Array, out: Array | None = None) -> Array:
-    """Return for each element the product of the others over the axes.
+    """Return for each element the product of all other elements along the axes.
 
     >>> prod_others((0,), np.array([[0.0], [2.0], [3.0]]))[:, 0]
     array([6., 0., 0.])
@@ -75,7 +75,7 @@ def _product(mantissas: Array, exponents: Array) -> tuple[Array, Array]:
 
 
 def _others(mantissas: Array, exponents: Array) -> tuple[Array, Array]:
-    """Return the products of the others over the first axis."""
+    """Return for each element the product of all others along the first axis."""
     if len(mantissas) <= _SAFE:
         return _beside(mantissas), exponents.sum(axis=0) - exponents
     parts = [slice(i, i + _SAFE) for i in range(0, len(mantissas), _SAFE)]
@@ -92,7 +92,7 @@ def _others(mantissas: Array, exponents: Array) -> tuple[Array, Array]:
 
 
 def _beside(factors: Array) -> Array:
-    """Return the products of the others over the first axis, as products of those before and of those behind."""
+    """Return for each element the product of those before it times that of those after it, along the first axis."""
     count, rest = len(factors), factors.shape[1:]
     if count > _BLOCK:
         blocks = -(-count // _BLOCK)

@@ -45,7 +45,7 @@ def term_sizes(graph: Graph, values: Mapping[str, Array], wanted: Iterable[Node]
 
 
 class _Changed:
-    """Changes each result that is rounded, elements by amounts of their own, between half and all of `_CHANGE`."""
+    """Perturbs each rounded result, each element by its own relative amount between half of `_CHANGE` and all."""
 
     def __init__(self, seed: int) -> None:
         self.random = np.random.default_rng(seed)

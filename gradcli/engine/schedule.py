@@ -74,7 +74,7 @@ class Schedule:
 
     @property
     def fewest(self) -> int:
-        """The number of points below which threads wait for each other longer than they compute."""
+        """The least number of points for which several threads are faster than one."""
         return max(1, _CALL * len(self.steps) // max(1, sum(n.size for n in self.steps)))
 
 
@@ -115,7 +115,7 @@ def dependents(steps: Sequence[Node]) -> tuple[dict[Node, int], dict[Node, list[
 
 
 def ordered(steps: Sequence[Node], outputs: Iterable[Node]) -> tuple[Node, ...]:
-    """Return the steps in an order with few live values: a step that frees as much memory as it takes goes first.
+    """Return the steps in an order with few live values: a step that frees as much memory as it allocates runs first.
 
     Values that stay in the processor's cache are read several times as fast as those that do not.
     """

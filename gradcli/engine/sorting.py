@@ -1,4 +1,4 @@
-"""Elements in order along an axis, of arrays whose last axis counts the points: equal ones as they stand, NaN last."""
+"""Stable sorting along an axis, NaN last, of arrays whose last axis is the batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradcli.graph.construct import Axes
 
 
 def places(axis: int, descending: bool, x: Array) -> Array:
-    """Return from which places the elements come in order; a NaN is the largest of all.
+    """Return the indices that sort the elements; NaN is the largest.
 
     >>> places(0, True, np.array([[2.0], [np.nan], [3.0], [2.0]]))[:, 0]
     array([1, 2, 0, 3])
@@ -28,7 +28,7 @@ def sort(axis: int, descending: bool, x: Array, out: Array | None = None) -> Arr
 
 
 def argsort(axis: int, descending: bool, x: Array, out: Array | None = None) -> Array:
-    """Return from which places the elements come in order, as float64."""
+    """Return the indices that sort the elements, as float64."""
     return into(out, places(axis, descending, x).astype(float))
 
 
@@ -39,7 +39,7 @@ def take_along(axis: int, x: Array, order: Array, out: Array | None = None) -> A
 
 
 def put_along(axis: int, x: Array, order: Array, out: Array | None = None) -> Array:
-    """Return the elements, each put at the place that the order has where it stands."""
+    """Return the elements, each moved to the index that `order` has at its position."""
     x, order = np.broadcast_arrays(x, order)
     result = np.empty(x.shape, dtype=x.dtype) if out is None else out
     np.put_along_axis(result, order.astype(np.intp), x, axis)
@@ -60,7 +60,7 @@ def median(axes: Axes, ties: str, x: Array, out: Array | None = None) -> Array:
 
 
 def median_place(axis: int, x: Array) -> Array:
-    """Return the place of the median along an axis, or of the first NaN."""
+    """Return the index of the median along an axis, or of the first NaN."""
     middle = np.take(places(axis, False, x), (x.shape[axis] - 1) // 2, axis=axis)
     lost = np.isnan(x)
     return np.asarray(np.where(lost.any(axis=axis), lost.argmax(axis=axis), middle))

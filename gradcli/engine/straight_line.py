@@ -1,6 +1,6 @@
 """A graph at one point, as one Python function: a statement an operation, with nothing between them.
 
-Many points are `engine.compiled`'s.  Here a call of a small function is what counts, and NumPy's calls take most of it:
+`engine.compiled` serves many points.  Here a call of a small function is what counts, most of it NumPy's overhead:
 arrays have no axis of points, operators are written as such, and where all is scalar, numbers are Python's own floats.
 """
 

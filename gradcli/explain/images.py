@@ -12,7 +12,7 @@ from gradcli.explain.results import Array, Named
 from gradcli.explain.sections import Grad, Images, Math, Name, Panel, Section, Value
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import element_names
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
 from gradcli.notation.numbers import shape_text
@@ -93,8 +93,8 @@ def _matrices(graph: Graph) -> Iterator[Node]:
     for node in graph.nodes:
         for argument in node.args if node.args and OPERATIONS[node.op].kind == "contraction" else ():
             yield argument
-            while argument.op == "transpose":
-                (argument,) = argument.args
+            while (before := operand(argument, "transpose")) is not None:
+                argument = before
                 yield argument
 
 

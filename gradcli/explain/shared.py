@@ -64,7 +64,7 @@ def formulas_of(graph: Graph) -> int:
             total += products(n)
         elif kind == "matrix":
             total += n.size * n.args[0].size
-        elif kind in ("along", "mask", "place"):
+        elif kind in ("along", "mask", "index"):
             total += n.size * n.args[0].shape[n.settings[0]]
         elif n.args:
             row = OPERATIONS[n.op]

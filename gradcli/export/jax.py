@@ -30,7 +30,7 @@ def _scatter(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     return name
 
 
-def _put(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+def _scatter_add(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     axis, places, _ = node.settings
     zeros = w.named(f"jnp.zeros({node.shape})")
     at = w.short(f"jnp.array({w.places(places.numbers)})")
@@ -89,7 +89,7 @@ RULES: dict[str, Rule | str] = {
     "polygamma": _polygamma,
     "recurrence": recurrence("jnp.moveaxis({}, {}, 0)", "jnp.stack({}, axis={})"),
     "scatter": _scatter,
-    "put": _put,
+    "scatter_add": _scatter_add,
     "take": _take,
     "from_diagonal": _from_diagonal,
     "put_along": _put_along,

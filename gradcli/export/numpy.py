@@ -29,7 +29,7 @@ def _scatter(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     return scattered(w, node, args, _zeros(w, node))
 
 
-def _put(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+def _scatter_add(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     axis, places, _ = node.settings
     name = _zeros(w, node)
     before = "slice(None), " * axis
@@ -158,7 +158,7 @@ RULES: dict[str, Rule | str] = {
     "triu": _triangle("triu"),
     "tril": _triangle("tril"),
     "take": _take,
-    "put": _put,
+    "scatter_add": _scatter_add,
     "scatter": _scatter,
     "concatenate": _concatenate,
     "stack": _stack,

@@ -321,7 +321,7 @@ def _take(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     return w.add("Gather", args[0], w.initializer(places.numbers), axis=axis)
 
 
-def _put(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+def _scatter_add(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     """Write zeros to which slices are added: along the first axis, where `ScatterND` adds rows."""
     axis, places, _ = node.settings
     source, rank = node.args[0].shape, len(places.shape)
@@ -419,7 +419,8 @@ RULES: dict[str, Rule] = {
     "transpose": lambda w, node, args: w.add("Transpose", args[0], perm=list(node.settings[0])),
     "reshape": _reshape,
     "broadcast": lambda w, node, args: w.add("Expand", args[0], w.integers(node.shape)),
-    "index": _index, "take": _take, "put": _put, "scatter": _scatter, "concatenate": _concatenate, "stack": _stack,
+    "index": _index, "take": _take, "scatter_add": _scatter_add, "scatter": _scatter,
+    "concatenate": _concatenate, "stack": _stack,
     "cast": _cast, "diagonal": _diagonal, "from_diagonal": _from_diagonal, "triu": _triangle(1), "tril": _triangle(0),
 }  # fmt: skip
 

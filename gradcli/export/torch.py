@@ -11,8 +11,8 @@ from gradcli.export.lines import listed
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
 from gradcli.export.python import assembled, function_lines, self_test
+from gradcli.graph.index_arrays import IndexArray
 from gradcli.graph.node import Node
-from gradcli.graph.places import Places
 from gradcli.graph.shapes import Shape
 
 
@@ -63,7 +63,7 @@ def _zeros(shape: Shape) -> str:
     return f"torch.zeros({shape}, dtype=torch.float64)"
 
 
-def _put(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
+def _scatter_add(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     axis, places, _ = node.settings
     rank = len(places.shape)
     source = node.args[0].shape
@@ -79,7 +79,7 @@ def _take(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     return taken if len(places.shape) == 1 else f"torch.reshape({w.short(taken)}, {node.shape})"
 
 
-def _places(w: ArrayWriter, places: Places) -> str:
+def _places(w: ArrayWriter, places: IndexArray) -> str:
     return w.short(f"torch.tensor({w.places(places.numbers.reshape(-1))})")
 
 
@@ -182,7 +182,7 @@ RULES: dict[str, Rule | str] = {
     "triu": lambda w, node, args: f"torch.triu({args[0]}, {node.settings[0]})",
     "tril": lambda w, node, args: f"torch.tril({args[0]}, {node.settings[0]})",
     "take": _take,
-    "put": _put,
+    "scatter_add": _scatter_add,
     "scatter": _scatter,
     "concatenate": lambda w, node, args: f"torch.cat([{', '.join(args)}], dim={node.settings[0]})",
     "stack": lambda w, node, args: f"torch.stack([{', '.join(args)}], dim={node.settings[0]})",

@@ -127,7 +127,7 @@ def total(x: Node) -> Node:
 
 
 def prod_others(x: Node, axes: Axes) -> Node:
-    """Return for each element the product of the others over the axes."""
+    """Return for each element the product of all other elements along the axes: the derivative of `prod`."""
     return Node("prod_others", (x,), x.shape, (axes,))
 
 
@@ -147,27 +147,27 @@ def recurrence(a: Node, b: Node, axis: int) -> Node:
 
 
 def argument_mask(op: str, x: Node, axis: int) -> Node:
-    """Return where the first extremum, or the median, along an axis stands: `argmax_mask` and its like."""
+    """Return the one-hot mask of the first extremum, or of the median, along an axis: `argmax_mask` and the like."""
     return Node(op, (x,), x.shape, (axis,), "bool")
 
 
 def ordered(op: str, x: Node, axis: int, descending: bool) -> Node:
-    """Return the elements in order along the axis (`sort`), or from which places they come (`argsort`)."""
+    """Return the elements sorted along the axis (`sort`), or the indices that sort them (`argsort`)."""
     return Node(op, (x,), x.shape, (axis, descending), _places(x) if op == "argsort" else None)
 
 
 def _places(x: Node) -> DType:
-    """Return the type of the places of elements: whole numbers, but in formulas all is float64."""
+    """Return the dtype of indices: int64, but float64 in formulas, where everything is."""
     return "float64" if x.dtype == "float64" else "int64"
 
 
 def along(op: str, x: Node, order: Node, axis: int) -> Node:
-    """Return the elements along the axis in an order of places (`take_along`), or each put there (`put_along`)."""
+    """Return the elements at indices along the axis (`take_along`), or the inverse of that (`put_along`)."""
     return Node(op, (x, order), x.shape, (axis,), x.dtype)
 
 
 def argument(op: str, x: Node, axis: int) -> Node:
-    """Return the place of the first extremum along the axis, as a number: `argmax` or `argmin`."""
+    """Return the index of the first extremum along the axis: `argmax` or `argmin`."""
     return Node(op, (x,), without(x.shape, (axis,)), (axis,), _places(x))
 
 
@@ -213,7 +213,7 @@ def diagonal(x: Node) -> Node:
 
 
 def check_matrix(name: str, x: Node) -> None:
-    """Refuse what is no matrix.
+    """Check that a node is a matrix.
 
     Errors: `InputError`.
     """
@@ -306,7 +306,7 @@ def index(x: Node, key: Index) -> Node:
 
 
 def sliced(x: Node, axis: int, k: int | range) -> Node:
-    """Return `x[..., k]` for that axis: the others are taken whole.
+    """Return `x[..., k, ...]`: the elements at the key `k` along one axis, and all along the others.
 
     >>> sliced(const(0, (2, 3, 4)), 1, range(2)).shape, sliced(const(0, (2, 3, 4)), 1, 0).shape
     ((2, 2, 4), (2, 4))

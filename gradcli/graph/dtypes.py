@@ -41,7 +41,7 @@ def summed(dtype: DType) -> DType:
 
 
 def floated(dtype: DType) -> DType:
-    """Return the type of what a function of real numbers makes of a number: of whole ones it makes float32.
+    """Return the dtype of a real function of this dtype: float32 of integers and booleans, as in PyTorch.
 
     >>> floated("int64"), floated("float64")
     ('float32', 'float64')

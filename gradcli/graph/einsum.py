@@ -1,4 +1,4 @@
-"""Einstein's sums: subscripts such as `ij,jk->ik`, read, and taken apart into contractions of two arrays."""
+"""Einstein's sums: subscripts such as `ij,jk->ik`, parsed and split into contractions of two arrays."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def parts(subscripts: str) -> tuple[str, str, str]:
 
 
 def labels(node: Node) -> tuple[Sequence[object], Sequence[object], Sequence[object]]:
-    """Return what stands for the axes of the two factors and of the result of a contraction.
+    """Return the labels of the axes of both factors, and of the result, of a contraction.
 
     An axis of size 1 may have the label of a longer one.
 
@@ -87,7 +87,7 @@ def labels(node: Node) -> tuple[Sequence[object], Sequence[object], Sequence[obj
 
 
 def aligned(node: Node, factors: Iterable[Array]) -> list[Array]:
-    """Return two arrays that a contraction multiplies, so that they broadcast: the axes that are summed stand last.
+    """Return the two factors of a contraction with axes added so that they broadcast; the summed axes are last.
 
     >>> from gradcli.graph.construct import matmul
     >>> from gradcli.graph.node import leaf
@@ -166,7 +166,7 @@ def _sizes(terms: Iterable[str], operands: Iterable[Node]) -> dict[str, int]:
 
 
 def _plain(letters: str, x: Node, sizes: Mapping[str, int]) -> tuple[str, Node]:
-    """Return an operand in which no letter stands twice, and none of size 1 broadcasts."""
+    """Return an operand without repeated letters (their diagonal), and without axes of size 1 that broadcast."""
     while twice := next((c for c in letters if letters.count(c) > 1), None):
         i = letters.index(twice)
         j = letters.index(twice, i + 1)

@@ -19,7 +19,7 @@ class Graph:
     """Nodes in the order in which they are computed, with the inputs (leaves) and the outputs by name.
 
     `names` has what the user called computed nodes, in the order of the text, outputs included; a node may have
-    several names.  `spans` tells where in the text a node was written.  `parts` has the part of a model that a node
+    several names.  `spans` has the position of a node in the user's text.  `parts` has the part of a model that a node
     belongs to, a path such as `/encoder/layer.0/Conv`.
 
     >>> from gradcli.graph.node import leaf
@@ -75,7 +75,7 @@ class Graph:
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what makes the graph anew in another process: a flat list, so that pickling does not recurse."""
+        """Return a flat list that pickles without recursion, and the function that rebuilds the graph from it."""
         place = {n: i for i, n in enumerate(self.nodes)}
         rows = [(n.op, [place[a] for a in n.args], n.shape, n.settings, n.dtype) for n in self.nodes]
         named = [{name: place[n] for name, n in d.items()} for d in (self.inputs, self.outputs, self.names)]
@@ -93,7 +93,7 @@ def _unpickled(rows: Iterable[Any], *named: Mapping[str, int]) -> Graph:
 def scheduled(wanted: Iterable[Node], first: Iterable[Node] = ()) -> tuple[Node, ...]:
     """Return the nodes `first`, then what the wanted ones need, arguments before the nodes that use them.
 
-    Depth first with a stack of its own: a chain of 100,000 nodes is an ordinary graph.
+    Depth first with an explicit stack: a chain of 100,000 nodes is an ordinary graph.
     """
     done = dict.fromkeys(first)
     for output in wanted:
@@ -126,7 +126,7 @@ def needed_for(wanted: Iterable[Node], nodes: Sequence[Node]) -> set[Node]:
 
 
 def depending(nodes: Iterable[Node], on: Iterable[Node]) -> set[Node]:
-    """Return the nodes, which stand in the order of computation, that depend on some, and these themselves.
+    """Return the nodes `on`, and those that depend on them, of `nodes` in the order of computation.
 
     >>> from gradcli.graph.node import leaf
     >>> x, w = leaf(), leaf()
@@ -142,7 +142,7 @@ def depending(nodes: Iterable[Node], on: Iterable[Node]) -> set[Node]:
 
 
 def last_readers(nodes: Sequence[Node], kept: Iterable[Node]) -> dict[Node, list[Node]]:
-    """Return for each node its arguments whose values nobody reads after it; the `kept` ones are read at the end."""
+    """Return for each node the arguments whose last use it is (liveness); `kept` nodes are used at the end."""
     read = set(kept)
     last: dict[Node, list[Node]] = {}
     for node in reversed(nodes):

@@ -24,9 +24,9 @@ from gradcli.errors import InputError
 from gradcli.graph.array import Array
 from gradcli.graph.construct import Index, concatenate, from_diagonal, index, reshape, scatter
 from gradcli.graph.graph import Graph, dimensions
+from gradcli.graph.index_arrays import IndexArray, scatter_add, take
 from gradcli.graph.jvp import Slopes, forward
 from gradcli.graph.node import Node, const, is_const
-from gradcli.graph.places import Places, put, take
 from gradcli.graph.sparsity import MAX_SETS, Pattern, Runs, pattern
 from gradcli.graph.vjp import active_nodes, reverse
 
@@ -61,7 +61,7 @@ class _Part:
 
     @property
     def key(self) -> Index:
-        """Where in the block it stands."""
+        """Its index in the block."""
         return (self.element, self.crossed) if self.is_row else (self.crossed, self.element)
 
 
@@ -148,7 +148,7 @@ def sparse(graph: Graph, wrt: Iterable[str] | None = None, by_blocks: bool = Fal
     flat = [reshape(s, (s.size,)) for s in sources]
     joined = concatenate(flat, 0) if flat else const(0, (0,))
     in_order = np.array_equal(chosen, np.arange(joined.size))
-    values = joined if in_order else take(joined, 0, Places.of(chosen))
+    values = joined if in_order else take(joined, 0, IndexArray.of(chosen))
     return Sparse(dimensions(graph, leaves), rows[order], columns[order], values)
 
 
@@ -200,7 +200,7 @@ def _starts(nodes: Sequence[Node]) -> dict[Node, int]:
 
 
 class Plan(NamedTuple):
-    """How J is worked out: in forward mode by columns or in reverse mode by rows, and how many sweeps each takes."""
+    """The mode in which J is computed, forward by columns or reverse by rows, and the number of sweeps."""
 
     forward: bool
     forward_sweeps: int
@@ -208,7 +208,7 @@ class Plan(NamedTuple):
 
 
 def plan(graph: Graph, wrt: Iterable[str] | None = None) -> Plan:
-    """Return how the Jacobian is worked out, with how many sweeps, and how many the other way takes.
+    """Return the mode that needs fewer sweeps for the Jacobian, and the numbers of sweeps of both modes.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()
@@ -301,7 +301,7 @@ def _joined(runs: Iterable[range]) -> Iterator[range]:
 
 
 def _colours(lines: Sequence[_Line]) -> list[list[_Line]]:
-    """Return the lines in groups that cross no line in common; each goes to the first group that it fits in."""
+    """Return the rows (or columns) in groups that share no non-zero column (or row): a greedy colouring."""
     if all(line.crossed == lines[0].crossed for line in lines):
         return [[line] for line in lines]  # dense
     groups: defaultdict[int, list[_Line]] = defaultdict(list)
@@ -375,7 +375,7 @@ def _one_hot(elements: Sequence[int], size: int) -> Node:
     spaced = range(elements[0], elements[-1] + 1, step)
     if list(spaced) == elements:
         return scatter((size,), [((spaced,), ones)])
-    return put(ones, 0, Places.of(elements), size)
+    return scatter_add(ones, 0, IndexArray.of(elements), size)
 
 
 def _block(y: Node, x: Node, parts: Sequence[_Part]) -> Node:

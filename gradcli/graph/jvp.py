@@ -133,7 +133,7 @@ def structural(node: Node, known: Mapping[int, Node]) -> Node:
 def transposed(node: Node, known: Mapping[int, Node]) -> Node:
     """Return the tangent of a structural node by the transpose of its pullback.
 
-    The rule is written for nodes that stand for the node and its arguments: what it needs of them ends there.
+    The rule is applied to leaves in place of the node and its arguments, and the result is substituted.
     """
     row = OPERATIONS[node.op]
     assert row.pullback is not None  # or it would pass nothing on

@@ -35,7 +35,7 @@ def _is_matrix(x: Array) -> bool:
 
 
 def _is_near(x: Array, y: Array) -> Array:
-    """Tell at which points two stacks of matrices are finite, and equal but for rounding."""
+    """Return the mask of the points at which two stacks of matrices are finite, and equal up to rounding."""
     size = np.maximum(np.abs(x), np.abs(y)).max(axis=(0, 1), initial=0)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.isfinite(size) & (np.abs(x - y).max(axis=(0, 1), initial=0) <= _CLOSE * size))
@@ -110,7 +110,7 @@ def is_of_kind(kind: str, value: Array) -> bool:
 
 
 def holds(kinds: Mapping[str, str], points: Named) -> Array:
-    """Tell at which points, along the last axis, all inputs are of the kinds that they are declared to be."""
+    """Return the mask of the points, along the last axis, at which all inputs have their declared kinds."""
     count = next(iter(points.values())).shape[-1]
     masks = [KINDS[k].holds(points[n]) for n, k in kinds.items() if n in points]
     return np.asarray(np.all(masks, axis=0)) if masks else np.ones(count, dtype=bool)

@@ -13,7 +13,7 @@ SMALL = 3  # rows of a matrix up to which determinants and inverses are written 
 
 
 def check_square(name: str, x: Node) -> None:
-    """Refuse what is no square matrix, nor a stack of them.
+    """Check that a node is a square matrix, or a stack of them.
 
     Errors: `InputError`.
     """
@@ -115,7 +115,7 @@ def _element(x: Node, i: int, j: int) -> Node:
 
 
 def _cofactor(x: Node, i: int, j: int) -> Node:
-    """Return the determinants of what is left without a row and a column, with their sign."""
+    """Return the cofactors of one row and column: the determinants without these, with their sign."""
     n = x.shape[-1]
     if n == 1:
         return const(1, x.shape[:-2])
@@ -127,12 +127,12 @@ def _cofactor(x: Node, i: int, j: int) -> Node:
 
 
 def _around(x: Node, i: int, j: int) -> list[Node]:
-    """Return what is left of a matrix of 3 without a row and a column, in cyclic order: so signs come by themselves."""
+    """Return the 2×2 minor of a 3×3 matrix, its rows and columns in cyclic order, which gives the cofactor its sign."""
     return [_element(x, (i + r) % 3, (j + s) % 3) for r in (1, 2) for s in (1, 2)]
 
 
 def _written(x: Node, element: Callable[[int, int], Node], n: int) -> Node:
-    """Return the stack of matrices made of these elements."""
+    """Return the stack of matrices with these elements."""
     axis = len(x.shape) - 2
     return stack([stack([element(i, j) for j in range(n)], axis) for i in range(n)], axis)
 

@@ -20,16 +20,16 @@ Slope = Callable[..., Node | Exact]
 
 Kind = Literal[
     "elementwise",  # broadcasts, and has a slope for each argument, or none at all
-    "step",  # elementwise and piecewise constant: it passes on 0
-    "condition",  # elementwise, of booleans: it passes nothing on
+    "step",  # elementwise and piecewise constant: its gradient is 0
+    "condition",  # elementwise, with booleans as its result: no gradient
     "view",  # moves elements without taking memory
     "move",  # moves elements into an array of its own
     "scatter",  # adds elements into zeros
     "reduction",  # over the axes that are its first setting
     "scan",  # along the axis that is its first setting, each element made of those before it
     "along",  # along the axis that is its first setting, each element made of all
-    "mask",  # of booleans, along an axis: it passes nothing on
-    "place",  # of whole numbers that tell where elements stand along an axis: it passes nothing on
+    "mask",  # booleans along an axis: no gradient
+    "index",  # integer indices along an axis, as argmax returns: no gradient
     "contraction",  # sums products of two arrays
     "matrix",  # of each matrix of a stack as a whole
     "whole",  # every element depends on all of the arguments
@@ -63,7 +63,7 @@ class Corner:
     positions: tuple[int, ...] = (0,)
 
     def text(self, settings: Sequence[object]) -> str:
-        """Return what the rule gives at the corner, in words."""
+        """Return the text of `result`."""
         return self.result if isinstance(self.result, str) else self.result(*settings)
 
 
@@ -116,16 +116,16 @@ class Operation:
     @property
     def rounds(self) -> bool:
         """Whether its result is rounded to the nearest floating-point number."""
-        return not self.exact and self.kind not in ("step", "condition", "view", "move", "mask", "place")
+        return not self.exact and self.kind not in ("step", "condition", "view", "move", "mask", "index")
 
     @property
     def for_engines(self) -> Callable[..., Node | None] | None:
-        """What engines compute instead, or None for a primitive operation."""
+        """The definition in simpler operations for engines, or None for a primitive operation."""
         return self.lowered or self.definition
 
     @property
     def for_formulas(self) -> Callable[..., Node | None] | None:
-        """What formulas have instead, and what says which elements depend on which."""
+        """The definition in simpler operations for formulas, from which sparsity is derived too; None if primitive."""
         return self.definition or self.formula
 
     @property
@@ -140,11 +140,11 @@ class Operation:
 
     @property
     def passes_on(self) -> bool:
-        """Whether a derivative may go through it: not through a condition, a place, or what states no slope."""
+        """Whether it has a derivative: conditions, masks and indices have none."""
         return bool(self.slopes) or self.pullback is not None
 
     def is_linear_in(self, position: int) -> bool:
-        """Tell whether the result is linear in an argument, the others held."""
+        """Tell whether the result is linear in an argument while the other arguments are constant."""
         return position in self.linear or self.kind == "contraction" or self.move is not None
 
     def moved(self, settings: Sequence[object], *arrays: Array, join: np.ufunc = np.add) -> Array:
@@ -155,7 +155,7 @@ class Operation:
 
 
 def function(*slopes: Slope, **rest: Any) -> Operation:
-    """Return the row of an elementwise operation with a slope for each argument, and what else it says."""
+    """Return the row of an elementwise operation with a slope for each argument; `rest` are further fields."""
     return Operation("elementwise", arity=len(slopes), slopes=slopes, **rest)
 
 

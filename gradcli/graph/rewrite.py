@@ -19,7 +19,7 @@ Rule = Callable[[Node], Node | None]  # None: the node stays as it is
 
 
 def settings_key(node: Node) -> Hashable:
-    """Return what stands for a node's settings in a comparison.
+    """Return a node's settings as a hashable key.
 
     1, 1.0 and Decimal(1) are equal but print differently, and 0.0 is not -0.0.  Weights are equal to themselves alone.
     """
@@ -28,7 +28,7 @@ def settings_key(node: Node) -> Hashable:
 
 
 def structure(node: Node) -> Hashable:
-    """Return a key that is equal for equal nodes: the same operation on the same arguments; a leaf is its own.
+    """Return a key that is equal for equal nodes: the same operation on the same arguments; that of a leaf is the leaf.
 
     >>> from gradcli.graph.node import elementwise, leaf
     >>> x, z = leaf(), leaf()

@@ -23,7 +23,7 @@ def size_of(shape: Shape) -> int:
 
 
 def indices(shape: Shape) -> Iterator[tuple[int, ...]]:
-    """Yield the indices of an array in order; it may be too large for NumPy to go through.
+    """Yield the indices of an array in row-major order, also of one that is too large for `np.ndindex`.
 
     >>> list(indices((1, 2)))
     [(0, 0), (0, 1)]

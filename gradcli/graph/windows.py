@@ -12,8 +12,8 @@ from gradcli.errors import InputError
 from gradcli.graph.array import Array
 from gradcli.graph.construct import concatenate, reduce, reshape, scatter
 from gradcli.graph.einsum import einsum
+from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, cast, const
-from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import check_size, size_of
 
 
@@ -160,7 +160,7 @@ def _taken(x: Node, positions: Sequence[Array]) -> Node:
         shape[i], shape[len(positions) + i] = own.shape
         grids.append(own.reshape(shape))
     flat = np.ravel_multi_index(np.broadcast_arrays(*grids), sizes)
-    return take(reshape(x, (*lead, size_of(sizes))), len(lead), Places.of(flat))
+    return take(reshape(x, (*lead, size_of(sizes))), len(lead), IndexArray.of(flat))
 
 
 def _counted(length: int, w: Window, padding: int) -> Array:

@@ -16,9 +16,9 @@ from typing import Any
 
 from gradcli.errors import Fix, InputError, Span, nearest
 from gradcli.graph import construct
+from gradcli.graph.index_arrays import pick
 from gradcli.graph.names import element_name
 from gradcli.graph.node import MAX_BITS, Constant, Exact, Node, compare, const, elementwise, fold
-from gradcli.graph.places import pick
 from gradcli.graph.shapes import broadcast_shapes, check_size
 from gradcli.lang.advice import (
     LANGUAGE,

@@ -14,10 +14,10 @@ import numpy as np
 from gradcli.errors import InputError, Span
 from gradcli.graph import construct
 from gradcli.graph.array import Array
+from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.names import element_name
 from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import size_of
 from gradcli.lang.builder import Walk, is_condition
 from gradcli.lang.indices import whole_key
@@ -171,7 +171,7 @@ class _AllPoints(Walk):
         if ranges is not None:
             return construct.reshape(construct.index(x, ranges), count)
         flat = np.ravel_multi_index(along, x.shape)
-        return take(construct.reshape(x, (x.size,)), 0, Places.of(flat))
+        return take(construct.reshape(x, (x.size,)), 0, IndexArray.of(flat))
 
     def outside(self, index: int, size: int, key: ast.expr, point: int) -> InputError:
         where = ", ".join(f"{name} = {a[point]}" for name, a in self.points[id(key)].items())
@@ -274,7 +274,7 @@ def joined(pieces: Sequence[tuple[Array, Node]]) -> Node:
     positions = np.concatenate([places for places, _ in pieces])
     if (positions[1:] > positions[:-1]).all():
         return whole
-    return take(whole, 0, Places.of(np.argsort(positions)))
+    return take(whole, 0, IndexArray.of(np.argsort(positions)))
 
 
 def _is_pointwise(node: Node, args: Sequence[Node], shape: tuple[int, ...]) -> bool:

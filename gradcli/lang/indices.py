@@ -8,11 +8,11 @@ from itertools import islice
 from typing import Any
 
 from gradcli.errors import InputError
+from gradcli.graph.index_arrays import IndexArray, flattened, index_array, indices_where, is_mask
 from gradcli.graph.node import Node
-from gradcli.graph.places import Places, flattened, is_mask, places_of, places_where
 from gradcli.lang.settings import read_setting
 
-Key = int | range | Places | None
+Key = int | range | IndexArray | None
 
 
 def whole_key(key: ast.expr) -> tuple[int, ...] | None:
@@ -78,12 +78,12 @@ def _one_index(key: Any, sizes: Iterator[int]) -> Sequence[Key]:
     if key is None:
         return [None]
     if is_mask(key):
-        return places_where(key, tuple(islice(sizes, _axes_of(key))))
+        return indices_where(key, tuple(islice(sizes, _axes_of(key))))
     size = next(sizes)
     if isinstance(key, slice):
         return [range(*key.indices(size))]
     if isinstance(key, list):
-        return [places_of(key, size)]
+        return [index_array(key, size)]
     if not -size <= key < size:
         raise InputError(f"there is no element {key} among {size}", hint=f"elements are counted from 0 to {size - 1}")
     return [key % size]

@@ -185,7 +185,7 @@ def _scatter(b: AnyBuilder, node: Node, out: IndexMap, *args: IndexMap) -> None:
     _added(b, out, ((out.part(key), x) for key, x in zip(node.settings[1], args, strict=True)))
 
 
-def _put(b: AnyBuilder, node: Node, out: IndexMap, x: IndexMap) -> None:
+def _scatter_add(b: AnyBuilder, node: Node, out: IndexMap, x: IndexMap) -> None:
     axis, indices, _ = node.settings
     _added(b, out, [(out.seen(out.index.take(indices.numbers, axis=axis)), x)])
 
@@ -220,7 +220,7 @@ RULES: dict[str, Rule] = {
     "cumprod": _scan(lambda b, so_far, x: b.op("mul", so_far, x)),
     "recurrence": _scan(lambda b, so_far, x, a: b.op("add", x, b.op("mul", a, so_far))),
     "scatter": _scatter,
-    "put": _put,
+    "scatter_add": _scatter_add,
     "concatenate": _concatenate,
     "stack": _stack,
     **dict.fromkeys(("take", "triu", "tril", "from_diagonal"), _moved),

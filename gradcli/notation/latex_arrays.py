@@ -14,10 +14,10 @@ from gradcli.notation.latex_writer import ALL, LatexNodeWriter, matrix, times
 from gradcli.notation.text import (
     PARTS,
     exact_text,
+    index_key,
     keeping,
     listed,
     padding,
-    places_key,
     solved_for_vector,
     subscript,
     taken,
@@ -151,8 +151,8 @@ def _scatter(w: LatexNodeWriter, node: Node) -> Written:
     return _into(node, parts[:PARTS] + [r"\dots"] * (len(parts) > PARTS))
 
 
-def _put(w: LatexNodeWriter, node: Node) -> Written:
-    return _into(node, [rf"[{_places(places_key(*node.settings[:2]))}] \mathrel{{+}}= {w.name(node.args[0])}"])
+def _scatter_add(w: LatexNodeWriter, node: Node) -> Written:
+    return _into(node, [rf"[{_places(index_key(*node.settings[:2]))}] \mathrel{{+}}= {w.name(node.args[0])}"])
 
 
 def _into(node: Node, parts: list[str]) -> Written:
@@ -257,7 +257,7 @@ ARRAYS: dict[str, Rule] = {
     "broadcast": _shaped("expand"),
     "index": _index,
     "take": _take,
-    "put": _put,
+    "scatter_add": _scatter_add,
     "scatter": _scatter,
     "diagonal": lambda w, node: applied(r"\operatorname{diag}", w.arguments(node)),
     "from_diagonal": _from_diagonal,

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.construct import Index
+from gradcli.graph.index_arrays import IndexArray
 from gradcli.graph.node import Constant, Node, operand
 from gradcli.graph.operation import Operation, Precedence
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.places import Places
 from gradcli.graph.shapes import Shape
 from gradcli.graph.weights import Weights
 from gradcli.notation.decimals import quotient, whole_text
@@ -168,7 +168,7 @@ def _index(w: Writer, node: Node) -> Written:
     return Written(f"{w.argument(x, Binds.ATOM)}[{subscript(node.settings[0], x.shape)}]")
 
 
-def places_key(axis: int, places: Places) -> str:
+def index_key(axis: int, places: IndexArray) -> str:
     """Return the index of a node that takes or puts slices, as it is written between brackets."""
     return f"{':, ' * axis}{places}"
 
@@ -178,8 +178,8 @@ def taken(node: Node, names: Collection[Node]) -> tuple[Node, str]:
     (x,), (axis, places) = node.args, node.settings
     whole = operand(x, "reshape")
     if whole is None or x in names or len(x.shape) != 1 or len(whole.shape) < 2:
-        return x, places_key(axis, places)
-    keys = map(Places.of, np.unravel_index(places.numbers, whole.shape))
+        return x, index_key(axis, places)
+    keys = map(IndexArray.of, np.unravel_index(places.numbers, whole.shape))
     return whole, ", ".join(map(str, keys))
 
 
@@ -212,7 +212,7 @@ def _reshape(w: Writer, node: Node) -> Written:
 def keeping(node: Node, w: Writer) -> Node | None:
     """Return the reduction whose axes a reshape puts back with size 1, unless it has a name of its own."""
     (reduced,) = node.args
-    if reduced in w.names or not reduced.args or OPERATIONS[reduced.op].kind not in ("reduction", "place"):
+    if reduced in w.names or not reduced.args or OPERATIONS[reduced.op].kind not in ("reduction", "index"):
         return None
     axes, shape = reduced.settings[0], reduced.args[0].shape
     gone = axes if isinstance(axes, tuple) else (axes,)
@@ -272,9 +272,9 @@ def padding(key: Index, shape: Shape) -> tuple[int, ...] | None:
     return tuple(n for pair in reversed([*pairs, *behind]) for n in pair)
 
 
-def _put(w: Writer, node: Node) -> Written:
+def _scatter_add(w: Writer, node: Node) -> Written:
     axis, places, _ = node.settings
-    return Written(f"zeros{node.shape} with [{places_key(axis, places)}] += {w.name(node.args[0])}")
+    return Written(f"zeros{node.shape} with [{index_key(axis, places)}] += {w.name(node.args[0])}")
 
 
 def _diagonal(w: Writer, node: Node) -> Written:
@@ -355,7 +355,7 @@ TEXT: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := 
     "broadcast": lambda w, node: Written(f"expand({w.name(node.args[0])}, {node.shape})"),
     "index": _index,
     "take": _take,
-    "put": _put,
+    "scatter_add": _scatter_add,
     "scatter": _scatter,
     "diagonal": _diagonal,
     "from_diagonal": _from_diagonal,

@@ -14,8 +14,8 @@ from gradcli.graph import construct
 from gradcli.graph.array import Array
 from gradcli.graph.construct import LISTED, array_const
 from gradcli.graph.dtypes import DType
+from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, const
-from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import Shape, check_size
 from gradcli.graph.weights import exact
 
@@ -98,7 +98,7 @@ def gather(x: Value, axis: int, indices: Array) -> Value:
         return np.take(x, indices, axis=axis)
     if not indices.shape:
         return construct.sliced(x, axis, int(indices) % n)
-    return take(x, axis, Places.of(np.where(indices < 0, indices + n, indices)))
+    return take(x, axis, IndexArray.of(np.where(indices < 0, indices + n, indices)))
 
 
 def index(x: Value, key: Sequence[range]) -> Value:

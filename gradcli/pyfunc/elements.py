@@ -10,8 +10,8 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.array import Array
 from gradcli.graph.construct import array_const
+from gradcli.graph.index_arrays import IndexArray, pick, scatter_add, take
 from gradcli.graph.node import Node, is_const
-from gradcli.graph.places import Places, pick, put, take
 from gradcli.graph.shapes import Shape, indices, size_of
 
 Key = tuple[Any, ...]
@@ -34,7 +34,7 @@ def element(x: Node, key: Key) -> Node:
         if not _apart(places):
             return pick(x, places)
     flat = positions(x.shape, key)
-    return take(construct.reshape(x, (x.size,)), 0, Places.of(flat))
+    return take(construct.reshape(x, (x.size,)), 0, IndexArray.of(flat))
 
 
 def replaced(x: Node, key: Key, new: Node) -> Node:
@@ -59,8 +59,8 @@ def replaced(x: Node, key: Key, new: Node) -> Node:
     order = dict(zip(flat.reshape(-1).tolist(), range(flat.size), strict=True))
     values = construct.reshape(new, (new.size,))
     if len(order) < flat.size:
-        values = take(values, 0, Places.of([*order.values()]))
-    spread = construct.reshape(put(values, 0, Places.of([*order]), x.size), x.shape)
+        values = take(values, 0, IndexArray.of([*order.values()]))
+    spread = construct.reshape(scatter_add(values, 0, IndexArray.of([*order]), x.size), x.shape)
     return spread if is_const(x, 0) else construct.where(array_const(mask.reshape(x.shape)), spread, x)
 
 
@@ -127,17 +127,17 @@ def _is_indices(k: Any) -> bool:
     return array.dtype.kind in "iu" and array.ndim > 0
 
 
-def _along(n: int, k: Any) -> range | Places:
+def _along(n: int, k: Any) -> range | IndexArray:
     """Return a slice or an array of indices along an axis of that size."""
     if type(k) is slice:
         return range(*k.indices(n))
     array = np.asarray(k)
     if array.size and not (array.min() >= -n and array.max() < n):
         raise IndexError(f"index out of bounds for axis with size {n}")
-    return Places.of(np.where(array < 0, array + n, array))
+    return IndexArray.of(np.where(array < 0, array + n, array))
 
 
-def _apart(places: list[range | Places]) -> bool:
+def _apart(places: list[range | IndexArray]) -> bool:
     """Tell whether slices stand between arrays of indices, whose axes come first then."""
-    chosen = [i for i, p in enumerate(places) if isinstance(p, Places)]
+    chosen = [i for i, p in enumerate(places) if isinstance(p, IndexArray)]
     return chosen[-1] - chosen[0] >= len(chosen)

@@ -460,9 +460,9 @@ def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Node:
 
 
 def _taken(x: Node, where: Any, axis: int) -> Node:
-    from gradcli.graph.places import Places, take
+    from gradcli.graph.index_arrays import IndexArray, take
 
-    return take(x, axis, Places.of(where))
+    return take(x, axis, IndexArray.of(where))
 
 
 @rule(np.tile)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import axes_of, broadcast, one_axis, reshape, sliced
+from gradcli.graph.index_arrays import gather, index_array, segment_sum, take
 from gradcli.graph.node import Node
-from gradcli.graph.places import gather, places_of, segment_sum, take
 from gradcli.graph.shapes import Shape
 from gradcli.vocabulary.register import Axis, named, whole_numbers
 
@@ -158,7 +158,7 @@ def _rolled(x: Node, step: int, axis: int) -> Node:
 @named("take")
 def _take(x: Node, index: Axis, axis: int | None = None) -> Node:
     x, axis = _along(x, axis)
-    return take(x, axis, places_of(index, x.shape[axis]))
+    return take(x, axis, index_array(index, x.shape[axis]))
 
 
 @named("index_select")
@@ -170,7 +170,7 @@ def _index_select(x: Node, axis: int, index: Axis) -> Node:
 def _segment_sum(x: Node, ids: Axis, n: int) -> Node:
     if type(n) is not int or n < 1:
         raise InputError("the number of segments must be an integer from 1", hint="`segment_sum(x, [0, 0, 1], 2)`")
-    return segment_sum(x, places_of(ids, n), n)
+    return segment_sum(x, index_array(ids, n), n)
 
 
 @named("gather")

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse, vjp
-from gradcli.graph import construct, matrices, places
+from gradcli.graph import construct, index_arrays, matrices
 from gradcli.graph.construct import call, corner, where
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import compare, const, leaf
@@ -192,7 +192,7 @@ EXPRESSIONS = {
         "T[0, None, :, ::2]",
     ],
     "take": ["M[:, [2, 0, 2]]", "N[[0, 2, 2, 1]]*a", "take(T, [0, 11, 5, 5])"],
-    "put": [lambda M: places.put(M, 1, places.Places.of([3, 0, 3]), 5)],
+    "scatter_add": [lambda M: index_arrays.scatter_add(M, 1, index_arrays.IndexArray.of([3, 0, 3]), 5)],
     "segment_sum": ["segment_sum(x, [1, 0, 1], 2)", "segment_sum(M, [2, 2], 4)*a"],
     "triu": ["triu(P)", "triu(T, 1)"],
     "tril": ["tril(N)", "tril(M, -1)"],

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 
 from gradcli import parse
 from gradcli.engine.evaluate import values_of
-from gradcli.graph import places
+from gradcli.graph import index_arrays
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import sweep
 from gradcli.notation.latex import LatexNotation
@@ -49,7 +49,7 @@ SHAPES = {name: np.shape(value) for name, value in POINT.items()}
 ELSEWHERE = {
     "recurrence",
     "prod_others",
-    "put",
+    "scatter_add",
     "put_along",
     "take_along",
     "cofactors",
@@ -68,7 +68,7 @@ ELSEWHERE = {
 def _whole_lists(monkeypatch):
     """Long lists are written to their ends, not summarised as for readers."""
     monkeypatch.setattr(Writer, "shown", 10**9)
-    monkeypatch.setattr(places, "_SHOWN", 10**9)
+    monkeypatch.setattr(index_arrays, "_SHOWN", 10**9)
 
 
 def read(text):

@@ -10,8 +10,8 @@ from numpy.testing import assert_array_equal
 from gradcli import evaluate, parse, vjp
 from gradcli.engine.compiled import Compiled
 from gradcli.graph.graph import Graph
+from gradcli.graph.index_arrays import IndexArray, scatter_add, take
 from gradcli.graph.node import leaf
-from gradcli.graph.places import Places, put, take
 from gradcli.graph.rewrite import optimise
 
 # How x is shaped, and an index that NumPy has too, with the same meaning.
@@ -64,7 +64,7 @@ def test_a_million_places_are_one_setting():
     numbers = np.random.default_rng(0).integers(0, 1000, 1_000_000)
     x = leaf((1000,))
     start = time.perf_counter()
-    first, second = (take(x, 0, Places.of(numbers)) for _ in range(2))
+    first, second = (take(x, 0, IndexArray.of(numbers)) for _ in range(2))
     graph = optimise(Graph.of({"x": x}, {"y": first * second}))
     assert [n.op for n in graph.nodes] == ["input", "take", "mul"]
     backward = vjp(graph)
@@ -75,8 +75,8 @@ def test_a_million_places_are_one_setting():
 
 def test_a_graph_with_places_is_pickled_without_what_was_worked_out():
     x = leaf((4,))
-    places = Places.of([3, 0, 3])
-    graph = Graph.of({"x": x}, {"y": put(take(x, 0, places), 0, places, 4)})
+    places = IndexArray.of([3, 0, 3])
+    graph = Graph.of({"x": x}, {"y": scatter_add(take(x, 0, places), 0, places, 4)})
     at = {"x": np.arange(4.0)[:, None]}
     before = pickle.dumps(graph)
     expected = evaluate(graph, at)["y"]
@@ -87,8 +87,8 @@ def test_a_graph_with_places_is_pickled_without_what_was_worked_out():
 
 def test_what_is_put_goes_into_any_memory():
     x = leaf((2, 3))
-    places = Places.of([[1, 0], [1, 1]])
-    graph = Graph.of({"x": x}, {"y": put(take(x, 1, places), 1, places, 3), "z": take(x, 1, places)})
+    places = IndexArray.of([[1, 0], [1, 1]])
+    graph = Graph.of({"x": x}, {"y": scatter_add(take(x, 1, places), 1, places, 3), "z": take(x, 1, places)})
     points = {"x": np.random.default_rng(0).normal(size=(2, 3, 50))}
     out = {"y": np.full((50, 3, 2), np.nan).T, "z": np.full((2, 2, 50, 2), np.nan).transpose(0, 1, 3, 2)}
     found = Compiled(graph)(points, out)

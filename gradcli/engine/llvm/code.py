@@ -128,7 +128,7 @@ def _streamed(schedule: Schedule, far: bool) -> set[Node]:
 
 
 def _constants(w: Writer, schedule: Schedule) -> None:
-    """Give the values that do not vary their arrays."""
+    """Allocate the arrays of the values that do not vary."""
     for node, value in schedule.same.items():
         start = w.table(np.broadcast_to(value, (*node.shape, 1)))
         w.arrays[node] = Rows(start + np.arange(node.size).reshape(node.shape), "u", node.dtype == "bool")
@@ -197,7 +197,7 @@ def _steps(w: Writer, schedule: Schedule) -> None:
 
 
 def _fused(w: Writer, nodes: Sequence[Node], stored: Container[Node]) -> None:
-    """Write one loop for steps of one shape; only what is read elsewhere is stored."""
+    """Write one fused loop for steps of one shape; only values that other loops read are stored."""
     local: dict[Node, str] = {}
     results = {node: fused(node) for node in nodes if is_fused(node)}
     for node, result in results.items():

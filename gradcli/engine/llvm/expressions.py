@@ -74,7 +74,7 @@ def _remainder(w: Writer, a: str, b: str) -> tuple[str, str]:
 
 
 def _floor_divide(w: Writer, a: str, b: str) -> str:
-    """Write the floor of a quotient as NumPy has it: from what is left of the division, so that nothing rounds up."""
+    """Write the floor of a quotient as NumPy computes it: from the remainder, so that no quotient is rounded up."""
     zero, one = w.number(0), w.number(1)
     _, other = _remainder(w, a, b)
     quotient = w.do("fdiv", w.do("fsub", a, w.call("fmod", a, b)), b)

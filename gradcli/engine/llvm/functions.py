@@ -139,7 +139,7 @@ def _log1p(w: Writer, x: str) -> str:
 
 
 def _circular(ahead: int) -> Callable[[Writer, str], str]:
-    """Return what writes the sine of an angle that many quarter turns ahead: of 1 it is the cosine."""
+    """Return the rule of sin(x + quarters·π/2): with 1 it is the cosine."""
 
     def write(w: Writer, x: str) -> str:
         n, shifted = _nearest(w, w.do("fmul", x, w.number(2 / math.pi)))
@@ -156,7 +156,7 @@ def _circular(ahead: int) -> Callable[[Writer, str], str]:
 
 
 def _angle(w: Writer, x: str, n: str) -> tuple[str, str]:
-    """Return x - n·π/2 as a number and what it lacks; near a multiple of π/2 too it has all its digits."""
+    """Return x - n·π/2 as a sum of two doubles, accurate also near a multiple of π/2."""
     first, second, third, last = (w.do("fmul", n, w.number(part)) for part in _parts(_QUARTER, 4))
     near = w.do("fsub", x, first)
     nearer = w.do("fsub", near, second)

@@ -45,7 +45,7 @@ class LlvmKernel:
         self.fewest = max(1, _THREAD // max(1, sum(map(_cost, schedule.steps))))
 
     def buffers(self, count: int) -> list[Array]:
-        """Return the scratch array of a thread, which takes what a function needs when it is there."""
+        """Return the scratch array of a thread, which grows to the size that a function needs."""
         return [np.empty(0)]
 
     def begin(self, points: Arrays, results: Arrays) -> Work | None:
@@ -105,7 +105,7 @@ class _Function:
 
 
 def _address(array: Any) -> int:
-    """Return where the numbers of an array begin: `array.ctypes.data`, which takes three times as long."""
+    """Return the address of an array, in a third of the time of `array.ctypes.data`."""
     try:
         return addressof(c_char.from_buffer(array))
     except (TypeError, ValueError):  # a buffer must be writable, and have an element
@@ -113,7 +113,7 @@ def _address(array: Any) -> int:
 
 
 def _cost(node: Node) -> int:
-    """Return how long a step takes at a point, in additions."""
+    """Return the cost of a step at one point, in additions."""
     if is_view(node):
         return 0
     if OPERATIONS[node.op].kind == "contraction":

@@ -269,7 +269,7 @@ RULES: Mapping[str, Rule] = {
     "mean": _total,
     "where": _choice,
     "scatter": _placed,
-    "put": _placed,
+    "scatter_add": _placed,
     "or": _either,
     "le": _not_above,
 }

@@ -29,7 +29,7 @@ _SHORT = 14  # operations in a gradient that needs no adjoints of intermediates:
 _LONG = 40  # operations in one that is not written: two lines
 _ALGEBRA = ("add", "sub", "mul", "div", "pow", "where", "sigmoid")  # without which SymPy has nothing to shorten
 _PARTS = 300  # nodes of a gradient that is shortened: the work is their square
-_UNTOLD = ("scatter", "put", "put_along", "prod_others", "recurrence")  # that no formula can say in a few words
+_UNTOLD = ("scatter", "scatter_add", "put_along", "prod_others", "recurrence")  # that no formula can say in a few words
 
 
 @dataclass(frozen=True)

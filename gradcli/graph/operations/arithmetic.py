@@ -1,4 +1,4 @@
-"""Arithmetic, remainders, and the way from one number to another."""
+"""Arithmetic, remainders, and linear interpolation."""
 
 from __future__ import annotations
 

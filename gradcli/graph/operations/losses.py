@@ -1,4 +1,4 @@
-"""Losses of one number; those of whole batches are made of them in the vocabulary."""
+"""Elementwise losses, of which the vocabulary builds the losses of batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Movement: where the elements of an array go.  No number is changed, except where two fall on one place."""
+"""Movement of elements: views, copies, indexing, and scatters, which add elements at equal indices."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from gradcli.graph.construct import (
     sum_to,
     transpose,
 )
+from gradcli.graph.index_arrays import IndexArray, scatter_add, take
 from gradcli.graph.matrices import triangle
 from gradcli.graph.node import Node, cast
 from gradcli.graph.operation import Operation
-from gradcli.graph.places import Places, put, take
 from gradcli.graph.shapes import Shape
 
 
@@ -84,17 +84,19 @@ def _merged(nodes: Sequence[Node]) -> Node:
     return scatter(nodes[0].shape, parts)
 
 
-def _put(axis: int, places: Places, size: int, x: Array, join: np.ufunc = np.add, out: Array | None = None) -> Array:
-    result = _zeros((*x.shape[:axis], size, *x.shape[axis + len(places.shape) :]), x.dtype, out)
-    order, starts, distinct = places.groups
-    slices = x.reshape(*x.shape[:axis], order.size, *x.shape[axis + len(places.shape) :]).take(order, axis=axis)
+def _scatter_add(
+    axis: int, indices: IndexArray, size: int, x: Array, join: np.ufunc = np.add, out: Array | None = None
+) -> Array:
+    result = _zeros((*x.shape[:axis], size, *x.shape[axis + len(indices.shape) :]), x.dtype, out)
+    order, starts, distinct = indices.groups
+    slices = x.reshape(*x.shape[:axis], order.size, *x.shape[axis + len(indices.shape) :]).take(order, axis=axis)
     at: tuple[Any, ...] = (*(slice(None),) * axis, distinct)
     result[at] = join(result[at], join.reduceat(slices, starts, axis=axis, dtype=x.dtype))  # -0 becomes 0
     return result
 
 
 def _triangle(op: str, keep: Callable[..., Array]) -> Operation:
-    """Return the row of what keeps one triangle of each matrix and fills the other with zeros."""
+    """Return the row of `tril` or `triu`: one triangle of each matrix, with zeros in the other."""
 
     def move(diagonal: int, x: Array, out: Array | None = None) -> Array:
         result = _zeros(x.shape, x.dtype, out)
@@ -157,17 +159,20 @@ ROWS: dict[str, Operation] = {
     "take": Operation(
         "move",
         ("axis", "places"),
-        lambda g, y, axis, places, x: [put(g, axis, places, x.shape[axis])],
+        lambda g, y, axis, places, x: [scatter_add(g, axis, places, x.shape[axis])],
         move=lambda axis, places, x, out=None: x.take(places.numbers, axis=axis, out=out, mode="clip"),
     ),
-    "put": Operation(
-        "scatter", ("axis", "places", "size"), lambda g, y, axis, places, size, x: [take(g, axis, places)], move=_put
+    "scatter_add": Operation(
+        "scatter",
+        ("axis", "places", "size"),
+        lambda g, y, axis, places, size, x: [take(g, axis, places)],
+        move=_scatter_add,
     ),
     "segment_sum": Operation(
         "whole",
         ("ids", "n"),
         lambda g, y, ids, n, x: [take(g, 0, ids)],
-        definition=lambda ids, n, x: put(x, 0, ids, n),
+        definition=lambda ids, n, x: scatter_add(x, 0, ids, n),
         linear=(0,),
     ),
     "triu": _triangle("triu", np.triu),

@@ -20,7 +20,7 @@ Series = Sequence[Node]
 
 
 def others(axes: Axes, x: Node, along: Node | None = None) -> Node:
-    """Return the products of the others as products of pairs, in a tree; with `along` their derivative that way."""
+    """Return the products of all other elements, by a tree of pairs; with `along`, their directional derivative."""
     order = in_front(axes, len(x.shape))
     count, rest = size_of(tuple(x.shape[i] for i in axes)), tuple(x.shape[i] for i in order[len(axes) :])
     if count < 2:

@@ -1,4 +1,4 @@
-"""Reductions, and what goes along an axis: softmax, running sums."""
+"""Reductions, and operations along an axis: softmax, cumulative sums."""
 
 from __future__ import annotations
 

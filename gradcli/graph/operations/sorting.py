@@ -1,4 +1,4 @@
-"""Elements in order: sorting, medians, and where the extremes stand.
+"""Sorting, medians, and the indices of extrema.
 
 Of elements that are equal, the first comes first, in PyTorch too where it is asked for (`stable=True`); NaN is the
 largest of all.
@@ -28,7 +28,7 @@ ROWS: dict[str, Operation] = {
         lambda g, y, axis, descending, x: [along("put_along", g, ordered("argsort", x, axis, descending), axis)],
         corner=Corner(_ties, "the first of equal elements as the first of them in order"),
     ),
-    "argsort": Operation("place", ("axis", "descending")),
+    "argsort": Operation("index", ("axis", "descending")),
     # Along the axis, x[order], and zeros in which z[order] is x.  The order is one of all elements.
     "take_along": Operation(
         "along",
@@ -46,6 +46,6 @@ ROWS: dict[str, Operation] = {
         "reduction", ("axes", "ties"), extremum_pullback, exact=True, corner=extremum_corner("those in the middle")
     ),
     "argmedian_mask": Operation("mask", ("axis",)),
-    "argmax": Operation("place", ("axis",)),
-    "argmin": Operation("place", ("axis",)),
+    "argmax": Operation("index", ("axis",)),
+    "argmin": Operation("index", ("axis",)),
 }

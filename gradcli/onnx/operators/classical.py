@@ -10,8 +10,8 @@ from gradcli.errors import InputError
 from gradcli.graph.array import Array
 from gradcli.graph.construct import argument, call, concatenate, corner, equal, matmul, reduce, softmax, where
 from gradcli.graph.construct import reshape as reshaped
+from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, cast, compare, const
-from gradcli.graph.places import Places, take
 from gradcli.onnx.register import operator
 from gradcli.onnx.values import Value, gather, lift, reshape
 
@@ -206,7 +206,7 @@ def _reached(x: Node, own: dict[str, Any], inner: list[int], path: Array, length
     if features.size and not 0 <= features.min() <= features.max() < x.shape[-1]:
         raise InputError("a tree reads a feature that the input does not have")
     thresholds = _row([own["nodes_values"][k] for k in inner], x)
-    chosen = take(x, 1, Places.of(features))
+    chosen = take(x, 1, IndexArray.of(features))
     for mode in sorted(kinds):
         true = where(compare(_BRANCHES[mode], chosen, thresholds), 1, 0)
         own_mode = np.array([own["nodes_modes"][k] == mode for k in inner], float)

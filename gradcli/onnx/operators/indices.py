@@ -10,8 +10,8 @@ from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.array import Array
 from gradcli.graph.construct import call
+from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node
-from gradcli.graph.places import Places, take
 from gradcli.graph.shapes import check_size, size_of
 from gradcli.onnx.register import operator
 from gradcli.onnx.values import Value, axis_of, concatenate, gather, lift, reshape
@@ -34,7 +34,7 @@ def _elements(x: Value, places: Array) -> Value:
     """Return the elements at indices of the flattened array."""
     check_size(places.shape)
     flat = reshape(x, (size_of(x.shape),))
-    return take(flat, 0, Places.of(places)) if isinstance(flat, Node) else np.take(flat, places)
+    return take(flat, 0, IndexArray.of(places)) if isinstance(flat, Node) else np.take(flat, places)
 
 
 def _along(indices: Array, axis: int, shape: tuple[int, ...]) -> Array:

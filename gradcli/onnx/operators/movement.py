@@ -279,7 +279,7 @@ def _center_crop_pad(x: Value, shape: Array, *, axes: Any = None) -> Value:
 def _col_to_im(
     x: Node, image_shape: Array, block_shape: Array, *, dilations: Any = None, pads: Any = None, strides: Any = None
 ) -> Node:
-    from gradcli.graph.places import Places, put
+    from gradcli.graph.index_arrays import IndexArray, scatter_add
     from gradcli.graph.windows import Window
 
     image, block = integers(image_shape), integers(block_shape)
@@ -299,7 +299,7 @@ def _col_to_im(
     flat = np.ravel_multi_index(tuple(np.broadcast_arrays(*shaped)), whole)
     n, channels = x.shape[0], x.shape[1] // size_of(block)
     values = construct.reshape(x, (n, channels, *flat.shape))
-    placed = construct.reshape(put(values, 2, Places.of(flat), size_of(whole)), (n, channels, *whole))
+    placed = construct.reshape(scatter_add(values, 2, IndexArray.of(flat), size_of(whole)), (n, channels, *whole))
     key = (range(n), range(channels), *(range(a, a + size) for a, size in zip(ends, image, strict=False)))
     return construct.index(placed, key)
 

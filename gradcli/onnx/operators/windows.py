@@ -12,8 +12,8 @@ from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.array import Array
 from gradcli.graph.construct import call, reduce, reshape, scatter
+from gradcli.graph.index_arrays import IndexArray, scatter_add
 from gradcli.graph.node import Node
-from gradcli.graph.places import Places, put
 from gradcli.graph.shapes import check_size, size_of
 from gradcli.graph.windows import Window, average, convolve, largest
 from gradcli.onnx.register import operator
@@ -187,4 +187,4 @@ def _max_unpool(x: Node, places: Array, output_shape: Array | None = None, *, ke
     if wanted != shape:  # the indices are those of the smaller array
         at = np.unravel_index(places, shape)
         places = np.ravel_multi_index(tuple(at), wanted)
-    return reshape(put(reshape(x, (x.size,)), 0, Places.of(places.reshape(-1)), size_of(wanted)), wanted)
+    return reshape(scatter_add(reshape(x, (x.size,)), 0, IndexArray.of(places.reshape(-1)), size_of(wanted)), wanted)

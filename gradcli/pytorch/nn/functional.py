@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.construct import call
+from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, const, elementwise
-from gradcli.graph.places import Places, take
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
@@ -115,7 +115,7 @@ def glu(input: Any, dim: int = -1) -> Tensor:
     refuse_if(size % 2, "half of an odd size", axis, size)
 
     def build(x: Node) -> Node:
-        first, second = (take(x, axis, Places.of(range(i, i + size // 2))) for i in (0, size // 2))
+        first, second = (take(x, axis, IndexArray.of(range(i, i + size // 2))) for i in (0, size // 2))
         return first * call("sigmoid", second)
 
     return apply("glu", build, (input,), axis)
@@ -208,7 +208,7 @@ def embedding(
         row = weight.detach()[i]
         if (length := row.norm(norm_type).item()) > max_norm:
             row *= max_norm / (length + 1e-7)
-    places = Places.of(ids)
+    places = IndexArray.of(ids)
     mask = [] if padding_idx is None else [(ids == padding_idx % weight.shape[0])[..., None, None]]
 
     def build(w: Node, *mask: Node) -> Node:
@@ -321,7 +321,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         for axis, *more in ends:
             left = np.arange(x.shape[axis])[max(0, -more[0]) : x.shape[axis] + min(0, more[1])]
             added = [max(0, n) for n in more]
-            x = take(x, axis, Places.of(np.pad(left, added, how)))  # type: ignore[call-overload]
+            x = take(x, axis, IndexArray.of(np.pad(left, added, how)))  # type: ignore[call-overload]
         return x
 
     return apply("pad", build, (input,), (mode, *pad), f"{name}Pad{axes}DBackward0" if name else "CopySlices")

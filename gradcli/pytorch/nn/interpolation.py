@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, cast, const
-from gradcli.graph.places import Places, take
 from gradcli.pytorch.calls import exact
 from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.record import apply
@@ -39,13 +39,13 @@ def interpolate(
 
     def build(x: Node) -> Node:
         for axis, (low, high, part) in enumerate(places, 2):
-            near = take(x, axis, Places.of(low))
+            near = take(x, axis, IndexArray.of(low))
             if mode == "nearest":
                 x = near
                 continue
             shape = (len(part), *[1] * (axes + 1 - axis))
             first, second = (const(tuple(map(exact, weights)), shape) for weights in (1 - part, part))
-            x = cast(near * first + take(x, axis, Places.of(high)) * second, x.dtype)
+            x = cast(near * first + take(x, axis, IndexArray.of(high)) * second, x.dtype)
         return x
 
     settings = (mode, align_corners, tuple(wanted), tuple(factors))

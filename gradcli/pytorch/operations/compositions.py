@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph import construct
+from gradcli.graph.index_arrays import IndexArray, scatter_add
 from gradcli.graph.node import Node
-from gradcli.graph.places import Places, put
 from gradcli.pytorch import dtypes, linalg
 from gradcli.pytorch.calls import called, check_numbers, named
 from gradcli.pytorch.dtypes import Size, result_dtype
@@ -79,10 +79,10 @@ def _diag(input: Any, diagonal: int = 0) -> Tensor:
     if input.dim() == 2:
         return diagonal_by("diag", input, diagonal, name="DiagonalBackward0_copy")
     size = len(input) + abs(diagonal)
-    places = Places.of(np.flatnonzero(np.eye(size, k=diagonal)))
+    places = IndexArray.of(np.flatnonzero(np.eye(size, k=diagonal)))
 
     def build(n: Node) -> Node:
-        return construct.reshape(put(n, 0, places, size * size), (size, size))
+        return construct.reshape(scatter_add(n, 0, places, size * size), (size, size))
 
     return apply("diag_embed", build, (input,), diagonal)
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph import construct
+from gradcli.graph.index_arrays import IndexArray, pick, scatter_add, take
 from gradcli.graph.node import Node, cast, compare, const, elementwise
-from gradcli.graph.places import Places, pick, put, take
 from gradcli.pytorch.calls import moved
 from gradcli.pytorch.messages import refusal, refuse_if, warn
 from gradcli.pytorch.record import apply
@@ -46,7 +46,7 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
             raise refusal("index of a number")
         parts = [None] if k is None else _key(x, axis, k)
         shows_all = isinstance(k, slice) and k is not key and parts[0] == range(x.shape[axis])
-        if any(isinstance(p, Places) for p in parts):
+        if any(isinstance(p, IndexArray) for p in parts):
             name = ""
         elif name and not shows_all:
             name = f"{'Unsqueeze' if k is None else 'Slice' if isinstance(k, slice) else 'Select'}Backward0"
@@ -101,7 +101,7 @@ def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
     if array.dtype == bool or (array.dtype == np.uint8 and array.ndim):
         return _masked(x, axis, array)
     refuse_if(array.dtype.kind not in "iu" and not is_empty, "dtype of an index")
-    return [Places.of(checked_indices(array, size, axis))]
+    return [IndexArray.of(checked_indices(array, size, axis))]
 
 
 def _whole(v: Any) -> Any:
@@ -115,7 +115,7 @@ def _masked(x: Tensor, axis: int, mask: np.ndarray[Any, Any]) -> list[Any]:
     shape = tuple(x.shape[axis : axis + mask.ndim])
     at = next((i for i, (m, n) in enumerate(zip(mask.shape, shape, strict=True)) if m != n), 0)
     refuse_if(mask.shape != shape, "shape of a mask", list(mask.shape), at, list(x.shape), axis + at)
-    return [Places.of(p) for p in np.nonzero(mask)]
+    return [IndexArray.of(p) for p in np.nonzero(mask)]
 
 
 def getitem(self: Tensor, key: Any) -> Tensor:
@@ -124,7 +124,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         return getitem(getitem(self, None), np.zeros(int(chosen), np.int64))
     index, name = read(self, key)
     if not name:
-        shapes = [p.shape for p in index if isinstance(p, Places)]
+        shapes = [p.shape for p in index if isinstance(p, IndexArray)]
         if any(len({*sizes} - {1}) > 1 for sizes in zip_longest(*(s[::-1] for s in shapes), fillvalue=1)):
             raise refusal("shapes of places", ", ".join(str(list(s)) for s in shapes))
         return apply("index_places", lambda n: pick(n, index), (self,), index, "IndexBackward0")
@@ -151,27 +151,27 @@ def check_repeated(x: Tensor, new_shape: tuple[int, ...], shape: tuple[int, ...]
 
 def assigned(base: Tensor, value: Tensor, numbers: np.ndarray[Any, Any], name: str) -> Tensor:
     """Return a tensor with the elements of these numbers replaced."""
-    shape, places = numbers.shape, Places.of(numbers.reshape(-1))
+    shape, places = numbers.shape, IndexArray.of(numbers.reshape(-1))
     kept, chosen = _last(places)
 
     def build(x: Node, v: Node) -> Node:
         part = flat(construct.broadcast(v, shape))
         part = part if chosen is None else take(part, 0, chosen)
-        there, mask = (put(n, 0, kept, x.size) for n in (part, const(1, part.shape, x.dtype)))
+        there, mask = (scatter_add(n, 0, kept, x.size) for n in (part, const(1, part.shape, x.dtype)))
         new = [construct.reshape(n, x.shape) for n in (there, compare("ne", mask, const(0, (), x.dtype)))]
         return elementwise("where", new[1], cast(new[0], x.dtype), x)
 
     return apply("assign", build, (base, value), (places, shape), name)
 
 
-def _last(places: Places) -> tuple[Places, Places | None]:
+def _last(places: IndexArray) -> tuple[IndexArray, IndexArray | None]:
     """Return the places without those that are there again, and which of them stay: the last ones."""
     count = len(places.numbers)
     distinct, last = np.unique(places.numbers[::-1], return_index=True)
     if len(distinct) == count:
         return places, None
     order = np.sort(count - 1 - last)
-    return Places.of(places.numbers[order]), Places.of(order)
+    return IndexArray.of(places.numbers[order]), IndexArray.of(order)
 
 
 def flat(n: Node) -> Node:
@@ -186,7 +186,7 @@ def numbers_of(x: Tensor) -> np.ndarray[Any, Any]:
 
 def taken(x: Tensor, places: Any, op: str, name: str | None = None, key: Any = None) -> Tensor:
     """Return elements of a tensor that is read as one line."""
-    indices = Places.of(places)
+    indices = IndexArray.of(places)
     return apply(op, lambda n: take(flat(n), 0, indices), (x,), indices if key is None else key, name)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph import construct
+from gradcli.graph.index_arrays import IndexArray
 from gradcli.graph.node import Node, cast, const, elementwise
-from gradcli.graph.places import Places
 from gradcli.graph.shapes import bare
 from gradcli.pytorch.calls import called, held, in_order
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
@@ -214,10 +214,10 @@ def _set_indexed(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
     check(x)
     # First what is no place, as PyTorch does: beside places, NumPy reads a whole number as one of them.
     plain = [
-        slice(None) if isinstance(k, Places) else slice(k.start, k.stop, k.step) if isinstance(k, range) else k
+        slice(None) if isinstance(k, IndexArray) else slice(k.start, k.stop, k.step) if isinstance(k, range) else k
         for k in key
     ]
-    placed = [k.numbers if isinstance(k, Places) else slice(None) for k in key if not isinstance(k, int)]
+    placed = [k.numbers if isinstance(k, IndexArray) else slice(None) for k in key if not isinstance(k, int)]
     numbers = numbers_of(x)[tuple(plain)][tuple(placed)]
     tensor = value if isinstance(value, Tensor) else new(held(value, x.dtype))
     refuse_if(tensor.dtype is not x.dtype, "dtype of what is assigned", x.dtype.word, tensor.dtype.word)

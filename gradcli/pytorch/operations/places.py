@@ -1,4 +1,4 @@
-"""Places: elements taken from those that a tensor holds, and put there; elements in order, and where they are."""
+"""IndexArray: elements taken from those that a tensor holds, and put there; elements in order, and where they are."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from gradcli.engine.sorting import places as sorted_indices
 from gradcli.graph import construct
+from gradcli.graph.index_arrays import IndexArray, scatter_add
 from gradcli.graph.node import Node, cast, const
-from gradcli.graph.places import Places, put
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.functions import capitals
 from gradcli.pytorch.messages import missing_if, refuse_if
@@ -86,11 +86,11 @@ def _filled(x: Tensor, places: Any, value: Any, name: str) -> Tensor:
 def _added(x: Tensor, places: Any, value: Tensor, name: str, alpha: Any = 1) -> Tensor:
     """Return a tensor with other numbers added at places."""
     refuse_if(value._a.dtype != x._a.dtype, "source of another dtype", name, x.dtype.word, value.dtype.word)
-    indices = Places.of(places.reshape(-1))
+    indices = IndexArray.of(places.reshape(-1))
 
     def build(n: Node, v: Node) -> Node:
         scaled = v if alpha == 1 else v * cast(const(exact(alpha)), v.dtype)
-        return n + construct.reshape(put(flat(scaled), 0, indices, n.size), n.shape)
+        return n + construct.reshape(scatter_add(flat(scaled), 0, indices, n.size), n.shape)
 
     return apply(name, build, (x, value), (indices, repr(alpha)))
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph import construct
+from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node
-from gradcli.graph.places import Places, take
 from gradcli.graph.rewrite import substituted
 from gradcli.graph.shapes import size_of
 from gradcli.pytorch.calls import called, moved
@@ -259,7 +259,7 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     order = (*range(axis + 1), *range(axis + 2, array.ndim), axis + 1)
 
     def build(x: Node) -> Node:
-        return construct.transpose(take(x, axis, Places.of(starts[:, None] + np.arange(size))), order)
+        return construct.transpose(take(x, axis, IndexArray.of(starts[:, None] + np.arange(size))), order)
 
     windows = np.lib.stride_tricks.sliding_window_view(array, size, axis, writeable=array.flags.writeable)
     windows = np.moveaxis(windows, -1, -2)[(slice(None),) * axis + (slice(None, None, step),)]

@@ -1,4 +1,4 @@
-"""Whole numbers as a setting of a node: the places from which elements are taken, and the nodes that do so."""
+"""Arrays of integer indices as settings of nodes, and the operations that index by them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Places:
-    """An array of whole numbers from 0, hashable as settings are: a million of them are one string of bytes.
+class IndexArray:
+    """An array of indices from 0.  It is hashable, as settings are: the indices are one string of bytes.
 
-    >>> places = Places.of([[0, 2], [1, 1]])
-    >>> places, places == Places.of(np.array([[0, 2], [1, 1]]))
+    >>> indices = IndexArray.of([[0, 2], [1, 1]])
+    >>> indices, indices == IndexArray.of(np.array([[0, 2], [1, 1]]))
     ([[0, 2], [1, 1]], True)
     """
 
@@ -33,31 +33,31 @@ class Places:
     data: bytes  # the numbers as int64, row after row
 
     @classmethod
-    def of(cls, numbers: Any) -> Places:
-        """Return the places for an array of whole numbers."""
+    def of(cls, numbers: Any) -> IndexArray:
+        """Return the index array of an array of integers."""
         array = np.asarray(numbers, dtype=np.int64)
         return cls(array.shape, array.tobytes())
 
     @cached_property
     def numbers(self) -> Array:
-        """The numbers as an array that nobody may write to."""
+        """The indices as a read-only array of int64."""
         return np.frombuffer(self.data, np.int64).reshape(self.shape)
 
     @cached_property
     def groups(self) -> tuple[Array, Array, Array]:
-        """The numbers' order by size, where in it each distinct number begins, and the distinct numbers."""
+        """The stable argsort of the indices, the start of each run of equal ones in it, and the distinct indices."""
         order = np.argsort(self.numbers, axis=None, kind="stable")
         distinct, starts = np.unique(self.numbers.reshape(-1)[order], return_index=True)
         return order, starts, distinct
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Places, (self.shape, self.data)
+        return IndexArray, (self.shape, self.data)
 
     def __repr__(self) -> str:
         if len(self.shape) == 1 and self.shape[0] > _SHOWN:
             return f"[{', '.join(map(str, self.numbers[:_SHOWN].tolist()))}, …]"
         few = size_of(self.shape) <= 4 * _SHOWN
-        return str(self.numbers.tolist()) if few else f"{'×'.join(map(str, self.shape))} places"
+        return str(self.numbers.tolist()) if few else f"{'×'.join(map(str, self.shape))} indices"
 
 
 # Reading what was typed
@@ -84,12 +84,12 @@ def flattened(numbers: Any) -> tuple[Shape, list[Any]]:
     return tuple(shape), elements
 
 
-def places_of(numbers: Any, size: int) -> Places:
-    """Return whole numbers, in lists, as places along an axis of that size; negative ones count from its end.
+def index_array(numbers: Any, size: int) -> IndexArray:
+    """Return nested lists of integers as indices along an axis of `size` elements; negative ones count from its end.
 
-    Errors: `InputError` for what is no whole number, or outside of the axis.
+    Errors: `InputError` for an element that is not an integer, or is out of range.
 
-    >>> places_of([0, -1], 3)
+    >>> index_array([0, -1], 3)
     [0, 2]
     """
     shape, elements = flattened(numbers)
@@ -101,7 +101,7 @@ def places_of(numbers: Any, size: int) -> Places:
             raise InputError(
                 f"there is no element {brief} among {size}", hint=f"elements are counted from 0 to {size - 1}"
             )
-    return Places.of(np.reshape([i % size for i in elements], shape))
+    return IndexArray.of(np.reshape([i % size for i in elements], shape))
 
 
 def is_mask(numbers: Any) -> bool:
@@ -109,12 +109,12 @@ def is_mask(numbers: Any) -> bool:
     return isinstance(numbers, list | tuple) and all(type(e) is bool for e in flattened(numbers)[1])
 
 
-def places_where(mask: Nested, shape: Shape) -> list[Places]:
-    """Return for each axis of an array of that shape the places at which a mask of it is true.
+def indices_where(mask: Nested, shape: Shape) -> list[IndexArray]:
+    """Return the indices of the true elements of a mask, an index array for each axis, as `np.nonzero` does.
 
-    Errors: `InputError` for a mask of another shape.
+    Errors: `InputError` for a mask that has not this shape.
 
-    >>> places_where([[True, False], [False, True]], (2, 2))
+    >>> indices_where([[True, False], [False, True]], (2, 2))
     [[0, 1], [0, 1]]
     """
     given, elements = flattened(mask)
@@ -123,25 +123,25 @@ def places_where(mask: Nested, shape: Shape) -> list[Places]:
             f"a mask of shape {given} does not fit {'elements' if len(shape) == 1 else 'an array'} of shape {shape}",
             hint="a mask has True or False for each element",
         )
-    return [Places.of(along) for along in np.nonzero(np.reshape(elements, shape))]
+    return [IndexArray.of(along) for along in np.nonzero(np.reshape(elements, shape))]
 
 
 # Nodes
 
 
-def take(x: Node, axis: int, places: Places) -> Node:
-    """Return the slices at these places along an axis, which the axes of the places take the place of."""
-    shape = (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :])
-    return Node("take", (x,), check_size(shape), (axis, places))
+def take(x: Node, axis: int, indices: IndexArray) -> Node:
+    """Return the slices at these indices along an axis, as `np.take` does: the indices' axes replace that axis."""
+    shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+    return Node("take", (x,), check_size(shape), (axis, indices))
 
 
-def put(x: Node, axis: int, places: Places, size: int) -> Node:
-    """Return zeros, of that size along an axis, to which slices are added at their places: the pullback of `take`."""
-    shape = (*x.shape[:axis], size, *x.shape[axis + len(places.shape) :])
-    return Node("put", (x,), check_size(shape), (axis, places, size))
+def scatter_add(x: Node, axis: int, indices: IndexArray, size: int) -> Node:
+    """Return zeros, `size` along the axis, to which slices are added at their indices: the pullback of `take`."""
+    shape = (*x.shape[:axis], size, *x.shape[axis + len(indices.shape) :])
+    return Node("scatter_add", (x,), check_size(shape), (axis, indices, size))
 
 
-def segment_sum(x: Node, ids: Places, n: int) -> Node:
+def segment_sum(x: Node, ids: IndexArray, n: int) -> Node:
     """Return n sums of slices along the first axis: slice i is added to sum `ids[i]`, as `jax.ops.segment_sum` does.
 
     Errors: `InputError` unless there is one id for each slice.
@@ -155,39 +155,39 @@ def segment_sum(x: Node, ids: Places, n: int) -> Node:
 
 
 def gather(x: Node, axis: int, numbers: Any) -> Node:
-    """Return `x[i, places[i, j], k]`, for an axis 1, at all places: PyTorch's `gather`.
+    """Return the array of `x[i, index[i, j], k]`, for axis 1: PyTorch's `gather`.
 
-    Errors: `InputError` when the places are more than `x` along another axis.
+    Errors: `InputError` for an index of another rank, or one that is longer than `x` along another axis.
     """
-    places = places_of(numbers, x.shape[axis]).numbers
-    fits = places.ndim == len(x.shape) and all(
-        n <= m for i, (n, m) in enumerate(zip(places.shape, x.shape, strict=True)) if i != axis
+    indices = index_array(numbers, x.shape[axis]).numbers
+    fits = indices.ndim == len(x.shape) and all(
+        n <= m for i, (n, m) in enumerate(zip(indices.shape, x.shape, strict=True)) if i != axis
     )
     if not fits:
         raise InputError(
-            f"an index of shape {places.shape} does not fit an array of shape {x.shape}",
+            f"an index of shape {indices.shape} does not fit an array of shape {x.shape}",
             hint=f"it has as many axes, and no more elements along any but axis {axis}",
         )
-    at: list[Array] = list(np.indices(places.shape, sparse=True))
-    at[axis] = places
+    at: list[Array] = list(np.indices(indices.shape, sparse=True))
+    at[axis] = indices
     flat = np.ravel_multi_index(np.broadcast_arrays(*at), x.shape)
-    return take(reshape(x, (x.size,)), 0, Places.of(flat))
+    return take(reshape(x, (x.size,)), 0, IndexArray.of(flat))
 
 
-def pick(x: Node, key: Sequence[int | range | Places | None]) -> Node:
-    """Return `x[key]`, where lists of places may be among the keys.
+def pick(x: Node, key: Sequence[int | range | IndexArray | None]) -> Node:
+    """Return `x[key]`, where index arrays may be among the keys: PyTorch's advanced indexing.
 
-    They are taken together, element by element; their axes stand where the first of them stands, or in front where
-    others come between.  Source: PyTorch, and NumPy where no whole number stands beside the lists.
+    Index arrays broadcast together.  Their axes replace those that they index, or come first where these are not
+    adjacent.  NumPy differs only where an integer is among the keys.
 
-    Errors: `InputError` when the lists do not broadcast.
+    Errors: `InputError` for index arrays that do not broadcast.
     """
     own = iter(x.shape)
     plain: list[int | range | None] = []
-    chosen: list[tuple[int, Places]] = []  # axes that remain, and what is taken along them
+    chosen: list[tuple[int, IndexArray]] = []  # axes that remain, and what is taken along them
     for k in key:
         size = 0 if k is None else next(own)
-        if isinstance(k, Places):
+        if isinstance(k, IndexArray):
             chosen.append((sum(not isinstance(p, int) for p in plain), k))
             plain.append(range(size))
         else:
@@ -196,11 +196,11 @@ def pick(x: Node, key: Sequence[int | range | Places | None]) -> Node:
     if not chosen:
         return x
     axes = [axis for axis, _ in chosen]
-    shape = broadcast_shapes([places.shape for _, places in chosen])
+    shape = broadcast_shapes([indices.shape for _, indices in chosen])
     sizes = tuple(x.shape[axis] for axis in axes)
     flat = np.ravel_multi_index([np.broadcast_to(p.numbers, shape) for _, p in chosen], sizes)
     start = axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0
     rest = [i for i in range(len(x.shape)) if i not in axes]
     x = transpose(x, (*rest[:start], *axes, *rest[start:]))
     x = reshape(x, (*x.shape[:start], size_of(sizes), *x.shape[start + len(axes) :]))
-    return take(x, start, Places.of(flat))
+    return take(x, start, IndexArray.of(flat))
