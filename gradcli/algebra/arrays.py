@@ -1,4 +1,4 @@
-"""Functions of whole arrays, in formulas: those that SymPy has no algebra for stay as they were typed.
+"""SymPy functions of whole arrays: operations that SymPy has no algebra for stay unevaluated.
 
 An element of their result is `sort([a, b, c])[1]`, or `inv([[a, b], [c, d]])[0, 1]`.
 """
@@ -26,7 +26,7 @@ Exprs = np.ndarray[Any, Any]  # of SymPy expressions
 
 
 class ArrayElement(TableFunction):
-    """An element of what an operation makes of an array: its arguments are the array's elements, and then its place.
+    """An element of an operation on an array: its arguments are the array's elements, then the element's index.
 
     `shape` is the array's, `place` how many of the arguments are the place, and `settings` what is typed behind them.
     """
@@ -41,7 +41,7 @@ class ArrayElement(TableFunction):
         return None
 
     def parts(self) -> tuple[Any, tuple[Any, ...]]:
-        """Return the array's elements in lists, and the place."""
+        """Return the array's elements as nested lists, and the element's index."""
         end = len(self.args) - self.place
         return objects(self.args[:end], self.shape).tolist(), self.args[end:]
 
@@ -114,7 +114,7 @@ def _reordered(node: Node, x: Exprs, order: Exprs) -> Exprs:
 
 
 def _key(rank: int, axes: Sequence[int], places: Sequence[int]) -> tuple[Any, ...]:
-    """Return the index that is a place along some axes, and all along the others."""
+    """Return the index that has these integers along some axes, and slices along the others."""
     known = dict(zip(axes, places, strict=True))
     return tuple(known.get(i, slice(None)) for i in range(rank))
 
@@ -131,7 +131,7 @@ _PLACES = {"argmax_mask": "argmax", "argmin_mask": "argmin", "argmedian_mask": "
 
 
 def _stands_at(node: Node, x: Exprs, place: int) -> Any:
-    """Return the condition that the extremum, or the median, stands at a place along the axis."""
+    """Return the condition that the extremum, or the median, is at an index along the axis."""
     (axis,) = node.settings
     if node.shape[axis] == 1:
         return sympy.S.One

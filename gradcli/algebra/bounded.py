@@ -119,7 +119,7 @@ class _Child:
         return True
 
     def send(self, value: Any) -> None:
-        """Send a question; whether the child has ended, its answer tells."""
+        """Send a question; if the child has ended, `received` returns that."""
         with suppress(OSError):
             pickle.dump(value, self._questions)
             self._questions.flush()

@@ -109,7 +109,7 @@ def _forms(expr: sympy.Expr) -> list[sympy.Expr]:
 
 
 def _squares(expr: sympy.Expr) -> dict[sympy.Expr, sympy.Expr]:
-    """Return what the squares of sines and cosines are by each other, where both are read."""
+    """Return the substitutions of sin² by 1 - cos², or back, where the expression has both functions."""
     other = {sympy.sin: sympy.cos, sympy.cos: sympy.sin}
     waves = expr.atoms(*other)
     result = {w: other[w.func](*w.args) for w in _ordered(waves)}
@@ -117,7 +117,7 @@ def _squares(expr: sympy.Expr) -> dict[sympy.Expr, sympy.Expr]:
 
 
 def _fractions(expr: sympy.Expr) -> list[sympy.Expr]:
-    """Return the ways to write an expression as one fraction, or as a sum of fractions below which the same stands."""
+    """Return the ways to write an expression as one fraction, or as a sum of fractions of one denominator."""
     numerator, denominator = sympy.fraction(sympy.together(expr))
     expanded = _multiplied_out(numerator)
     forms = [numerator / denominator, sympy.factor_terms(expanded) / denominator]

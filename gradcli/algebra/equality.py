@@ -1,4 +1,4 @@
-"""Whether a formula is zero for all values of its variables, as far as algebra can tell."""
+"""Equality of formulas for all values of their variables, as far as algebra decides it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _hyperbolic(name: str) -> Callable[..., Any]:
 
 
 def _step(x: Any) -> Any:
-    """Return the step at 0: step(-x) is 1 - step(x), so that one sign of x stands for both."""
+    """Return the unit step in one sign of its argument, by step(-x) = 1 - step(x)."""
     x = sympy.factor_terms(sympy.expand(x))
     if x.is_number:
         return sympy.Integer(int(bool(x > 0)))
@@ -147,7 +147,7 @@ def _parts(expr: Any) -> list[Any]:
 
 
 def is_refuted(expr: Any) -> bool:
-    """Tell whether numbers in the place of the variables show that a formula is not 0.
+    """Tell whether the value of the formula differs from 0 at one of a few points.
 
     >>> x = sympy.Symbol("x")
     >>> is_refuted(x**2 - x), is_refuted(sympy.sin(x) ** 2 + sympy.cos(x) ** 2 - 1), is_refuted(_STEP(x) - 1)

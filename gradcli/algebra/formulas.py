@@ -37,14 +37,14 @@ class TooDeepError(Exception):
 
 @dataclass(frozen=True)
 class Formulas:
-    """Expressions of nodes, and the definitions of the intermediates that stand in them, in order."""
+    """Expressions of nodes, and the definitions of the intermediates in them, in order."""
 
     exprs: Mapping[Node, Exprs]
     definitions: Mapping[sympy.Symbol, sympy.Expr]
 
 
 class Limits(NamedTuple):
-    """From how many operations on a formula stands under a name: a named node's, one's that is read again, any other's.
+    """The numbers of operations from which formulas get a name: of a named node, a node with several uses, any other.
 
     What is shown itself is not cut before it is unreadable.
     """
@@ -212,7 +212,7 @@ def _products(a: Exprs, b: Exprs) -> Iterator[sympy.Expr]:
 
 
 def _columns(node: Node, x: Exprs) -> Exprs:
-    """Return for each place of a reduction the elements that are reduced to it."""
+    """Return for each element of a reduction the elements that are reduced to it."""
     axes = node.settings[0]
     return np.moveaxis(x, axes, range(len(axes))).reshape(x.size // (node.size or 1), node.size).T
 

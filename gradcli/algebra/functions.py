@@ -109,7 +109,7 @@ def constant(value: Constant) -> Any:
 
 
 def exact_number(value: float) -> Any:
-    """Return the simple fraction that a float64 stands for, as SymPy's number.
+    """Return the simple fraction that rounds to a float64, as SymPy's number.
 
     >>> exact_number(1 / 3), exact_number(0.1), exact_number(1e-300) == sympy.Rational("1e-300")
     (1/3, 1/10, True)
@@ -154,7 +154,7 @@ def apply(op: str, *args: Any) -> Any:
 
 
 def _is_number(found: Any) -> bool:
-    """Tell whether a number that SymPy found may stand for what was typed.
+    """Tell whether SymPy's result may replace a function of numbers: whether it is real and finite.
 
     log(0) may not: SymPy's nan would swallow all that is added to it.  Nor may log(-1), which is nan here, and whose
     square SymPy makes a real number.

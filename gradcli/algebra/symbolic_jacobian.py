@@ -35,7 +35,7 @@ Entries = dict[Place, sympy.Expr]
 
 @dataclass(frozen=True)
 class SymbolicJacobian:
-    """The non-zero entries by place, the names of rows and columns, and the intermediates that entries mention.
+    """The non-zero entries by row and column, the names of both, and definitions of intermediates in the entries.
 
     The formulas are worked out when they are first asked for.
     """
@@ -54,7 +54,7 @@ class SymbolicJacobian:
             return self.write()
 
     def worked_out(self) -> SymbolicJacobian:
-        """Return this Jacobian, its formulas worked out: what is wrong with them is told here.
+        """Return this Jacobian after computing its formulas, so that their errors are raised here.
 
         Errors: `InputError` for formulas that are too large together.
         """
@@ -73,7 +73,7 @@ class SymbolicJacobian:
 
     @property
     def worked_out_names(self) -> list[str]:
-        """The names in `defined`; none as long as nobody has asked for an entry."""
+        """The names in `defined`, or none while the formulas are not computed."""
         return self.defined if "written" in self.__dict__ else []
 
     @property
@@ -176,7 +176,7 @@ class _Derivative:
         self.leaves = {n: symbols(name, n.shape) for name, n in graph.inputs.items()}
 
     def check_length(self) -> None:
-        """Refuse what would take minutes to write: some entries tell how long all will be.
+        """Check the total length of the formulas, estimated from a sample of the entries.
 
         Errors: `InputError` for formulas that are too large together.
         """
@@ -229,7 +229,7 @@ def _is_flat(expr: sympy.Expr) -> bool:
 
 
 def _tidied(exprs: Entries, known: Shorthands, limit: int | None) -> Entries:
-    """Return the entries as they are shown, without those that are 0.
+    """Return the entries simplified for display, without those that are 0.
 
     Errors: `TooDeepError` for an entry larger than the limit, `InputError` where they are too large together.
     """

@@ -24,7 +24,7 @@ Policy = Literal["error", "skip", "nan"]
 
 @dataclass
 class Missing:
-    """What is done with a point that has a cell which is missing, and how many have been skipped."""
+    """How missing cells are treated (`policy`), and the number of points that were skipped for them."""
 
     policy: Policy = "error"
     skipped: int = 0
@@ -59,7 +59,7 @@ PLAIN = Reading()
 
 
 def check_header(header: str, columns: Sequence[str], label: str, option: str) -> None:
-    """Refuse a header that a file does not have, or has twice.
+    """Check that a file has a column of this header, once.
 
     Errors: `InputError`, which lists the headers that the file has.
     """

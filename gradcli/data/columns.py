@@ -23,7 +23,7 @@ _MAX_DIGITS = 9  # of an index; int() refuses texts of thousands of digits
 
 
 def variable(name: str) -> str | None:
-    """Return the variable of a name as formulas have it, or None for what is no name.
+    """Return the normalised name of a variable, or None for text that is not an identifier.
 
     Some letters, such as the micro sign and the Greek mu, are one to Python.
 
@@ -52,7 +52,7 @@ def element(column: str) -> tuple[str, Key] | None:
 
 @dataclass(frozen=True)
 class Picked:
-    """The columns of some variables: their places in the file and their names, and how they make up arrays.
+    """The columns of some variables: their indices in the file, their names, and the shapes of the variables.
 
     The name of a column is that of its element, and its header where `--columns` says what it holds. `copied` has the
     place of each column that is copied.
@@ -64,7 +64,7 @@ class Picked:
     copied: dict[str, int]
 
     def block(self, columns: Sequence[Array]) -> Block:
-        """Return the variables' values, from those of the columns; behind them are the columns that are copied.
+        """Return the arrays of the variables from their columns; copied columns follow those of the variables.
 
         >>> Header.of(["x[1]", "x[0]"], "`p.csv`").pick(["x"]).block([np.array([1.0, 2.0]), np.array([3.0, 4.0])])
         {'x': array([[1., 2.],
@@ -91,7 +91,7 @@ class Header:
 
     @classmethod
     def of(cls, columns: Sequence[str], label: str, reading: Reading = PLAIN) -> Header:
-        """Return the header of a file with these columns; what is wrong with a variable is told when it is picked.
+        """Return the header of a file with these columns; errors of a variable are raised by `pick`.
 
         >>> Header.of(["x[0]", "x[1]", "b", "the date"], "`p.csv`").shapes
         {'x': (2,), 'b': ()}
@@ -151,7 +151,7 @@ class Header:
 
 
 def missing(name: str, known: dict[str, Shape], label: str) -> InputError:
-    """Return what to tell of a variable that a file does not hold."""
+    """Return the error of a variable without columns in a file."""
     return InputError(f"{label} has no values for {quoted(name)}", hint=nearest(name, known, "variables in it"))
 
 

@@ -1,4 +1,4 @@
-"""Points that stand in no file: those of `--at`."""
+"""Points from the command line (`--at`), with the interface of a file of points."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradcli.data.block import Array, Block
 
 
 class GivenPoints:
-    """Points with all variables in their own shapes, read as if they stood in a file."""
+    """Points as arrays in memory, with the interface of a file of points."""
 
     fraction = None
     columns: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""How mistakes in a file are told: its name, a text out of it, and what the system or a library says of it."""
+"""Errors of files: the name of the file, the text of a cell, and the reason of the system or of a library."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def because(error: Exception) -> str:
 
 
 def unreadable(name: str, why: str) -> InputError:
-    """Return what to tell of a file that cannot be read."""
+    """Return the error of a file that cannot be read."""
     return InputError(f"{name} cannot be read: {why}")
 
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Tell whatever goes wrong in reading the file of that label as a mistake in it.
+    """Raise exceptions of the system and of libraries as an `InputError` about the file of that label.
 
     Libraries have errors of many kinds for broken files.
 
@@ -78,7 +78,7 @@ def reading(name: str) -> Iterator[None]:
 
 
 def check_regular(path: str | Path) -> None:
-    """Refuse a pipe, a device or a folder in place of a file, before it is opened: opening a pipe may wait for ever.
+    """Check that a path is a regular file before it is opened: opening a pipe may block for ever.
 
     Errors: `InputError`, also for a file that is not there.
 
@@ -99,5 +99,5 @@ def check_regular(path: str | Path) -> None:
 
 
 def needs_pyarrow(name: str) -> InputError:
-    """Return what to tell where a Parquet file is asked for, and pyarrow is not installed."""
+    """Return the error of a Parquet file without pyarrow."""
     return InputError(f"{name} needs pyarrow: pip install 'gradcli[batch]'")

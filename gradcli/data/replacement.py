@@ -1,4 +1,4 @@
-"""A file, or a folder, that takes the place of another one whole, or not at all."""
+"""Atomic replacement of a file or a folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEFT_BEHIND = 86_400  # seconds after which, without locks, a file counts as le
 
 
 class Hidden:
-    """A file or a folder that has a hidden name beside a target, until it takes its place.
+    """A file or a folder under a hidden name beside its target, to which `commit` renames it.
 
     Other runs leave it alone as long as this process lives, which holds a lock on it. What a process leaves that is
     killed is removed by the next run to the same target. It has to be on the same computer: one may not see the
@@ -49,7 +49,7 @@ class Hidden:
             self._lock = _held(self.path)
 
     def commit(self) -> None:
-        """Put it in its place.
+        """Rename it to its target.
 
         Errors: `OSError` where another program keeps it from that; a virus scanner may do so for a moment.
         """
@@ -73,7 +73,7 @@ class Hidden:
 
 
 def _key(target: Path) -> str:
-    """Return what stands for a target on this computer."""
+    """Return a key of a target that differs between computers."""
     return hashlib.sha256(computer().encode() + os.fsencode(target.name)).hexdigest()[:12]
 
 
@@ -83,7 +83,7 @@ def _opened(path: Path) -> int:
 
 
 def _held(path: Path) -> int | None:
-    """Lock what has just been made, and return the descriptor; None if it was taken for left behind before that."""
+    """Lock a new file and return its descriptor; None if another run removed it before the lock."""
     try:
         descriptor = _opened(path)
     except FileNotFoundError:
@@ -109,7 +109,7 @@ def _remove_left_behind(folder: Path, prefix: str) -> None:
 
 
 def _remove_unless_held(path: Path, changed: float) -> None:
-    """Remove what no run holds, or, where there are no locks, what was not changed for a day.
+    """Remove a file that no run has locked or, where there are no locks, one that is unchanged for a day.
 
     Errors: `OSError` where a run holds it.
     """
@@ -135,7 +135,7 @@ def _remove(path: Path) -> None:
 
 
 class Replacement:
-    """What is written to `file` takes the place of `path` on `commit`, and is gone on `discard`.
+    """A file for writing that replaces `path` on `commit`, and is removed on `discard`.
 
     It has a hidden name in the same folder until then. An existing file keeps its mode, and until then nobody else may
     read the new one; of a symbolic link, the file that it points to is replaced.
@@ -152,7 +152,7 @@ class Replacement:
         self.file: BinaryIO = self._hidden.path.open("r+b")
 
     def commit(self) -> None:
-        """Put the file in its place, once it is on the disk."""
+        """Flush the file to the disk, and rename it to its target."""
         self.file.flush()
         os.fsync(self.file.fileno())
         with suppress(FileNotFoundError):
@@ -168,7 +168,7 @@ class Replacement:
 
 
 def check_target(path: str) -> None:
-    """Refuse a path at which no file can be put, and one of a file that was read, which would be lost.
+    """Check that a path can be written, and is not one of the files that were read.
 
     >>> check_target("/")
     Traceback (most recent call last):
@@ -194,7 +194,7 @@ def check_target(path: str) -> None:
 
 @contextmanager
 def writing(path: str) -> Iterator[None]:
-    """Tell what the system says against writing a file as a mistake.
+    """Raise an `OSError` of writing a file as an `InputError` with the system's reason.
 
     >>> with writing("p.csv"):
     ...     raise OSError(28, "No space left on device")
@@ -210,7 +210,7 @@ def writing(path: str) -> Iterator[None]:
 
 
 def cannot_write(path: str, why: str, hint: str | None = None) -> InputError:
-    """Return what to tell of a file that cannot be written."""
+    """Return the error of a file that cannot be written."""
     return InputError(f"{label(path)} cannot be written: {why}", hint=hint)
 
 

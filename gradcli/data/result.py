@@ -78,7 +78,7 @@ def _column_names(name: str, shape: Shape) -> Sequence[str]:
 
 
 class _InFile(NamedTuple):
-    """Results in a file, of which is told why it cannot be written."""
+    """Results in a file; an `OSError` of writing is an `InputError` with the path."""
 
     path: str
     writer: Writer

@@ -17,7 +17,7 @@ class Writer(Protocol):
         """Write the values of all variables at some points."""
 
     def finish(self) -> None:
-        """Write what comes after the last block."""
+        """Write the end of the file."""
 
 
 # Works out the names of each variable's columns. There may be millions, and not every format has columns.

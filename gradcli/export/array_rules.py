@@ -38,7 +38,7 @@ def index_text(key: Sequence[Any], sizes: Shape) -> str:
 
 
 def inserted(before: Shape, after: Shape) -> str | None:
-    """Return the index that does what a reshape does, where it only adds axes of 1 or takes them away.
+    """Return the index that equals a reshape which only adds or removes axes of 1; None for another reshape.
 
     >>> inserted((3,), (1, 3)), inserted((3, 1), (3,)), inserted((4,), (2, 2))
     ('None', ':, 0', None)

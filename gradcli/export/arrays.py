@@ -1,4 +1,4 @@
-"""Functions in a language of whole arrays: each step an expression, and names for what is read more than once."""
+"""Functions in a language of whole arrays: an expression for each step, and names for values with several uses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Text(str):
 
     @property
     def atom(self) -> str:
-        """The expression as it stands before an index or a method."""
+        """The expression, in brackets unless an index or a method can follow it directly."""
         return self if self.level == ATOM else f"({self})"
 
 
@@ -121,7 +121,7 @@ class ArrayWriter:
         return self.named(found, self.own_name(node))
 
     def named(self, text: str, name: str | None = None) -> Text:
-        """Write an assignment, and return the name; what is a name already gets another only if it is given."""
+        """Write an assignment and return its name; a text that is a name is assigned only to another `name`."""
         name = name or (text if text.isidentifier() else next(self.fresh))
         if text != name:
             self.line(f"{name} = {text}")
@@ -157,7 +157,7 @@ class ArrayWriter:
         return Text(text, ATOM if is_atom(text) else 0)
 
     def places(self, numbers: Any) -> str:
-        """Return integers as lists; a long one stands before the function, and this is its name."""
+        """Return an integer array as a list literal, or as the name of a table before the function if it is long."""
         text = str(numbers.tolist())
         if numbers.ndim > 1 or len(text) < _LONG:
             return text
@@ -247,7 +247,7 @@ def _bracketed(found: Text, level: int, later: bool = False) -> str:
 
 
 def refused(op: str, language: str) -> InputError:
-    """Return what to tell of an operation that a language cannot say."""
+    """Return the error of an operation that a language does not have."""
     return InputError(
         f"`{op}` cannot be exported to {language}",
         hint="other targets are numpy, torch, jax, c and javascript; or leave it out with --outputs or --what",

@@ -125,7 +125,7 @@ class _Elements:
         return self.rewriter.unique(Node(op, args, (), settings, dtype))
 
     def simpler(self, op: str, args: Sequence[Node]) -> Node | None:
-        """Return what arithmetic comes to with numbers and with signs, if that is less."""
+        """Return the result of constant folding and of rules for signs, or None."""
         values = [a.value for a in args if a.is_constant]
         if len(values) == len(args) and (exact := fold(op, values)) is not None:
             return self.constant(exact, const(0)) if exact or self.zero not in args else self.zero

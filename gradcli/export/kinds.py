@@ -25,7 +25,7 @@ MANY = 100  # entries, among which one may look for zeros
 
 @dataclass(frozen=True)
 class Pattern:
-    """Where the entries of a matrix stand that are not zero everywhere, row after row, and its shape."""
+    """The rows and columns of the entries of a matrix that are not zero everywhere, and its shape."""
 
     shape: Shape
     rows: tuple[int, ...]
@@ -52,7 +52,7 @@ KINDS: dict[str, Kind] = {
 
 
 def check(graph: Graph, what: Sequence[str]) -> None:
-    """Refuse second derivatives of what is no scalar.
+    """Check that second derivatives are those of one scalar.
 
     Errors: `InputError`.
     """
@@ -82,7 +82,7 @@ def matrix(name: str, graph: Graph, wrt: Sequence[str]) -> Graph:
 
 
 def sparse(name: str, graph: Graph, wrt: Sequence[str]) -> tuple[Graph, Pattern]:
-    """Return the graph of a matrix's entries that are not zero everywhere, row after row, and where they stand.
+    """Return the graph of a matrix's entries that are not zero everywhere, with their rows and columns.
 
     Errors: `InputError` when there are none.
     """
@@ -94,7 +94,7 @@ def sparse(name: str, graph: Graph, wrt: Sequence[str]) -> tuple[Graph, Pattern]
 
 
 def mostly_zero(kind: str, graph: Graph, wrt: Sequence[str]) -> str | None:
-    """Return what to tell of a large matrix that is written whole, though most of its entries are always zero."""
+    """Return the note on a large dense matrix most of whose entries are always zero."""
     result = KINDS[kind].graph(graph, wrt)
     rows = pattern_of(result, [result.inputs[x] for x in wrt]).rows
     some = sum(len(run) for y in result.outputs.values() for runs in rows[y] for run in runs)

@@ -1,4 +1,4 @@
-"""Lines that are not too long: what stands in brackets is broken as formatters break it."""
+"""Line breaks of generated code, at brackets, as formatters break lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def wrapped(start: str, words: Sequence[str], width: int) -> list[str]:
 
 
 def each_alone(start: str, end: str, items: Sequence[str], indent: str) -> list[str]:
-    """Return a list on one line, or each item on a line of its own.
+    """Return a list on one line, or with a line for each item.
 
     >>> each_alone("f(", ")", ["a" * 50, "b" * 50], "  ")[0]
     'f('

@@ -19,7 +19,7 @@ from gradcli.loops.rules import Rule, axes_of
 
 @dataclass(frozen=True)
 class Line:
-    """A line of an array, or a matrix, inside of the loops over the others: `name` is the copy of its `size` numbers.
+    """The elements of an array along an axis, or a matrix, copied to a local array `name` of `size` numbers.
 
     `counters` are those of the loops.
     """

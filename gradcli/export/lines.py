@@ -11,7 +11,7 @@ WIDTH = 88
 
 @dataclass(frozen=True)
 class Tree:
-    """An expression with brackets: what stands before and in the opening one, the items, and the closing one."""
+    """An expression with brackets: the text up to the opening bracket, the items, and the closing bracket."""
 
     start: str
     items: tuple[Tree | str, ...]
@@ -36,7 +36,7 @@ def listed(start: str, items: Sequence[Tree | str], end: str) -> list[str]:
 
 
 def _lines(tree: Tree | str, margin: str, first: str = "", last: str = "") -> list[str]:
-    """Return the lines of an expression: `first` stands before it, `last` behind it."""
+    """Return the lines of an expression between the texts `first` and `last`."""
     whole = f"{first}{tree if isinstance(tree, str) else tree.flat}{last}"
     if isinstance(tree, str) or len(whole) <= WIDTH:
         return [whole]
@@ -54,7 +54,7 @@ def _lines(tree: Tree | str, margin: str, first: str = "", last: str = "") -> li
 
 
 def bracketed(start: str, items: Sequence[str]) -> list[str]:
-    """Return the lines of several values behind a `return`, in brackets where they do not fit.
+    """Return the lines of `return` with several values, in brackets where they do not fit on one line.
 
     >>> bracketed("return ", ["a", "b"])
     ['return a, b']

@@ -114,7 +114,7 @@ class LoopWriter:
         self.close(shape)
 
     def loops(self, shape: Shape) -> list[Counter]:
-        """Open a loop for each axis of more than one element; return the counters, 0 for the others."""
+        """Open a loop for each axis of more than one element; return the counters, with 0 for other axes."""
         counters: list[Counter] = []
         for n in shape:
             counters.append(self.counters[self.depth - 1] if n > 1 else 0)
@@ -308,7 +308,7 @@ class LoopWriter:
         return self.kept(node, value.text, value.level)
 
     def constant(self, node: Node) -> Elements:
-        """Return numbers as they stand, or as a table."""
+        """Return a constant as literals or, with several values, as a table."""
         if node.value is not None:
             value = self.number(number(node.value))
             return Elements(np.zeros(node.shape, dtype=int), value.text, True, value.level)

@@ -1,4 +1,4 @@
-"""Languages of numbers, C and JavaScript: how they spell what the loop form is made of."""
+"""C and JavaScript as languages of numbers: their spelling of the loop form."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class NumberLanguage:
 
 
 def operand(op: str, text: str, level: int, position: int) -> str:
-    """Return an operand, in brackets where it binds less tightly than what is around it.
+    """Return an operand, in brackets where its precedence is lower than that of the operation.
 
     >>> operand("mul", "a + b", LEVELS["add"], 0), operand("add", "a + b", LEVELS["add"], 0)
     ('(a + b)', 'a + b')

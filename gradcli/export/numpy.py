@@ -17,7 +17,7 @@ from gradcli.graph.shapes import Shape
 
 
 def _shape(w: ArrayWriter, shape: Shape) -> str:
-    """Return a shape with the points behind it."""
+    """Return a shape followed by that of the points."""
     return tuple_literal([*map(str, shape), f"*{w.points()}"])
 
 
@@ -64,7 +64,7 @@ def _scan(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
 
 
 def mask(place: str) -> Rule:
-    """Return the rule of a mask, true where the `place` of `x` along the axis is."""
+    """Return the rule of a one-hot mask along an axis at the index `place` of `x`."""
 
     def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
         (axis,) = node.settings
@@ -76,7 +76,7 @@ def mask(place: str) -> Rule:
 
 
 def argsort(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    """Return the places in order; of equal elements the first stays the first."""
+    """Return the indices that sort the elements, stably."""
     axis, descending = node.settings
     if not descending:
         return f'np.argsort({args[0]}, axis={axis}, kind="stable")'

@@ -164,7 +164,7 @@ def _hypot(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
 
 
 def _atan2(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-    """Write the angle of (x, y) by that of y/x: turned by π where x is negative, ±π/2 where it is 0."""
+    """Write the angle of (x, y) by atan(y/x), plus or minus π where x is negative, and ±π/2 where x is 0."""
     y, x = args
     zero, pi = w.number(0), w.number(math.pi)
     none, left, below = w.add("Equal", x, zero), w.add("Less", x, zero), w.add("Less", y, zero)
@@ -432,7 +432,7 @@ def _type(dtype: np.dtype[Any]) -> int:
 
 
 def model(graph: Graph, what: Sequence[str], wrt: Sequence[str], name: str, dtype: str = "float32") -> Any:
-    """Return the model of a graph: its values, `vjp`, `jacobian` and `jvp`, as they are wanted.
+    """Return the ONNX model of a graph with the values, `vjp`, `jacobian` and `jvp` that are wanted.
 
     Its inputs are those of the graph, then the cotangents `y.v`, which are 1 by default where y is one number, and the
     tangents `x.u`; its outputs are `y`, `x.grad`, `dy/dx` and `y.jvp`.

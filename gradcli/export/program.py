@@ -1,4 +1,4 @@
-"""What is exported, whatever the language: functions with arguments, results and steps, and a point to test them at."""
+"""What is exported, for all languages: functions with arguments, results and steps, and a point to test them at."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be exported: which functions under what name, by which inputs, and a point to test them at.
+    """The request of an export: the functions, their name, the inputs by which they differentiate, and a test point.
 
     `numbers` says that the language has no arrays of its own, `sparse` that of matrices those entries are wanted that
     are not zero everywhere; names of the system must not be the `reserved` ones.
@@ -99,7 +99,7 @@ def program(graph: Graph, system: Sequence[str], wanted: Wanted) -> Program:
 
 
 def _of_kind(kind: str, graph: Graph, wanted: Wanted) -> tuple[Graph, Pattern | None]:
-    """Return the graph of a function; of a matrix of which only some entries are wanted, also where they stand."""
+    """Return the graph of a function; for a sparse matrix, also the rows and columns of its entries."""
     row = KINDS[kind]
     result = row.graph(graph, wanted.wrt)
     if row.matrix and wanted.sparse:
@@ -108,7 +108,7 @@ def _of_kind(kind: str, graph: Graph, wanted: Wanted) -> tuple[Graph, Pattern | 
 
 
 def _about(kind: str, graph: Graph, wanted: Wanted) -> str:
-    """Return what a function returns: of a matrix, what its rows and columns are."""
+    """Return the description of a function's result; for a matrix, of its rows and columns."""
     row = KINDS[kind]
     if not row.matrix:
         return row.about
@@ -174,7 +174,7 @@ def _tested(graph: Graph, names: Mapping[Node, str], called: Mapping[str, str], 
 
 
 def simplified(graph: Graph, numbers: bool) -> dict[Node, Node]:
-    """Return for each node what stands for it: in the few operations of engines, each written once.
+    """Return for each node an equal one in the operations of engines, without common subexpressions.
 
     Where there are `numbers` alone, small matrices are written out.
     """
@@ -213,7 +213,7 @@ def _worked_out(nodes: Sequence[Node]) -> dict[Node, Node]:
 
 
 def _written_out(matrices: bool) -> Callable[[Sequence[Node]], dict[Node, Node]]:
-    """Return the step that writes out what libraries lack, and small matrices if they are to be."""
+    """Return the pass that expands operations which libraries lack, and small matrices on request."""
 
     def in_elements(node: Node) -> Node:
         """Return what a node is by its formula, in which there may be others that have one."""
@@ -252,7 +252,7 @@ def identifier(name: str) -> str:
 
 
 def _spelled(letter: str) -> str:
-    """Return what a letter is called, without its accents, in ASCII letters."""
+    """Return the name of a letter, without accents, in ASCII."""
     word = unicodedata.name(letter, "").partition(" WITH ")[0].rpartition(" ")[2].lower().replace("lamda", "lambda")
     return word if word.isascii() and word.isalpha() else f"u{ord(letter):x}"
 
@@ -269,7 +269,7 @@ def _own(name: str, taken: set[str]) -> str:
 def _names(
     inputs: Mapping[str, Node], named: Iterable[tuple[Node, str]], nodes: set[Node], taken: set[str]
 ) -> dict[Node, str]:
-    """Return identifiers for the inputs and for the nodes that have names, each its own."""
+    """Return a distinct identifier for each input, and for each node that has a name."""
     leaves = set(inputs.values())
     result = {node: _own(name, taken) for name, node in inputs.items()}
     for node, name in named:
@@ -287,14 +287,14 @@ def shape_words(function: Function) -> list[str]:
 
 
 def about_lines(function: Function) -> list[str]:
-    """Return what a function returns, and the shapes of arrays, in sentences for a comment."""
+    """Return the comment of a function: its result, and the shapes of arrays."""
     about = f"{function.about[:1].upper()}{function.about[1:]}."
     words = shape_words(function)
     return [about, *(wrapped("Arrays, row after row: ", words, 76) if words else [])]
 
 
 def pattern_lines(function: Function, comment: str, table: str, times: str, indent: str) -> list[str]:
-    """Return where the entries of a matrix stand that is given by them: two tables of integers, and a comment.
+    """Return the tables of the rows and columns of a sparse matrix, with a comment.
 
     `comment` has a place for its sentence, in which `times` stands between rows and columns; `table` has those for its
     name and size, and | where the numbers go.

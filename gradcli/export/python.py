@@ -61,7 +61,7 @@ def _docstring(function: Function) -> list[str]:
 
 
 def _before(function: Function, tables: Mapping[str, Sequence[int]]) -> list[str]:
-    """Return what stands before a function: where the entries are that it returns of a matrix, and its tables."""
+    """Return the lines before a function: the rows and columns of a sparse matrix, and its tables."""
     pattern, name = function.pattern, function.name
     if pattern is None:
         return lists(tables)
@@ -70,7 +70,7 @@ def _before(function: Function, tables: Mapping[str, Sequence[int]]) -> list[str
 
 
 def lists(tables: Mapping[str, Sequence[int]]) -> list[str]:
-    """Return lists of integers under their names; a long one stands on as many lines as it takes.
+    """Return lists of integers under their names, wrapped over as many lines as needed.
 
     >>> lists({"rows": [0, 1]})
     ['rows = [0, 1]']
@@ -98,7 +98,7 @@ def assembled(
     tail: Sequence[str],
     about: Sequence[str] = (),
 ) -> str:
-    """Return the file: what it is of, what it imports, its functions, and what comes behind them."""
+    """Return the file: its docstring, imports, functions, and the lines after them."""
     first = [f'"""The system below and its derivatives in {library}, written by gradcli.', ""]
     lines = [*first, *(f"    {line}" for line in program.system)]
     lines += [*([""] if about else []), *about, '"""', "", *head]

@@ -14,7 +14,7 @@ from gradcli.graph.shapes import Shape, broadcast_shapes, size_of
 
 
 def tidied(nodes: Iterable[Node], kept: Iterable[Node]) -> dict[Node, Node]:
-    """Return for each node one that stands for it; `kept` are read from outside.
+    """Return for each node an equal one with fewer movements; `kept` are the results.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf((3,))
@@ -82,7 +82,7 @@ def _joined(node: Node, alone: set[Node]) -> Node:
 
 
 def _even(shape: Shape, keys: list[Index], parts: list[Node]) -> tuple[list[Index], list[Node]]:
-    """Return one number at many places that are equally far apart as one part.
+    """Return a constant scattered to equally spaced indices as one part, a range.
 
     >>> _even((7,), [(0,), (3,), (6,)], [const(1)] * 3)[0]
     [(range(0, 9, 3),)]

@@ -28,7 +28,7 @@ def _prod(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
 
 
 def _index(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    """Write an index; PyTorch has no steps backwards, and an axis is turned before."""
+    """Write an index; PyTorch has no negative steps, so an axis is flipped before."""
     (key,) = node.settings
     sizes = node.args[0].shape
     plain: list[int | range | None] = []

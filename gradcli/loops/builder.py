@@ -1,4 +1,4 @@
-"""What a language must print: the statements of the loop form."""
+"""The interface of a target of the loop form: the statements that it prints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Builder(Protocol[A, V]):
         """Print loops over a shape around what `body` prints for their counters; a short one may be unrolled."""
 
     def fold(self, shape: Shape, starts: tuple[V, ...], step: Callable[..., tuple[V, ...]]) -> tuple[V, ...]:
-        """Print a loop that carries values, inside a nest; return them as they are after the loop.
+        """Print a loop that carries values, inside a nest, and return the values after it.
 
         `step(counters, *values)` returns the values after an iteration.  They are assigned one after the other: each
         may use its own old value, and what `let` has evaluated.

@@ -24,7 +24,7 @@ _RENAMED = {"loggamma": "lgamma", "Abs": "abs"}
 
 
 class Ordered:
-    """Prints sums as one writes them by hand: what is subtracted does not stand first, `x - m` and not `-m + x`."""
+    """Prints a sum with a positive term first: `x - m`, not `-m + x`."""
 
     def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
         terms = list(expr.as_ordered_terms(order=order))

@@ -156,7 +156,7 @@ def _scatter_add(w: LatexNodeWriter, node: Node) -> Written:
 
 
 def _into(node: Node, parts: list[str]) -> Written:
-    """Return zeros to which parts are added at their places."""
+    """Return zeros with parts added at their indices."""
     return Written(rf"\mathbf{{0}}_{{{times(node.shape)}}} \text{{ with }} {', '.join(parts)}", Binds.CONDITION)
 
 

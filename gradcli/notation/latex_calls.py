@@ -1,4 +1,4 @@
-"""Functions in LaTeX: their names, and their settings behind the arguments."""
+"""Function calls in LaTeX: names, arguments, and settings after a semicolon."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def function(op: str) -> str:
 
 
 def applied(name: str, arguments: list[str], *settings: str) -> Written:
-    """Return a function of arguments; its settings stand behind a semicolon."""
+    """Return a function call; the settings follow a semicolon."""
     behind = r";\, " + r",\, ".join(settings) if settings else ""
     return Written(rf"{name}\left({', '.join(arguments)}{behind}\right)")
 

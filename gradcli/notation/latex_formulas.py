@@ -122,7 +122,7 @@ class _LatexPrinter(Ordered, LatexPrinter):  # type: ignore[misc]
         return letter if order == "0" else f"{letter}^{{({order})}}"
 
     def _condition(self, expr: Any) -> str:
-        """Return a condition, which needs no brackets behind an if."""
+        """Return a condition, without brackets after an "if"."""
         row = OPERATIONS.get(getattr(expr, "op", ""))
         infix = "" if row is None else row.infix
         return self._signed(infix, [self._print(a) for a in expr.args]) if infix else str(self._print(expr))

@@ -1,4 +1,4 @@
-"""Names of quantities as LaTeX, so that no two on a page look alike."""
+"""Names of quantities as LaTeX, all different on a page."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class LatexNodeWriter(Writer):
         return None if name is None else self.latex(name) + self.index_of(node)
 
     def written(self, node: Node) -> Written:
-        """Return what a node computes, at the indices if there are any."""
+        """Return the expression of a node, or of its element at the indices if there are any."""
         if not self.indices or node.value is not None or (node.args and OPERATIONS[node.op].broadcasts):
             return super().written(node)
         if operand(node, "broadcast") is not None:
@@ -57,7 +57,7 @@ class LatexNodeWriter(Writer):
         return other
 
     def index_of(self, node: Node) -> str:
-        """Return the index of a node's element, in brackets: the size 1 of an axis that broadcasts has place 0."""
+        """Return the index of a node's element, in brackets: 0 along an axis of size 1 that broadcasts."""
         rank = len(node.shape)
         if not self.indices or not rank:
             return ""
@@ -65,7 +65,7 @@ class LatexNodeWriter(Writer):
         return f"[{','.join('0' if n == 1 < whole and i != ALL else i for n, whole, i in own)}]"
 
     def rank(self, node: Node) -> int:
-        """Return how many dimensions has what is written of a node."""
+        """Return the number of dimensions of a node's text."""
         if not self.indices:
             return len(node.shape)
         return self.indices[-len(node.shape) :].count(ALL) if node.shape else 0

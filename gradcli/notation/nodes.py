@@ -14,7 +14,7 @@ _DEEP = 40
 
 
 def node_names(graph: Graph) -> dict[Node, str]:
-    """Return the names under which the nodes of a system are shown: the user's, `t1`, `t2`, … for the others.
+    """Return the names of the nodes of a system: the user's, and `t1`, `t2`, … for the nodes without one.
 
     Constants are shown as they are, and have no name.
 
@@ -59,7 +59,7 @@ def written_size(node: Node, names: Mapping[Node, str]) -> int:
 
 
 class Notation(Writer):
-    """Writes nodes in the language of gradcli; those in `names` by their names, the others in terms of them.
+    """Writes nodes in the language of gradcli, in terms of the nodes in `names`.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()

@@ -1,4 +1,4 @@
-"""The choice of 1 for each class that is meant, and of 0 for the others: `one_hot(t, 3)`."""
+"""One-hot vectors that a graph writes as a choice of 1 and 0: `one_hot(t, 3)`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gradcli.graph.node import Node, is_const, operand
 
 
 def one_hot_of(node: Node, names: Mapping[Node, str]) -> tuple[Node, int] | None:
-    """Return the numbers of the classes and how many classes there are, if that is what a choice makes.
+    """Return the classes and their number where a choice is a one-hot encoding; None elsewhere.
 
     A node with a name is taken for one that is equal to it.
 

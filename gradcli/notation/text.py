@@ -52,7 +52,7 @@ def _prefix(row: Operation) -> Rule:
 
 
 def _infix(row: Operation) -> Rule:
-    """Return the rule of a sign between two arguments: powers group to the right, the others to the left."""
+    """Return the rule of an infix operator: powers associate to the right, the others to the left."""
     level = _BINDS.get(row.precedence, Binds.CONDITION)
     binds = Binds.LOOSE if row.infix in _LOOSE else level
     left = binds if row.kind == "contraction" else level
@@ -174,7 +174,7 @@ def index_key(axis: int, places: IndexArray) -> str:
 
 
 def taken(node: Node, names: Collection[Node]) -> tuple[Node, str]:
-    """Return what a node takes elements of, and their index: of all elements in a row, the array that they are of."""
+    """Return the array that a node takes elements from, and the text of the index."""
     (x,), (axis, places) = node.args, node.settings
     whole = operand(x, "reshape")
     if whole is None or x in names or len(x.shape) != 1 or len(whole.shape) < 2:
@@ -210,7 +210,7 @@ def _reshape(w: Writer, node: Node) -> Written:
 
 
 def keeping(node: Node, w: Writer) -> Node | None:
-    """Return the reduction whose axes a reshape puts back with size 1, unless it has a name of its own."""
+    """Return the reduction that a reshape makes one with `keepdims=True`, unless it has a name of its own."""
     (reduced,) = node.args
     if reduced in w.names or not reduced.args or OPERATIONS[reduced.op].kind not in ("reduction", "index"):
         return None
@@ -245,7 +245,7 @@ def _joined(name: str) -> Rule:
 
 
 def _scatter(w: Writer, node: Node) -> Written:
-    """Return what adds parts into zeros: of one part that stands together, zeros around it."""
+    """Return the text of a scatter: of a single contiguous part, a padding with zeros."""
     shape, keys = node.settings
     if len(keys) == 1 and (around := padding(keys[0], shape)) is not None:
         part = w.name(node.args[0])
@@ -257,7 +257,7 @@ def _scatter(w: Writer, node: Node) -> Written:
 
 
 def padding(key: Index, shape: Shape) -> tuple[int, ...] | None:
-    """Return how many zeros stand before and behind a part of an array, for the last axis first; None for a loose one.
+    """Return the numbers of zeros before and after a part of an array, last axis first; None if it is not contiguous.
 
     >>> padding((range(3), range(1, 4)), (3, 6)), padding((range(0, 4, 2),), (4,))
     ((1, 2), None)
@@ -300,7 +300,7 @@ def _from_diagonal(w: Writer, node: Node) -> Written:
 
 
 def _first(op: str) -> Rule:
-    """Return the rule of the mask of the first extremum along an axis: its place, compared with all."""
+    """Return the rule of the mask of the first extremum along an axis: its index compared with all."""
 
     def write(w: Writer, node: Node) -> Written:
         (axis,) = node.settings

@@ -36,7 +36,7 @@ Rule = Callable[[Any, Node], Written]
 
 
 class Writer:
-    """Writes nodes by the rules of a target; those in `names` by their names, the others in terms of them."""
+    """Writes nodes by the rules of a target, in terms of the nodes in `names`."""
 
     rules: ClassVar[Mapping[str, Rule]]
     brackets: ClassVar[str] = "({})"
@@ -54,15 +54,15 @@ class Writer:
         return self.names.get(node)
 
     def name(self, node: Node) -> str:
-        """Return a node's name, or what stands for it."""
+        """Return a node's name, or its expression."""
         return self.known(node) or self.expression(node)
 
     def expression(self, node: Node, whole: bool = False) -> str:
-        """Return what a node computes, in terms of named nodes; `whole` writes how the array at the end is filled."""
+        """Return the expression of a node in terms of named nodes; with `whole`, also the shape of a constant."""
         return self.written(self._spread(node) if whole else node).text
 
     def written(self, node: Node) -> Written:
-        """Return what a node computes, and how tightly that binds."""
+        """Return the expression of a node, and its precedence."""
         if (inner := self._left_out(node)) is not None:
             known = self.known(inner)
             return self.written(inner) if known is None else Written(known)
@@ -71,7 +71,7 @@ class Writer:
         return self.rules[node.op](self, node)
 
     def _left_out(self, node: Node) -> Node | None:
-        """Return what stands for a node that broadcasting does by itself."""
+        """Return the argument of a node that broadcasting makes implicit; None for any other node."""
         if not self.implicit or node in self.names or node in self.explicit:
             return None
         inner = spread_argument(node)
@@ -88,7 +88,7 @@ class Writer:
         return spread
 
     def _shape(self, node: Node) -> Shape:
-        """Return the shape of what is written of a node."""
+        """Return the shape of a node's text."""
         if (inner := self._left_out(node)) is not None:
             shape = self._shape(inner)
             return node.shape if node.op == "reshape" and shape == inner.shape else shape
@@ -97,7 +97,7 @@ class Writer:
         return broadcast_shapes(list(map(self._shape, self.plain(node))))
 
     def operand(self, node: Node, binds: Binds, first: bool = True, last: bool = True) -> Written:
-        """Return an operand, in brackets if it binds less tightly, begins with a sign behind another, or has no end."""
+        """Return an operand, in brackets if its precedence is lower, it begins with a sign, or it is open-ended."""
         known = self.known(node)
         if known is not None:
             is_partial = isinstance(name := self.names[node], AdjointName) and not name.barred and binds > Binds.SUM
@@ -136,7 +136,7 @@ class Writer:
 
 
 def spread_argument(node: Node) -> Node | None:
-    """Return what a node broadcasts, as the rules of reductions do, or None for any other node."""
+    """Return the argument of a broadcast, or of a reshape that only adds axes of 1; None for any other node."""
     if node.op == "reshape" and [n for n in node.shape if n > 1] == [n for n in node.args[0].shape if n > 1]:
         return node.args[0]
     return operand(node, "broadcast")
@@ -148,7 +148,7 @@ SETTINGS = {"axes", "axis", *_TYPED}
 
 
 def settings_of(node: Node) -> Iterator[tuple[str, Any]]:
-    """Yield the settings of a call by the words for them, without what is the default."""
+    """Yield the settings of a call as keyword arguments, without defaults."""
     rank = len(node.args[0].shape)
     settings = dict(zip(OPERATIONS[node.op].settings, node.settings, strict=True))
     ties = settings.get("ties")
@@ -163,7 +163,7 @@ EXTREMA = ("max", "min", "median")
 
 
 def extremum(node: Node) -> str:
-    """Return the name of an extremum: how it treats ties, which its gradient depends on, tells max from amax."""
+    """Return the name of an extremum by its treatment of ties: max or amax."""
     return f"a{node.op}" if node.settings[1] == "factors" else node.op
 
 

@@ -63,7 +63,7 @@ def _refuse_binary(chunk: bytes, label: str, line: int) -> None:
 
 
 def too_long(label: str, line: int) -> InputError:
-    """Return what to tell of an endless row."""
+    """Return the error of a row that is longer than `MAX_ROW`."""
     return InputError(f"{label}, line {line}: a row of more than {MAX_ROW // 2**20} MiB", hint="a row is one point")
 
 

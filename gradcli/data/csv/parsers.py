@@ -37,13 +37,13 @@ MISSING = "NA"  # as an empty cell
 
 
 def plain(chunk: bytes) -> bool:
-    """Tell whether each line of a chunk is one row whose cells are what stands between the commas."""
+    """Tell whether each line of a chunk is one row whose cells are separated by commas alone, without quotes."""
     return b'"' not in chunk and (b"\r" not in chunk or chunk.count(b"\r") == chunk.count(b"\r\n"))
 
 
 @dataclass(frozen=True)
 class Table:
-    """What a header says of the rows: what parts their cells, and how many cells a row has."""
+    """The format of the rows: their delimiter, and the number of cells of each."""
 
     delimiter: str
     width: int
@@ -51,7 +51,7 @@ class Table:
 
 
 def parse(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] | None:
-    """Return the columns at those places in a plain chunk, or None where the reference parser decides.
+    """Return the columns at these indices of a plain chunk, or None where only the reference parser is certain.
 
     >>> parse(b"1,2,a\\n3,4,b\\n", Table(",", 3), [1, 0])
     [array([2., 4.]), array([1., 3.])]
@@ -130,7 +130,7 @@ def _rectangular(chunk: bytes, table: Table) -> bool:
 
 
 def texts_in(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array]:
-    """Return the texts of the columns at those places in a plain chunk.
+    """Return the texts of the columns at these indices of a plain chunk.
 
     >>> texts_in(b"1,2,a\\n3,4,b\\n", Table(",", 3), [2])
     [array(['a', 'b'], dtype=object)]
@@ -209,7 +209,7 @@ def _number(cell: str) -> float:
 
 
 def _no_number(cell: str) -> InputError:
-    """Return what is wrong with a cell, and what to write.
+    """Return the error of a cell that is not a number, with a hint.
 
     >>> _no_number("1,000").hint
     'write `1000` where the comma groups digits, `1.000` where it is a decimal comma'

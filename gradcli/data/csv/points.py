@@ -48,7 +48,7 @@ class CsvPoints:
         self.shapes = self._header.shapes
 
     def _read_header(self) -> list[str]:
-        """Return the names of the columns, see what parts them, and put back what was read beyond them."""
+        """Return the names of the columns, detect the delimiter, and return unread bytes to the chunks."""
         line, first = next((some for some in self._chunks if not some[1].isspace()), (1, b""))
         delimiter = _delimiter(first)
         rows = Rows(chain([first], (chunk for _, chunk in self._chunks)), self._label, line, delimiter)
@@ -63,7 +63,7 @@ class CsvPoints:
 
     @property
     def fraction(self) -> float | None:
-        """The share of the file that has been read; `None` for what is no regular file."""
+        """The share of the file that has been read; `None` for a pipe or another irregular file."""
         return min(1.0, self._file.tell() / self._size) if self._size else None
 
     @property
@@ -129,7 +129,7 @@ def _open(path: str, name: str) -> BinaryIO:
 
 
 class _Unpacked(gzip.GzipFile):
-    """A file that is unpacked while it is read; how far it is read is told by what is packed."""
+    """A gzip file, decompressed while it is read; its position is that in the compressed file."""
 
     def __init__(self, packed: BinaryIO) -> None:
         super().__init__(fileobj=packed)

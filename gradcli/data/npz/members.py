@@ -66,7 +66,7 @@ class Member:
         return self.elements * self.dtype.itemsize
 
     def check(self) -> None:
-        """Refuse an array that holds a single point, or no numbers, or fewer than its header promises."""
+        """Check that an array has an axis of points, holds numbers, and is as long as its header says."""
         if self.dtype.kind not in "iufb":
             raise InputError(f"{self.label} holds {printable(str(self.dtype))}, not real numbers")
         if not self.shape:
@@ -180,7 +180,7 @@ def _rows(file: IO[bytes], member: Member, count: int) -> Array:
 
 
 def _columns(file: IO[bytes], member: Member) -> Read:
-    """Return the reader of an array in Fortran order as it stands."""
+    """Return the reader of an array in Fortran order."""
     done = 0
     width = member.dtype.itemsize
 

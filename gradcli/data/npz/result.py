@@ -37,7 +37,7 @@ class NpzWriter:
         self._spool = spool
 
     def write(self, block: Mapping[str, Array]) -> None:
-        """Put a block with the others."""
+        """Append a block to the temporary file."""
         self._counts.append(next(iter(block.values())).shape[-1])
         for name in self._shapes:
             self._spool.write(_points_first(name, block[name]).data)
@@ -97,7 +97,7 @@ def _points_first(name: str, values: Array) -> Array:
 
 
 def _header(shape: Shape) -> bytes:
-    """Return what stands before the values in an `.npy` file."""
+    """Return the header of an `.npy` file."""
     buffer = io.BytesIO()
     header = {"descr": np.lib.format.dtype_to_descr(_TYPE), "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(buffer, header)

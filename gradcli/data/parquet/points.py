@@ -69,7 +69,7 @@ class _Part:
             return cls(path, name, schema, file.metadata.num_rows, Header.of(schema.names, name, how))
 
     def columns(self, picked: Picked) -> list[str]:
-        """Return the names of the columns that were picked, as they are in the file.
+        """Return the names of the picked columns as they are in the file.
 
         Errors: `InputError` for a column of anything but numbers.
         """
@@ -144,7 +144,7 @@ class ParquetPoints:
         return self._blocks(wanted, size)
 
     def _check_shapes(self, part: _Part, picked: Picked) -> None:
-        """Refuse a file whose variables have not the shapes that they have in the first one."""
+        """Check that the variables of a file have the shapes that they have in the first file."""
         for name, shape in picked.shapes.items():
             if shape != self.shapes[name]:
                 raise InputError(

@@ -68,7 +68,7 @@ class ParquetWriter:
         self._writer.close()
 
     def abandon(self) -> None:
-        """Close what is not closed, which would be tried again later, without its file."""
+        """Close the writer if it is open, ignoring errors: its file is gone."""
         if self._writer is None:
             return
         with suppress(Exception):
