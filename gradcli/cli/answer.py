@@ -34,7 +34,7 @@ _WRITTEN = 2**18  # numbers in lines of JSON that are text at a time
 
 
 def answer(run: FilePoints, question: Question) -> None:
-    """Answer a question at all points of a file, and warn of what is not finite.
+    """Compute the outputs of a question at all points of a file, and warn of values that are not finite.
 
     Errors: `InputError` for points that cannot be read and results that cannot be written.
     """

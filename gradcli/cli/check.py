@@ -1,4 +1,4 @@
-"""gradcli check: whether derivatives are right, and what is wrong with them."""
+"""gradcli check: whether derivatives are correct, and the mistake in wrong ones."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def checked(
 
 
 def _of_function(gradient: str, system: System, asked: Asked, situation: Situation) -> list[Case]:
-    """Return what a function of a Python file claims."""
+    """Return the claims of a gradient function in a Python file."""
     if not is_function(gradient):
         raise InputError(f"--gradient: `{gradient}` is not FILE.py:NAME", hint="for example --gradient model.py:dloss")
     shapes = {name: node.shape for name, node in situation.graph.inputs.items()}
@@ -144,7 +144,7 @@ def checked_text(
 
 
 def _at_file(system: System, claims: Sequence[Claim], asked: Asked, files: Files, settings: Settings) -> CheckResult:
-    """Return the verdicts at the points of a file; `y.v` in it is the cotangent at each, one that it lacks is drawn."""
+    """Return the verdicts at the points of a file; a cotangent `y.v` without columns is drawn at random."""
     from gradcli.cli.file_points import open_many
 
     with open_many(system, asked, files) as run:
@@ -156,7 +156,7 @@ def _at_file(system: System, claims: Sequence[Claim], asked: Asked, files: Files
 
 
 def _cotangents(run: FilePoints, claims: Sequence[Case], outputs: Sequence[str]) -> dict[str, str]:
-    """Return the columns of the points that are cotangents, by what the claims call them."""
+    """Return the columns of cotangents in the points, by their names in the claims."""
     own = {name for case in claims for name in case.graph.inputs} - {*run.graph.inputs}
     columns = {name: f"{outputs[0]}.v" if name == "v" else name for name in own}
     return {name: column for name, column in columns.items() if column in run.points.shapes}

@@ -50,7 +50,7 @@ def _derivative(claim: Claim, graph: Graph, scope: Mapping[str, Node]) -> Case:
 
 
 def _check_size(claim: Claim, shape: Shape) -> None:
-    """Refuse a derivative of more than a million entries."""
+    """Check that a derivative has at most a million entries."""
     try:
         size = size_of(check_size(shape))
     except InputError as error:
@@ -83,7 +83,7 @@ def _pullback(claim: Claim, graph: Graph, scope: Mapping[str, Node], outputs: Se
 
 
 def _called(claim: Claim, name: str, scope: Mapping[str, Node], single: bool) -> str | None:
-    """Return what a claim calls an output's cotangent; None where it is y.backward(), whose cotangent is 1."""
+    """Return the name of an output's cotangent in a claim; None where it is y.backward(), whose cotangent is 1."""
     if single and "v" not in scope and any(n.id == "v" for n in claim.expression.names):
         return "v"
     own = claim.aliases.get(f"{name}.v")

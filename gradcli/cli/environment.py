@@ -18,7 +18,7 @@ def add(name: str, value: str) -> None:
 
 @contextmanager
 def as_the_user_has_it() -> Iterator[None]:
-    """Take out what was added, as long as a script runs."""
+    """Restore the user's environment variables while a script runs."""
     added = {name: os.environ.pop(name) for name in sorted(_ADDED) if name in os.environ}
     try:
         yield

@@ -94,7 +94,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _page(topic: Topic) -> str:
-    """Return a page, its messages as a list: each has a page of its own."""
+    """Return a page of the guide, with its messages as a list of headings."""
     text, _, messages = topic.text.partition("\n## Messages\n")
     if not messages:
         return text
@@ -122,7 +122,7 @@ def _answer(answers: Answers) -> str:
 
 
 def _heading(found: Found) -> str:
-    """Return what a section of another page is about, in a line."""
+    """Return the line that describes a section of another page."""
     first = found.section.heading == found.topic.title
     return found.topic.summary.rstrip(".") if first else found.section.heading
 
@@ -152,7 +152,7 @@ def _show(markdown: str, command: str) -> None:
 
 
 def _note_top(lines: int, command: str) -> None:
-    """Say how to see the top of what is longer than the terminal."""
+    """Print a note on how to see the top of a text that is longer than the terminal."""
     from gradcli.wrapping import page_width, wrapped
 
     if _terminal() and lines >= get_terminal_size().lines - 1:

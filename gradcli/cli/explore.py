@@ -107,7 +107,7 @@ def _explorer(
 
 
 def _as_backward(asked: Asked, cotangents: tuple[str, ...], steps: bool) -> str:
-    """Return the command that prints the page, with what was asked."""
+    """Return the command that prints the page of the explorer."""
     from gradcli.explore.command import command_text
 
     options = [("--at", text) for text in asked.at]
@@ -123,7 +123,7 @@ def has_unicode() -> bool:
 
 
 def system_words(asked: Asked) -> list[str]:
-    """Return the words of a command that say what the system is."""
+    """Return the words of a command that define the system."""
     words = [*asked.expr]
     for name in asked.files:
         words += ["-F", name]
@@ -133,7 +133,7 @@ def system_words(asked: Asked) -> list[str]:
 
 
 def explored(explorer: Explorer, setting: Setting, system: list[str]) -> str:
-    """Let a system be explored; return the command that shows what was seen last."""
+    """Run the explorer on a system; return the command that prints the last page shown."""
     from gradcli.explore.app import run_app
     from gradcli.explore.command import command_text, command_words
 

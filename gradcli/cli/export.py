@@ -170,7 +170,7 @@ def _ordered(graph: Graph, inputs: Sequence[str]) -> Graph:
 
 
 def _kinds(what: str, known: tuple[str, ...]) -> list[str]:
-    """Return the functions that are asked for, each once."""
+    """Return the requested functions, without repetitions."""
     from gradcli.errors import InputError, nearest
 
     kinds = list(dict.fromkeys(kind.strip() for kind in what.split(",")))

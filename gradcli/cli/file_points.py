@@ -141,7 +141,7 @@ def read_reading(system: System, columns: Sequence[str], missing: Policy) -> Rea
 
 @contextmanager
 def open_many(system: System, asked: Asked, files: Files) -> Iterator[FilePoints]:
-    """Open the points and read the system in their shapes; in the end, tell the notes.
+    """Open the points, read the system in their shapes, and print the notes at the end.
 
     Errors: `InputError` for options that do not go together, and for points that lack an input of the system.
     """
@@ -197,7 +197,7 @@ def _read(
 
 
 def _shapes(system: System, points: Points) -> dict[str, Shape]:
-    """Return the shapes of what the points have of the system."""
+    """Return the shapes of the system's inputs that the points have."""
     own = {n: s for n, s in points.shapes.items() if n in system.uses or n in system.defaults}
     if inputs := [n for n in own if n not in system.assigned]:
         points.blocks(inputs, 1)  # what is wrong with a variable is told before its shape is believed
@@ -205,7 +205,7 @@ def _shapes(system: System, points: Points) -> dict[str, Shape]:
 
 
 def _check_shapes(known: Mapping[str, Shape], of_points: Mapping[str, Shape], where: str) -> None:
-    """Refuse shapes of `--shape` that are not those of the points."""
+    """Check that shapes of `--shape` are those of the points."""
     for name, shape in known.items():
         if of_points.get(name, shape) != shape:
             raise InputError(f"--shape: `{name}` has shape {of_points[name]} in {where}, not {shape}")
@@ -227,7 +227,7 @@ def _missing(where: str, name: str, points: Points) -> InputError:
 
 
 def _check(asked: Asked, files: Files) -> None:
-    """Refuse options that do not go together."""
+    """Check that the options go together."""
     if files.points is not None and len(asked.at) > 1:
         raise InputError(
             "--points takes the place of --at",

@@ -23,7 +23,7 @@ from gradcli.pyfunc.system import FunctionSystem
 
 
 def gradient_cases(system: System, gradient: Subsystem, graph: Graph, points: Sequence[Named]) -> list[Case]:
-    """Return what a function says the derivatives of the system's only output are.
+    """Return the claims of a gradient function about the derivatives of the system's only output.
 
     A result is about the parameter at the same position, or about the one that its key names: `w`, `dw` or `grad_w`.
 
@@ -78,7 +78,7 @@ def _case(graph: Graph, y: str, x: str, yours: Node, said: str) -> Case:
 
 
 def needs_point(parts: Sequence[Subsystem]) -> None:
-    """Refuse random points where a function branches on values.
+    """Check that no function branches on values, which has no random points: the user gives the points.
 
     Errors: `InputError`.
     """

@@ -159,7 +159,7 @@ def _quoted(text: str) -> str:
 
 
 def _check_size(graph: Graph) -> None:
-    """Refuse a picture that nobody could look at before it is computed, which takes long."""
+    """Check the size of a picture before it is computed, which takes long."""
     from gradcli.errors import InputError
     from gradcli.explain.picture.picture import least_boxes
 
@@ -171,7 +171,7 @@ def _check_size(graph: Graph) -> None:
 
 
 def style_of_picture(style: str | None, output: str | None) -> str:
-    """Return the format: as it is asked for, or as the file's name ends."""
+    """Return the requested format, or that of the file's ending."""
     from gradcli.data.mistakes import label
     from gradcli.errors import InputError
 

@@ -27,7 +27,7 @@ _CRASHED = "compiled code that it calls failed, or got no memory{limit}"
 
 
 def shortage() -> str:
-    """Return what to tell where there is not enough memory."""
+    """Return the message of a run that has not enough memory."""
     return f"error: this needs more memory than there is{_limit()}"
 
 
@@ -57,7 +57,7 @@ def _is_of_loading(error: BaseException | None) -> bool:
 
 
 class _Watched:
-    """The child process whose end is explained: the pipe on which it tells its parent how it goes."""
+    """The pipe on which the child process reports its progress to the parent."""
 
     pipe: ClassVar[int | None] = None
 
@@ -68,7 +68,7 @@ def _report(kind: bytes, status: int = 0) -> None:
 
 
 def of_a_script() -> None:
-    """Leave it to a script how the process ends from now on: `os._exit` ends it with the script's own status."""
+    """Report to the parent that a script runs, and its status if it ends by `os._exit`."""
     if _Watched.pipe is None:
         return
     _report(_SCRIPT)
@@ -139,7 +139,7 @@ def _awaited(child: int, reader: int) -> int:
 
 
 def _silence() -> None:
-    """Leave standard error to what gradcli says: libraries write last words of their own to its descriptor."""
+    """Send the standard error of libraries to the null device; gradcli's own stays."""
     if sys.stderr is not None:
         sys.stderr = open(os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding, errors=sys.stderr.errors)  # noqa: SIM115
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

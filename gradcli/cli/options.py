@@ -25,7 +25,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Asked(NamedTuple):
-    """What every command is asked: a system (expressions, files), at which points, and in which format."""
+    """The options of every command: the system (expressions, files), the points, and the format."""
 
     expr: tuple[str, ...]
     files: tuple[str, ...]
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
 
     @property
     def page(self) -> str | None:
-        """The format of the page that is asked for, `table` unless said; None where data are."""
+        """The requested page format, by default `table`; None for a data format."""
         style = self.style or PAGES[0]
         return style if style in PAGES else None
 
@@ -132,17 +132,17 @@ _FILES = (
 
 
 def system_options(command: Command) -> Command:
-    """Add the options that say what the system is, where and how it is shown; the command gets them as `asked`."""
+    """Add the options of the system, the points and the format; the command gets them as `asked`."""
     return asking(FORMATS, "How the result is written.  [default: table; csv with --points]")(command)
 
 
 def only_system_options(command: Command) -> Command:
-    """Add the options that say what the system is, and where; a command without formats gets them as `asked`."""
+    """Add the options of the system and the points; a command without formats gets them as `asked`."""
     return gathered("asked", Asked, _SYSTEM)(command)
 
 
 def asking(formats: Sequence[str], help_text: str) -> Callable[[Command], Command]:
-    """Return what adds these options to a command that has formats of its own."""
+    """Return the decorator that adds these options to a command with formats of its own."""
     return gathered("asked", Asked, (*_SYSTEM, style_option(formats, help_text)))
 
 
@@ -154,7 +154,7 @@ def style_option(formats: Sequence[str], help_text: str, default: str | None = N
 
 
 def format_of(asked: str | None, output: str | None, endings: Mapping[str, str], option: str = "-f") -> str | None:
-    """Return the format that is asked for, or that the ending of a file's name says; None where neither says one.
+    """Return the requested format, or that of a file's ending; None where there is neither.
 
     Errors: `InputError` where they contradict each other; a file of text may have any format.
     """
@@ -252,7 +252,7 @@ def _sections(
 
 
 class Files(NamedTuple):
-    """Where many points come from and where their results go, and what computes them."""
+    """The options of files: the points, the results, and the engine."""
 
     points: str | None
     output: str | None = None

@@ -40,7 +40,7 @@ _LETTER = len("--x")
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status: 0 done, 2 a mistake in what was asked, 130 interrupted."""
+    """Run a command and return its exit status: 0 done, 2 an error of the user's, 130 interrupted."""
     # A run is short and its graphs are large and free of cycles: looking for cycles takes a third of the time.
     gc.set_threshold(1_000_000, 50, 50)
     forget_read()
@@ -70,7 +70,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
 
 
 def _refused(error: click.ClickException, typed_words: Sequence[str]) -> InputError:
-    """Return what click refuses in the command line, with what would mend it."""
+    """Return an error of click's as an `InputError`, with a hint."""
     from gradcli.cli.typed import typed
     from gradcli.errors import InputError, did_you_mean
 
@@ -145,7 +145,7 @@ def _options(command: click.Command | None) -> list[str]:
 
 
 def _choice(error: click.ClickException, context: click.Context | None, message: str) -> tuple[str, list[str]]:
-    """Return what was typed where a few words are known, and these."""
+    """Return the typed word where click expects one of a few words, and these."""
     if isinstance(error, click.NoSuchOption) and context:
         options = _options(context.command)
         return _MEANT.get(error.option_name, error.option_name), options
@@ -155,7 +155,7 @@ def _choice(error: click.ClickException, context: click.Context | None, message:
 
 
 def in_command_line(error: Exception, typed_words: Sequence[str], group: click.Group) -> Exception:
-    """Return a mistake of the user's as an `InputError`, with its place in the command line; others as they are."""
+    """Return an error of the user's as an `InputError` with its position in the command line; others unchanged."""
     from gradcli.cli.retyped import ClaimError, separated
     from gradcli.cli.typed import typed
     from gradcli.errors import InputError
@@ -185,7 +185,7 @@ def _to_check(error: ClaimError, typed_words: Sequence[str], group: click.Group)
 
 
 def _mistake(error: Exception, typed_words: Sequence[str], group: click.Group) -> int:
-    """Tell a mistake of the user's; anything else is ours, and is told as such without a traceback."""
+    """Print an error of the user's; any other is a fault of gradcli's, and is printed without a traceback."""
     from gradcli.errors import InputError
     from gradcli.tracebacks import FunctionFailedError, traceback_text
 

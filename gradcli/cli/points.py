@@ -54,7 +54,7 @@ def read_shape_options(system: System, options: Sequence[str]) -> dict[str, Shap
 
 
 def _known(name: str, system: System, option: str) -> None:
-    """Refuse a name that is no input of the system."""
+    """Check that a name is an input of the system."""
     if name in system.uses or name in system.defaults:
         return
     if name in system.assigned:
@@ -97,7 +97,7 @@ def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Sha
 
 
 def _check_shapes(which: str, point: Named, wanted: Mapping[str, Shape], options: Sequence[str]) -> None:
-    """Refuse a point whose values have other shapes; `options` holds what was typed of it, if it was."""
+    """Check that the values of a point have the inputs' shapes; `options` holds the typed text, if any."""
     for name, shape in wanted.items():
         if point[name].shape != shape:
             at = [a.span for option in options for a in read_point(option) if a.name == name]
@@ -109,7 +109,7 @@ def _check_shapes(which: str, point: Named, wanted: Mapping[str, Shape], options
 
 
 def _lacking(which: str, missing: Mapping[str, Shape], option: str) -> InputError:
-    """Return what to tell of a point without values for some inputs, of those shapes."""
+    """Return the error of a point without values for some inputs, of those shapes."""
     listed = "`, `".join(list(missing)[:_LISTED]) + "`" + " and more" * (len(missing) > _LISTED)
     typed = option.strip() if len(option) <= _TYPED else "…"
     added = quote(",".join(filter(None, (typed, example_of(missing)))))

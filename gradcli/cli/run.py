@@ -35,10 +35,10 @@ Examples:
 
 
 class _ScriptCommand(click.Command):
-    """A command whose options stand before the script, or right behind it; the others are the script's own."""
+    """A command whose options precede the script, or directly follow it; further ones are the script's own."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Part the arguments: behind `--`, and behind the first that is none of ours, all are the script's."""
+        """Split the arguments: those after `--`, and after the first that is not gradcli's, are the script's."""
         own, rest = _parted(args, {o: p for p in self.get_params(ctx) for o in (*p.opts, *p.secondary_opts)})
         result = super().parse_args(ctx, own)
         ctx.params["arguments"] = tuple(rest)
@@ -46,7 +46,7 @@ class _ScriptCommand(click.Command):
 
 
 def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Return our arguments, the script's name among them, and the script's own."""
+    """Return gradcli's arguments, with the script's name, and the script's own."""
     script, i = False, 0
     while i < len(args) and args[i] != "--":
         name, equals, _ = args[i].partition("=")
@@ -67,7 +67,7 @@ def _takes(option: Any, name: str) -> bool:
 
 
 class Telling(NamedTuple):
-    """What is told of a script beside what it prints."""
+    """The options of what is printed beside the script's own output."""
 
     quiet: bool
     every: bool
@@ -178,7 +178,7 @@ def run(
 
 
 def _shown(script: Script, telling: Telling, style: str, keeps: bool) -> Printed:
-    """Return where pages go, beside what the script prints; `keeps` says that they are for a file."""
+    """Return the stream of the pages, beside the script's output; `keeps` collects them for a file."""
     from gradcli.script.shown import Document, Printed
 
     if telling.explores:
@@ -232,7 +232,7 @@ def _listener(script: Script, telling: Telling, shown: Printed, style: str) -> C
 
 
 def _drawing(telling: Telling) -> Drawing | None:
-    """Return the picture that is asked for.
+    """Return the requested picture.
 
     Errors: `InputError` where the file's name has an unknown ending, or it cannot be written.
     """
@@ -264,7 +264,7 @@ def _draw(listener: Calls | Explainer | _Silent, telling: Telling) -> None:
 
 
 class _Silent:
-    """Listens to nothing, and tells nothing."""
+    """A listener that ignores all calls."""
 
     def listening(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -282,7 +282,7 @@ def _note(text: str) -> None:
 
 
 def _lacking(script: Script, error: MissingError) -> None:
-    """Tell what gradcli's torch lacks."""
+    """Print the error of a name that gradcli's torch does not have, with its line in the script."""
     from gradcli.pytorch.session import source_line
     from gradcli.tracebacks import line_of
 
@@ -308,7 +308,7 @@ def _traceback(ending: Ending) -> str:
 
 
 def _write(shown: Printed, output: str | None) -> None:
-    """Write the document, or what was kept for a file."""
+    """Write the document, or the pages that were collected for a file."""
     from gradcli.script.shown import Document
 
     text = shown.whole().rstrip("\n")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def hear(handler: Callable[[int, Any], object] | signal.Handlers) -> None:
-    """Handle the signals from now on; one that is ignored stays so, as under `nohup` and behind a shell's `&`."""
+    """Handle the signals from now on; an ignored one stays ignored, as under `nohup` and after a shell's `&`."""
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""The situation that a command is asked about: a system, its graph in the shapes of its points, and the points."""
+"""The system of a command, its graph in the shapes of its points, and the points."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KEPT: list[System] = []
 
 
 def read_asked(asked: Asked, cotangents: Sequence[str] = (), points: str | None = None) -> System:
-    """Return the system that is asked about: the files' statements, then the arguments', or standard input's.
+    """Return the system of a command: the statements of files, then of arguments, or of standard input.
 
     `cotangents` and `points` are what `--v` and `--points` say, for which standard input may be read.
 
@@ -64,12 +64,12 @@ def read_sources(asked: Asked, cotangents: Sequence[str] = (), points: str | Non
 
 
 def _names(listed: str | None) -> list[str]:
-    """Return the names that an option lists, in which characters of a model's names may stand."""
+    """Return the names in an option's list."""
     return [name.strip() for name in listed.split(",")] if listed is not None else []
 
 
 def _as_read(listed: str) -> str:
-    """Return a list of names as they are read: `fc.weight` is `fc_weight`."""
+    """Return a list of names as identifiers: `fc.weight` is `fc_weight`."""
     return ",".join(name if "[" in name else identifier(name.strip()) for name in listed.split(","))
 
 
@@ -141,7 +141,7 @@ def read_situation(system: System, asked: Asked, notes: Notes) -> Situation:
 
 
 def shown_leaves(situation: Situation, asked: Asked) -> list[str]:
-    """Return the leaves in the order in which they are shown: data in natural order, pages as they appear."""
+    """Return the leaves in order of display: natural order for data, order of appearance for pages."""
     return situation.wrt if asked.wrt is not None or asked.page is None else appearance(situation.graph)
 
 

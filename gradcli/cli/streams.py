@@ -28,7 +28,7 @@ def hold_closed() -> None:
 
 
 def hold_every_character() -> None:
-    """Let what is printed hold signs such as ∂ in every encoding: what one lacks is written in plain letters.
+    """Let output have signs such as ∂ in every encoding: unencodable ones are spelled in ASCII.
 
     A file that a shell writes (`>`) is UTF-8, as all files are, unless an encoding was chosen.
     """
@@ -46,20 +46,20 @@ def _is_file(stream: object) -> bool:
 
 
 def tell(text: str) -> None:
-    """Print a note or an error to standard error; where that is full or closed, there is nobody to tell."""
+    """Print a note or an error to standard error, unless that is full or closed."""
     before_output()
     with contextlib.suppress(OSError):
         click.echo(text, err=True)
 
 
 def flush() -> None:
-    """Print what is still buffered."""
+    """Flush standard output."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def discard() -> None:
-    """Send what is still buffered nowhere: Python would try to write it once more at its end, and complain."""
+    """Discard buffered output, so that Python does not fail to write it at exit."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

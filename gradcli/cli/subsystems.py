@@ -48,7 +48,7 @@ def is_function(file: str) -> bool:
 def read_subsystems(
     files: Sequence[str], wanted: Sequence[str], asked: Asked | None = None, points: str | None = None
 ) -> list[Subsystem]:
-    """Return what the files contribute that are no text; `wanted` are the names to differentiate by.
+    """Return the subsystems of files that are not text; `wanted` are the names to differentiate by.
 
     A function is traced at the first point of `asked`, in the shapes of the file of points.
 
@@ -92,7 +92,7 @@ def read_function(text: str, known: Mapping[str, Array | Shape]) -> Subsystem:
 
 
 def first_known(asked: Asked, points: str | None) -> dict[str, Any]:
-    """Return what is known of the inputs before the system is: values at the first point, or shapes."""
+    """Return the values of the inputs at the first point, or their shapes, before the system is read."""
     from gradcli.engine.arrays import array_of, assemble
     from gradcli.lang.values import read_point, read_shapes
 
@@ -116,7 +116,7 @@ def first_known(asked: Asked, points: str | None) -> dict[str, Any]:
 
 
 def check_branches(parts: Sequence[Subsystem], graph: Graph, points: Sequence[Named]) -> None:
-    """Refuse points at which a function takes another branch than at the first, where it was traced.
+    """Check that a function takes at all points the branch of the first, where it was traced.
 
     Errors: `InputError`, with the line.
     """

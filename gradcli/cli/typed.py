@@ -1,4 +1,4 @@
-"""Where in the command line a mistake is that is told by the name of an option, or by what was typed."""
+"""The position of an error in the command line, by the option or the text that its message quotes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
 
 
 def typed(message: str, arguments: Sequence[str]) -> Span | None:
-    """Return where what a message is about was typed: what it quotes of an option's value, else the word that it names.
+    """Return the position of the text that a message quotes in an option's value, else of the option or argument.
 
     A message that goes on with a place in the file that it names has its place.
 

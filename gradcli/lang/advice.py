@@ -68,7 +68,7 @@ _OPERATORS = {"&&": "and", "||": "or", "=>": ">=", "=<": "<=", "<>": "!="}
 
 
 def two_meanings(op: str, first: str, number: int) -> InputError:
-    """Return what to tell of `max(x, 1)`, whose 1 is an axis in PyTorch."""
+    """Return the error of `max(x, 1)`, whose 1 is an axis in PyTorch."""
     x = first if len(first) <= _SHORT else "x"
     return InputError(
         f"`{op}({x}, {number})` can mean two things: PyTorch takes the {number} for an axis",
@@ -77,13 +77,13 @@ def two_meanings(op: str, first: str, number: int) -> InputError:
 
 
 def refused(tree: ast.AST) -> InputError:
-    """Return what to tell of a piece of Python that is not part of the language."""
+    """Return the error of Python syntax that is not part of the language."""
     what, hint = _REFUSED.get(type(tree), ("this", LANGUAGE))
     return InputError(f"{what} is not part of the language", hint=hint, about=tree)
 
 
 def unknown_function(name: str) -> InputError:
-    """Return what to tell of a call of a function that gradcli has not.
+    """Return the error of a call of an unknown function.
 
     >>> print(unknown_function("rsqrt"))
     `rsqrt` is not one of gradcli's functions
@@ -98,7 +98,7 @@ def unknown_function(name: str) -> InputError:
 
 
 def unknown_attribute(tree: ast.Attribute, module: str | None) -> InputError:
-    """Return what to tell of `x.name`, or of a module's function, where gradcli has no such method or function."""
+    """Return the error of `x.name`, or of a module's function, where gradcli has no such method or function."""
     name = tree.attr
     plain = name if name in FUNCTIONS else _FUNCTION_KEYS.get(key(name))
     if name in _AUTOGRAD:
@@ -261,7 +261,7 @@ def powered(text: str) -> list[Advice]:
 
 
 def _argument(text: str, start: int) -> int | None:
-    """Return the end of what a function is applied to, from `start`, or None.
+    """Return the end of a function's argument from `start`, or None.
 
     It is in brackets, or a number, a name, or the one times the other.
     """
@@ -300,7 +300,7 @@ def _of_a_statement(text: str) -> Advice | None:
 
 
 def _between_bars(text: str) -> Advice | None:
-    """Return how what stands between bars is written."""
+    """Return the advice on |x|."""
     bars = _BARS.search(text)
     if not bars or (bars.group(1) and bars.group(2) == "||"):
         return None
@@ -335,7 +335,7 @@ def _pair(text: str, pair: re.Match[str]) -> Advice | None:
 
 
 def decimals(text: str) -> str | None:
-    """Return a text with a point in place of each comma between two digits, or None where it has none.
+    """Return a text with decimal points for the commas between two digits, or None where it has none.
 
     >>> decimals("1,5*x + 2,25"), decimals("x, 5")
     ('1.5*x + 2.25', None)

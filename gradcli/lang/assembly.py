@@ -39,7 +39,7 @@ class Assembly:
         self.open: set[str] = set()
 
     def add(self, statement: Statement) -> None:
-        """Assign what a statement assigns: a name, an element, or the elements of a loop.
+        """Add the name, the element, or the elements of a loop, that a statement assigns.
 
         Errors: `InputError`, with its place.
         """
@@ -75,7 +75,7 @@ class Assembly:
             self._close(name)
 
     def _begin(self, statement: Statement, node: Node) -> None:
-        """Check what is assigned, and note that elements of a vector are."""
+        """Check the assigned node, and record the elements of a vector."""
         name = statement.name or ""
         if is_condition(node):
             raise no_value(statement)
@@ -116,7 +116,7 @@ class Assembly:
         return pieces + [(np.array([key]), construct.stack([element])) for key, element in elements.items()]
 
     def graph(self, inputs: Mapping[str, Node], outputs: Sequence[str]) -> Graph:
-        """Return the graph of the outputs: of what was assigned, what they need, in the order of the text."""
+        """Return the graph of the outputs, with all names that they need, in the order of the text."""
         chosen = {name: self.scope[name] for name in outputs}
         nodes = scheduled(self.names.values(), inputs.values())
         needed = needed_for(chosen.values(), nodes)

@@ -1,4 +1,4 @@
-"""What an expression means: `ast` → nodes, checked against a whitelist.
+"""Expressions: `ast` → nodes, checked against a whitelist.
 
 Nothing the user typed is ever evaluated by Python.  The walk keeps a stack of its own, as an expression may be
 nested more deeply than Python recurses.
@@ -267,7 +267,7 @@ def _operate(op: str, *args: Node) -> Node:
 
 
 def _check_constant(op: str, *values: Any) -> None:
-    """Refuse a number that float64 cannot hold before anything computes it: 9**9**9 has 370 million digits."""
+    """Check that float64 can hold a number before anything computes it: 9**9**9 has 370 million digits."""
     if values[-1] == 0 if op == "div" else op == "pow" and values[0] == 0:
         raise InputError("division by zero")
     a, b = float(values[0]), float(values[-1])
@@ -374,7 +374,7 @@ def _element(x: Node, key: Sequence[Key]) -> Node:
 
 
 def _check_argument(parameter: str, value: Any) -> None:
-    """Refuse a condition where a number is due, alone or in a list, and a number where a condition is."""
+    """Check that an argument is a condition where the function takes one, and a number elsewhere."""
     if parameter == "condition":
         _true_or_false(value)
     elif parameter == "pairs":

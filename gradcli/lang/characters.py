@@ -1,4 +1,4 @@
-"""Characters: which may stand in a text, which names they make, and what to type in place of those that may not."""
+"""Characters: the allowed ones, the names that they form, and replacements for the others."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _AFTER = re.compile(r"\s*(\w+|\([^()]{,40}\))")
 
 
 def check_characters(source: Source, text: str, offset: int) -> None:
-    """Refuse what is no letter, digit, mark or sign of the language, and letters that look like others.
+    """Check that all characters are letters, digits, marks or signs of the language, and no look-alikes.
 
     A Cyrillic х would be another variable than x, and look the same.
 
@@ -93,7 +93,7 @@ def _may_stand(character: str) -> bool:
 
 
 def _check_name(source: Source, word: str, start: int) -> None:
-    """Refuse a word of such characters that is no name, or looks like another one."""
+    """Check that a word is a valid name that does not look like another one."""
     name = word.lstrip("0123456789")
     start += len(word) - len(name)
     if not name.isidentifier():
@@ -119,7 +119,7 @@ def _check_name(source: Source, word: str, start: int) -> None:
 
 
 def looks(name: str) -> str:
-    """Return a name with ASCII letters in place of those that look like them: names that look the same give the same.
+    """Return a name with look-alikes replaced by ASCII letters: names that look the same have the same result.
 
     >>> looks("λ1"), looks("вес")
     ('λ1', 'вec')

@@ -35,7 +35,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the user says a derivative is.
+    """A derivative that the user claims.
 
     `of` is what is differentiated (None in a pullback `x.grad`), `by` by what, in order.  `text` is the left side, and
     `span` its place.  Where several outputs have cotangents of their own, `aliases` are the names that stand for
@@ -57,7 +57,7 @@ class Claim:
 
 
 def read_claims(sources: Iterable[Source]) -> tuple[list[Source], list[Claim]]:
-    """Return the texts with their claims blanked out, every other character at its place, and the claims.
+    """Return the texts with their claims blanked out, all other characters at the same offsets, and the claims.
 
     Errors: `InputError`, with its place.
 
@@ -112,7 +112,7 @@ def without_claims(source: Source) -> Source:
 
 
 def restored(error: InputError, sources: Sequence[Source], blanked: Sequence[Source]) -> InputError:
-    """Return an error with its place in the text that the user wrote."""
+    """Return an error with its position in the text that the user wrote."""
     for was, now in zip(sources, blanked, strict=True):
         if error.span is not None and error.span.source is now:
             error.span = Span(was, error.span.start, error.span.end)

@@ -264,7 +264,7 @@ def largest_indices(expression: Expression, loop: Loop) -> dict[int, tuple[int, 
 
 
 def joined(pieces: Sequence[tuple[Array, Node]]) -> Node:
-    """Return slices as one array: each piece comes with the positions of its slices, and none is left out.
+    """Return one array of all slices; each piece has the positions of its slices, and together they are complete.
 
     >>> joined([(np.array([1, 2]), const((5, 6), (2,))), (np.array([0]), const(4, (1,)))]).shape
     (3,)

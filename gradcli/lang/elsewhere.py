@@ -1,4 +1,4 @@
-"""What other libraries have and gradcli lacks, and how it is written here.
+"""Functions of other libraries that gradcli does not have, and their equivalents.
 
 A name stands here once: `CrossEntropyLoss` and `cross_entropy` are both `crossentropy` (see `key`).
 """
@@ -90,7 +90,7 @@ ELSEWHERE = {
 
 
 def key(name: str) -> str:
-    """Return the form of a name under which it stands here: in small letters, without `_` and `Loss`.
+    """Return the key of a name in the table: in lower case, without `_` and `Loss`.
 
     >>> key("CrossEntropyLoss"), key("cross_entropy")
     ('crossentropy', 'crossentropy')

@@ -23,7 +23,7 @@ def whole_key(key: ast.expr) -> tuple[int, ...] | None:
 
 
 def index_of(key: ast.expr, x: Node, written: ast.expr) -> list[Key]:
-    """Return a subscript of a node, which was written so: whole numbers from the front, ranges and lists of places.
+    """Return a subscript of a node: integers, ranges and lists of indices.
 
     Errors: `InputError` for an index outside of the array, or too many of them.
     """
@@ -40,7 +40,7 @@ def index_of(key: ast.expr, x: Node, written: ast.expr) -> list[Key]:
 
 
 def _too_many(x: Node, written: ast.expr) -> InputError:
-    """Return what to tell of a subscript for more axes than an array has."""
+    """Return the error of a subscript with more axes than the array has."""
     rank, name = len(x.shape), written.id if isinstance(written, ast.Name) else ""
     what = f"an array of {rank} dimension{'s' * (rank > 1)}" if rank else "a scalar and has no elements"
     is_leaf = name and not rank and x.is_leaf

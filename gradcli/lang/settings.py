@@ -65,7 +65,7 @@ _EXPRESSION = object()
 
 
 class _Setting:
-    """A plain value, as opposed to a node that is yet to come."""
+    """A plain value, as opposed to an expression that will be a node."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

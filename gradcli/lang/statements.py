@@ -1,4 +1,4 @@
-"""Text → statements: what is assigned, declared or left bare, each with its expression read by `ast`.
+"""Text → statements: assignments, declarations and bare expressions, each expression parsed by `ast`.
 
 Nothing here knows shapes or values; see `builder.py` for what an expression means.
 """
@@ -53,7 +53,7 @@ class Expression(NamedTuple):
     names: tuple[ast.Name, ...] = ()  # the variables that it reads
 
     def span(self, tree: ast.expr) -> Span:
-        """Return where in the user's text a part of the expression stands."""
+        """Return the position of a part of the expression in the user's text."""
         start, end = tree.col_offset, tree.end_col_offset or 0
         if self.wide:
             start, end = start - self._more(start), end - self._more(end)
@@ -123,7 +123,7 @@ class _Head(NamedTuple):
 
 
 def read_statements(source: Source) -> list[Statement]:
-    """Return the statements of a text, parted by `;` or newlines; `#` starts a comment.
+    """Return the statements of a text, separated by `;` or newlines; `#` starts a comment.
 
     Errors: `InputError`, with its place.
 
@@ -175,7 +175,7 @@ def read_expression(source: Source, start: int = 0, end: int | None = None) -> E
 
 @lru_cache(maxsize=1)  # a point may have thousands of values, each of which is read by itself
 def _clean(source: Source) -> str:
-    """Return the text with comments and odd white space blanked, every character at its place.
+    """Return the text with comments and unusual white space blanked, all other characters at the same offsets.
 
     `·` is the product sign of gradcli's own tables: what is printed can be typed.
     """
@@ -188,7 +188,7 @@ def _clean(source: Source) -> str:
 
 
 def split(source: Source) -> Iterator[tuple[str, int]]:
-    """Yield the text and the offset of each statement that is not empty: parted by `;` and newlines."""
+    """Yield the text and the offset of each non-empty statement; `;` and newlines separate them."""
     text = _clean(source)
     check_characters(source, text, 0)
     for start, end in _pieces(source, text, 0):
@@ -310,7 +310,7 @@ def _of_a_kind(source: Source, text: str, start: int, match: re.Match[str]) -> _
 
 
 def check_name(name: str, span: Span) -> None:
-    """Refuse a name that could not be read where it is used."""
+    """Check that a name can be read where it is used."""
     if name in ("inf", "nan"):
         raise InputError(f"`{name}` is a constant", span, f"call it `{name}_`")
     if keyword.iskeyword(name):
@@ -446,7 +446,7 @@ def _error_span(error: SyntaxError, expression: Expression, text: str) -> Span:
 
 
 def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> InputError:
-    """Return Python's complaint in our words, at its place; `text` is the expression's."""
+    """Return Python's syntax error in our words, with its position; `text` is the expression's."""
     message = (error.msg or "").partition(". ")[0]
     if "integer string conversion" in message:
         whole = Span(expression.source, expression.start, expression.start + len(text))
@@ -473,7 +473,7 @@ def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> Inpu
 
 
 def _unfinished(expression: Expression, text: str) -> Advice | None:
-    """Return the advice on an expression that ends with an operator: its next line stands in brackets with it."""
+    """Return the advice on an expression that ends with an operator: brackets continue it on the next line."""
     operator = _OPERATOR.search(text)
     if operator is None or operator.start() == 0:
         return None

@@ -43,7 +43,7 @@ class System:
     subsystems: tuple[Subsystem, ...] = ()  # before the statements, which may read what they compute
 
     def leaves(self, supplied: Iterable[str] = ()) -> list[str]:
-        """Return the names of the inputs, in natural order; `supplied` names may turn a constant into an input.
+        """Return the names of the inputs, in natural order; a constant in `supplied` is an input, too.
 
         >>> read_system([Source("y = x10*x2 + pi")]).leaves()
         ['x2', 'x10']
@@ -58,13 +58,13 @@ class System:
 
     @property
     def fixed(self) -> set[str]:
-        """The inputs that have no derivative, and whose values decide what the graph is."""
+        """The inputs without derivatives, whose values the structure of the graph depends on."""
         return {name for part in self.subsystems for name, p in part.parameters.items() if p.fixed}
 
     def graph(
         self, shapes: Mapping[str, Shape], outputs: Sequence[str] | None = None, values: Named | None = None
     ) -> Graph:
-        """Return the graph of the system, its leaves in the given shapes (others are inferred, or scalars).
+        """Return the graph of the system, with leaves of these shapes; the other shapes are inferred, or scalar.
 
         `values` has at least those of the inputs that are `fixed`, which are no inputs of the graph.
 
@@ -128,12 +128,12 @@ _DIGITS = "0123456789"
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
-    """Return the key of natural order, in which `x2` stands before `x10`."""
+    """Return the key of natural order, which sorts `x2` before `x10`."""
     return [(0, int(p), "") if p[0] in _DIGITS else (1, 0, p) for p in re.split("([0-9]+)", name) if p]
 
 
 def read_system(sources: Iterable[Source], subsystems: Sequence[Subsystem] = ()) -> System:
-    """Return the system that subsystems, and behind them texts, describe together.
+    """Return the system of the subsystems and the texts together; texts use what subsystems compute.
 
     Errors: `InputError`, with its place: what cannot be read; a name assigned twice, used before it is assigned, or
     used in its own definition.
@@ -214,7 +214,7 @@ def _name_bare(statements: list[Statement]) -> list[Statement]:
 
 
 def _condition(statement: Statement) -> InputError:
-    """Return what to tell of a condition that stands alone: mostly a definition with one `=` too many."""
+    """Return the error of a condition as a statement: mostly a definition with one `=` too many."""
     left, sign, right = (part.strip() for part in statement.span.text.partition("=="))
     if not sign:
         return no_value(statement)
@@ -225,7 +225,7 @@ def _condition(statement: Statement) -> InputError:
 
 
 def _reads(statement: Statement) -> set[str]:
-    """Return the names that a statement reads; an element's own vector does not count."""
+    """Return the names that a statement reads, without the vector of which it assigns an element."""
     if statement.declares:
         return set()
     read = {n.id for n in statement.expression.names}
@@ -275,7 +275,7 @@ def _uses(statements: Sequence[Statement], assigned: Mapping[str, Statement]) ->
 
 
 def _check_looks(names: Mapping[str, Span]) -> None:
-    """Refuse two names that look the same, as those do that have a letter of another script in common with ASCII."""
+    """Check that no two names look the same, as with letters of another script that look like ASCII."""
     seen: dict[str, str] = {}
     for name, span in names.items():
         other = seen.setdefault(looks(name), name)

@@ -72,7 +72,7 @@ def read_point(text: str, option: str = "--at") -> list[Assignment]:
 
 
 def _assignments(source: Source, start: int, end: int) -> list[Assignment]:
-    """Return what one part of a point assigns: `NAME=VALUE`, or all that stands in the file `@point.json`."""
+    """Return the assignments of one part of a point: `NAME=VALUE`, or all those of the file `@point.json`."""
     stripped = source.text[start:end].strip()
     span = Span(source, start, end)
     path = file_named(stripped, span)
@@ -107,7 +107,7 @@ def _json_point(path: Path, span: Span) -> dict[str, Any]:
 
 
 def _given(name: str, value: Any, span: Span) -> Assignment:
-    """Return what a JSON object says of a name: a number, or lists of them.
+    """Return the assignment of an item in a JSON object: a number, or nested lists of numbers.
 
     Errors: `InputError` for what is neither.
     """
@@ -264,7 +264,7 @@ def _assignment(source: Source, start: int, end: int) -> Assignment:
 
 
 def _without_name(span: Span) -> InputError:
-    """Return the error of a value without a name: the digits behind a decimal comma, or an element of a list."""
+    """Return the error of a value without a name: digits after a decimal comma, or an element of a list."""
     hint = "write NAME=VALUE; a vector is written x=[1,2]"
     for numbers in _NUMBERS.finditer(span.source.text):
         if numbers.start() <= span.start < numbers.end():

@@ -142,7 +142,7 @@ def paged(items: Iterable[Item], lines: Callable[[Item], int], most: float = HEI
 
 
 def sized(display: str, wide: float) -> str:
-    """Return a display in letters so small that it fits a line, as far as they can be read."""
+    """Return a display in a font size that fits the line, not below a readable size."""
     size = next((name for name, part in _SIZES.items() if wide * part <= WIDTH), r"\scriptsize")
     return display if not size else f"{{{size}\n{display}}}"
 

@@ -28,7 +28,7 @@ def widths(rows: Sequence[Row]) -> list[int]:
 
 
 def equations(rows: Sequence[Row], notes: Sequence[str], width: int) -> list[list[str]]:
-    """Return the lines of each equation, given by its sides, with the note behind it.
+    """Return the lines of each equation, given by its sides, followed by its note.
 
     Signs of equality stand below each other where there is room; long equations are broken at them, or at operators.
 

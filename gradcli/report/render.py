@@ -28,7 +28,7 @@ FORMATS = (PAGES[0], *DATA, *PAGES[1:])
 
 
 class Look(NamedTuple):
-    """How pages look: in which format, to how many significant digits (None: all), and as a document of their own."""
+    """The format of pages, the number of significant digits (None: all), and whether they are a document."""
 
     style: str = PAGES[0]
     digits: int | None = DIGITS
@@ -40,7 +40,7 @@ def _page_format(style: str) -> Any:
 
 
 def has_documents(style: str) -> bool:
-    """Tell whether a page format has documents of its own."""
+    """Tell whether a page format can be a complete document."""
     return hasattr(_page_format(style), "document")
 
 

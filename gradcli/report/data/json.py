@@ -21,7 +21,7 @@ Texts = dict[int, tuple[Any, str]]  # values, which are kept so that no other ge
 
 
 def lines(result: Answer) -> Iterator[str]:
-    """Yield a line an object; what is not finite is a string, as JSON has no name for it."""
+    """Yield a line for each object; numbers that are not finite are strings, since JSON has none."""
     before: Texts = {}
     for values in result.objects():
         texts: Texts = {}

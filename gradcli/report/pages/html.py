@@ -20,7 +20,7 @@ _LOOKS = "font:11px monospace;background:#fff;max-width:100%"
 
 
 def render(page: Page, digits: int | None) -> str:
-    """Return a page as HTML that stands in a document; `digits` significant ones of each number."""
+    """Return a page as an HTML fragment; `digits` significant digits of each number."""
     writers = TextWriter(page.style, digits), LatexWriter(page.style, digits)
     parts: list[str] = []
     before = ""

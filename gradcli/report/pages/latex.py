@@ -1,4 +1,4 @@
-"""A page as LaTeX: to be pasted into a document that uses amsmath, or a document of its own."""
+"""A page as LaTeX: a fragment for a document with amsmath, or a complete document."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def render(page: Page, digits: int | None) -> str:
 
 
 def document(pages: str) -> str:
-    """Return pages as a document that pdflatex, xelatex and lualatex turn into a PDF as it is."""
+    """Return pages as a complete document for pdflatex, xelatex and lualatex."""
     lines = [r"\documentclass{article}", r"\usepackage[margin=2.5cm]{geometry}", r"\usepackage{amsmath}"]
     lines += [r"\setlength{\parindent}{0pt}", r"\setlength{\parskip}{6pt}", r"\allowdisplaybreaks"]
     lines += [r"\usepackage{xcolor}"] * (COLOUR in pages)
@@ -79,7 +79,7 @@ def _block(block: Block, writer: LatexWriter) -> str:
 
 
 def verbatim(lines: Sequence[str]) -> str:
-    """Return lines that are shown as they are, and cannot end their environment."""
+    """Return lines verbatim, so that they cannot end their environment."""
     shown = [visible(line).replace(r"\end{verbatim}", r"\end {verbatim}") for line in lines]
     return "\n".join([r"\begin{verbatim}", *shown, r"\end{verbatim}"])
 

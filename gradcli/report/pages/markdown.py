@@ -91,7 +91,7 @@ def _signs(words: str) -> str:
 
 
 def fenced(language: str, lines: Sequence[str]) -> str:
-    """Return lines that are shown as they are, in a fence that none of them ends."""
+    """Return lines verbatim, in a fence that is longer than any of theirs."""
     body = "\n".join(map(visible, lines))
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", body)), 3)
     return f"{fence}{language}\n{body}\n{fence}"
