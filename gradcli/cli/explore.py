@@ -50,14 +50,17 @@ def explore(asked: Asked, cotangents: tuple[str, ...], steps: bool) -> None:
     from gradcli.activity import before_output
     from gradcli.cli.outcome import show
     from gradcli.cli.situation import read_asked, read_situation, shown_leaves
+    from gradcli.cli.subsystems import check_branch
     from gradcli.errors import InputError, Notes
 
     check_terminal(_as_backward(asked, cotangents, steps))
     notes = Notes()
-    situation = read_situation(read_asked(asked, cotangents), asked, notes)
+    system = read_asked(asked, cotangents)
+    situation = read_situation(system, asked, notes)
     if len(situation.points) > 1:
         raise InputError(f"explore takes one point, not {len(situation.points)}", hint="use one --at")
     explorer, setting = _explorer(situation, shown_leaves(situation, asked), cotangents, steps, notes)
+    explorer.check = lambda at: check_branch(system.subsystems, situation.graph, at)
     before_output()
     command = explored(explorer, setting, system_words(asked))
     show(command, notes)

@@ -12,6 +12,8 @@ from gradcli.cli.options import Asked, SystemCommand, asking, digits_option, for
 from gradcli.plain import print_utf8
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gradcli.cli.situation import Situation
     from gradcli.errors import Notes
     from gradcli.explain.picture.picture import View
@@ -101,7 +103,8 @@ def graph(
         raise InputError("--layout horizontal: a picture in text is vertical", hint="add -f svg, or --output y.svg")
     if style in CONVERTED:
         converter()
-    situation = read_situation(read_asked(asked, cotangents), asked, notes)
+    system = read_asked(asked, cotangents)
+    situation = read_situation(system, asked, notes)
     if len(situation.points) > 1:
         raise InputError(f"a picture shows one point, and there are {len(situation.points)}", hint="give one --at")
     at = situation.points[0] if situation.points else None
@@ -111,7 +114,8 @@ def graph(
         _check_size(situation.graph)
     if style == "html":
         print_utf8()
-        deliver(_live_page(situation, view, asked, layout == "horizontal"), output, notes)
+        stays = [text for part in system.subsystems for text in part.notes]
+        deliver(_live_page(situation, view, asked, layout == "horizontal", stays), output, notes)
         return
     result = picture(situation.graph, view)
     if result.middle:
@@ -129,7 +133,7 @@ def graph(
     deliver(picture_file(render_picture(result, drawn_as(style), digits, options), style), output, notes)
 
 
-def _live_page(situation: Situation, view: View, asked: Asked, horizontal: bool) -> str:
+def _live_page(situation: Situation, view: View, asked: Asked, horizontal: bool, notes: Sequence[str]) -> str:
     """Return the live page of a system, as one file."""
     from gradcli.explain.live.kernels import Kernels
     from gradcli.explain.live.program import live
@@ -137,7 +141,7 @@ def _live_page(situation: Situation, view: View, asked: Asked, horizontal: bool)
 
     kernels = Kernels()
     page = live(situation.graph, view, kernels, _command(asked), formulas=True)
-    return live_document(page, kernels.program(), horizontal)
+    return live_document(page, kernels.program(), horizontal, notes)
 
 
 def _command(asked: Asked) -> str:

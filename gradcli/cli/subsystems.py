@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradcli.errors import InputError
+from gradcli.errors import InputError, Span
 from gradcli.graph.subsystem import Subsystem
 
 if TYPE_CHECKING:
@@ -120,9 +120,34 @@ def check_branches(parts: Sequence[Subsystem], graph: Graph, points: Sequence[Na
 
     Errors: `InputError`, with the line.
     """
-    conditions = [c for part in parts for c in getattr(part, "conditions", ())]
-    if not conditions or len(points) < 2:
+    if len(points) < 2:
         return
+    if (found := _other_branch(parts, graph, points)) is not None:
+        raise InputError(
+            f"point {found[0]} takes another branch than the first",
+            found[1],
+            "give it a command of its own; or write `np.where(condition, a, b)`, which chooses at each point",
+        )
+
+
+def check_branch(parts: Sequence[Subsystem], graph: Graph, at: Named) -> None:
+    """Refuse a point at which a function takes another branch than where it was traced.
+
+    Errors: `InputError`, with the line.
+    """
+    if (found := _other_branch(parts, graph, [at])) is not None:
+        raise InputError(
+            "another branch is taken there, which was not traced",
+            found[1],
+            "begin there, with --at; or write `np.where(condition, a, b)`, which chooses at each point",
+        )
+
+
+def _other_branch(parts: Sequence[Subsystem], graph: Graph, points: Sequence[Named]) -> tuple[int, Span | None] | None:
+    """Return the number of the first point at which a function takes another branch, and its line, if any does."""
+    conditions = [c for part in parts for c in getattr(part, "conditions", ())]
+    if not conditions:
+        return None
     import numpy as np
 
     from gradcli.engine.evaluate import at_points
@@ -134,8 +159,5 @@ def check_branches(parts: Sequence[Subsystem], graph: Graph, points: Sequence[Na
     for k, values in enumerate(at_points(own, [{n: p[n] for n in own.inputs} for p in points], nodes), 1):
         for c in conditions:
             if not np.array_equal(values[c.node], np.asarray(c.value, float)):
-                raise InputError(
-                    f"point {k} takes another branch than the first",
-                    span_of(c.file, c.line),
-                    "give it a command of its own; or write `np.where(condition, a, b)`, which chooses at each point",
-                )
+                return k, span_of(c.file, c.line)
+    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -58,6 +58,7 @@ class Explorer:
     wrt: Sequence[str]
     state: State
     past: list[State] = field(default_factory=list)
+    check: Callable[[Named], None] = lambda at: None  # raises an `InputError` for a point that cannot be shown
 
     def __post_init__(self) -> None:
         self.first = self.state
@@ -128,7 +129,11 @@ class Explorer:
         return replace(state, at=arrays | {name: array})
 
     def change(self, state: State) -> None:
-        """Go on to another moment."""
+        """Go on to another moment.
+
+        Errors: `InputError` for a point that cannot be shown.
+        """
+        self.check(state.at)
         self.past.append(self.state)
         self.state = state
 

@@ -74,7 +74,7 @@ class Tracer:
         if self._value is None:
             raise InputError(
                 "what is traced depends on a value here, and the inputs have none",
-                hint="give a point with --at; a choice of elements is `np.where(condition, a, b)`",
+                hint="give a point with --at; with --points, write `np.where(condition, a, b)`, which chooses at each",
             )
         return self._value
 

@@ -65,7 +65,8 @@ class LivePass:
 class LiveCorner:
     """A node that may have a corner: the call that tells where, and what is said of it there.
 
-    `argument` is the node whose value is told, by its name in the user's names; `expression` is what has the corner.
+    `argument` is the node whose value is told, by its name in the user's names, which is empty where it would be long;
+    `expression` is what has the corner.
     """
 
     node: int
@@ -154,6 +155,7 @@ def _corners(graph: Graph, wrt: Sequence[str], kernels: Kernels) -> Iterator[Liv
             expression = notation.names.get(node, f"{expression[: _LONG - 1]}…")
         name = notation.name(argument)
         name = f"({name})" if argument.shape and argument not in notation.names else name
+        name = name if len(name) <= _LONG else ""
         yield LiveCorner(places[node], places[argument], name, expression, corner.taken, kernels.corner(node))
 
 
@@ -217,7 +219,7 @@ def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str) -> Sequenc
                 shape=n.shape,
                 single=n.dtype == "float32",
                 formula=notation.expression(n) if computed else "",
-                written=readable.expression(n) if computed and n in graph.labels else "",
+                written=_written(graph, n, readable) if computed and n in graph.labels else "",
                 args=tuple(places[a] for a in n.args),
                 call=kernels.forward(n) if computed else None,
                 value=trace.values[n] if not n.is_constant else _constant(n),
@@ -225,6 +227,11 @@ def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str) -> Sequenc
             )
         )
     return result
+
+
+def _written(graph: Graph, node: Node, readable: Notation) -> str:
+    """Return what a node computes: as a model has it, or in the user's names."""
+    return graph.spans[node].line if graph.parts and node in graph.spans else readable.expression(node)
 
 
 def _constant(node: Node) -> Array:

@@ -652,7 +652,8 @@ class Page {
       if (entry < 0) continue;
       marked.add(k);
       const { shape, size } = this.nodes[argument];
-      told.push(say("cornerSays", entryName(name, shape, entry % size), short(flat(this.values[argument])[entry % size]), expression, taken));
+      if (!name) told.push(say("cornerHere", expression, taken));
+      else told.push(say("cornerSays", entryName(name, shape, entry % size), short(flat(this.values[argument])[entry % size]), expression, taken));
     }
     for (const { element, node } of [...this.boxes, ...this.rows]) element.classList.toggle("alarm", marked.has(node));
     const list = this.part("alarms");
@@ -720,7 +721,8 @@ class Page {
       if (terms.length > 1) sides.push(terms.map((t) => bracketed(short(t.value[0]))).slice(0, 6).join(" + ") + (terms.length > 6 ? " + …" : ""));
       list.push([...sides, short(flat(after)[0])].filter((side, k, whole) => side !== whole[k - 1]).join(" = "));
     } else {
-      list.push(...terms.slice(0, 8).map((t) => `${t.symbols} = ${t.numbers}`), `${n.bar} = ${shown(n, adjoint)}`);
+      list.push(...terms.slice(0, 8).map((t) => `${t.symbols} = ${t.numbers}`));
+      if (terms.length !== 1) list.push(`${n.bar} = ${shown(n, adjoint)}`);
     }
     lines.push([say("contributions", n.bar), ...list]);
     const body = make("dl", {}, ...lines.flatMap(([term, ...texts]) => [make("dt", {}, term), ...texts.map((t) => make("dd", {}, make("code", {}, t)))]));
@@ -867,8 +869,8 @@ class Page {
     if (up - down > 8 * (high3 - low3) && high3 > low3) [down, up] = [Math.min(low3, y), Math.max(high3, y)]; // without a pole
     if (!(up > down)) [down, up] = [(finite[0] ?? 0) - 1, (finite[0] ?? 0) + 1];
     const title = say("plotTitle", this.lossName(), entryName(this.nodes[k].name, this.nodes[k].shape, entry), short(slope));
-    if (!Number.isFinite(up - down) || !Number.isFinite(high - low)) {
-      this.replace(panel, [make("p", { class: "title" }, title)]);
+    if (!finite.length || !Number.isFinite(up - down) || !Number.isFinite(high - low)) {
+      this.replace(panel, [make("p", { class: "title" }, title), make("p", { class: "quiet" }, WORDS.plotNothing)]);
       return;
     }
     const margin = 0.06 * (up - down);
@@ -1269,7 +1271,8 @@ class Large {
 
   get grid() {
     // Channels, rows and columns, and how an entry is numbered.
-    const s = this.shape;
+    const s = this.shape.slice();
+    while (s.length > 2 && s[0] === 1) s.shift();
     if (s.length === 2) return { c: 1, h: s[0], w: s[1], at: (_, i, j) => i * s[1] + j };
     if (s[2] === 1 || (s[2] === 3 && s[0] > 3)) return { c: s[2], h: s[0], w: s[1], at: (c, i, j) => (i * s[1] + j) * s[2] + c };
     return { c: s[0], h: s[1], w: s[2], at: (c, i, j) => (c * s[1] + i) * s[2] + j };
@@ -1343,8 +1346,8 @@ class Large {
     const largest = adjoint.reduce((most, g) => (Number.isFinite(g) ? Math.max(most, Math.abs(g)) : most), 0) || 1;
     this.draw(this.gradients, (c, i, j) => {
       const g = Array.from({ length: c }, (_, k) => adjoint[this.grid.at(k, i, j)]).reduce((a, b) => a + b) / (c * largest);
-      const pale = 255 * (1 - Math.min(1, Math.abs(g)));
-      return g > 0 ? [255, pale, pale] : [pale, pale, 255];
+      const end = g > 0 ? [178, 24, 43] : [33, 102, 172];
+      return end.map((e) => 255 + Math.min(1, Math.abs(g)) * (e - 255));
     });
   }
 

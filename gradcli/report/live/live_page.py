@@ -17,7 +17,7 @@ from gradcli.files import printable
 from gradcli.graph.names import AdjointName, element_names
 from gradcli.graph.shapes import Shape
 from gradcli.report.live.drawing import drawn
-from gradcli.report.live.numbers import GRID, exact, is_image, packed, shown
+from gradcli.report.live.numbers import GRID, exact, packed, shown
 
 _NOTHING = "base-uri 'none'; form-action 'none'"
 _ROW = 8  # entries of a vector that stand side by side
@@ -63,10 +63,11 @@ def document(title: str, body: str, program: str) -> str:
     )
 
 
-def live_document(page: LivePage, program: str, horizontal: bool = False) -> str:
+def live_document(page: LivePage, program: str, horizontal: bool = False, notes: Sequence[str] = ()) -> str:
     """Return the file of one page; its graph leads to the right if it is horizontal."""
     title = f"{page.title}: live"
     heading = f'<header class="top"><h1>{text(page.title[:200])}</h1></header>'
+    heading += "".join(f'<p class="quiet">{text(note)}</p>' for note in notes)
     return document(title, f"<main>\n{heading}\n{live_section(page, 0, horizontal=horizontal)}\n</main>", program)
 
 
@@ -129,6 +130,7 @@ class _Section:
         self.horizontal = horizontal
         self.key = key
         self.lean = lean  # whether the script adds the attributes that follow from others
+        self.images = {box.name for box in page.drawing.boxes if box.image}
         self.fields = 0
 
     def lines(self) -> Iterator[str]:
@@ -177,7 +179,7 @@ class _Section:
             yield f'<div class="leaf" data-row="{k}">'
             if not n.shape:
                 yield self.scalar(k, n)
-            elif n.value.size <= GRID:
+            elif n.value.size <= GRID and n.name not in self.images:
                 yield self.heading(k, n) + self.table(k, n, n.value, "input", n.name)
             else:
                 yield self.heading(k, n) + self.large(k, n, "input")
@@ -248,7 +250,7 @@ class _Section:
         canvas = (
             f'<div class="images"><canvas tabindex="0" role="img" aria-label="{text(say("image", n.name))}"></canvas>'
             f'<canvas data-gradient role="img" aria-label="{text(n.name)}.grad"></canvas></div>'
-            if is_image(n.shape) and kind == "input"
+            if n.name in self.images and kind == "input"
             else ""
         )
         values = n.value if kind == "input" else self.page.v[n.name]

@@ -12,7 +12,6 @@ from gradcli.explain.results import Array
 DIGITS = 6
 GRID = 64  # entries of an array that has a field for each
 _INTEGERS = 10**15  # below which a number that is one is written as one
-_SIDE = 8  # rows and columns that an image has at least
 
 
 def shown(value: float) -> str:
@@ -52,15 +51,3 @@ def _plain(value: float) -> float | str:
         return exact(value)
     whole = value == int(value) and abs(value) < _INTEGERS
     return int(value) if whole and (value or math.copysign(1, value) > 0) else value
-
-
-def is_image(shape: tuple[int, ...]) -> bool:
-    """Tell whether an array is an image: two axes of eight or more, or three with one or three channels.
-
-    >>> is_image((8, 8)), is_image((3, 8, 8)), is_image((8, 8, 1)), is_image((2, 8)), is_image((4, 8, 8))
-    (True, True, True, False, False)
-    """
-    sides = [n for n in shape if n >= _SIDE]
-    if len(shape) == 2:
-        return len(sides) == 2
-    return len(shape) == 3 and len(sides) == 2 and (shape[0] in (1, 3) or shape[2] in (1, 3)) and shape[1] >= _SIDE
