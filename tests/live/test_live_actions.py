@@ -220,10 +220,10 @@ def test_two_names_of_one_output_have_their_v_together(opened, cli):
 def test_an_image_is_shown_and_clicked(opened):
     from selenium.webdriver.common.action_chains import ActionChains
 
-    image = (np.arange(64).reshape(8, 8) / 64).tolist()
-    weights = "x=[" + ",".join(str(row).replace(" ", "") for row in image) + "]"
-    driver = opened("y=sum(w*x**2)", "--at", f"{weights},w=2")
-    assert len(driver.find_elements("css selector", '[data-input^="x["]')) == 64  # a grid: it is small
+    driver = opened("y=sum(w*x**2)", "--at", f"x={str(np.ones((4, 16)).tolist()).replace(' ', '')},w=2")
+    assert len(driver.find_elements("css selector", '[data-input^="x["]')) == 64  # a grid: it is small, and no image
+    driver = opened("y=sum(w*x**2)", "--at", f"x={str(np.ones((1, 1, 8, 8)).tolist()).replace(' ', '')},w=2")
+    assert driver.execute_script("return document.querySelector('canvas').width") == 8
     image = np.arange(100).reshape(10, 10) / 100
     weights = "x=" + str(image.tolist()).replace(" ", "")
     driver = opened("y=sum(w*x**2)", "--at", f"{weights},w=2")
