@@ -337,3 +337,15 @@ def test_two_thousand_nodes_follow_within_50_ms(opened):
     """
     assert driver.execute_script("return document.querySelector('[data-live]').page.nodes.length") > 1990
     assert min(driver.execute_script(timed)) < 50
+
+
+def test_what_is_no_number_is_told_at_the_field(opened):
+    driver = opened("y=x**2", "--at", "x=3")
+    field = find(driver, '[data-input="x"]')
+    field.clear()
+    field.send_keys("abc\n")
+    assert "abc" in driver.execute_script("return arguments[0].validationMessage", field)
+    field.clear()
+    field.send_keys("2\n")
+    assert driver.execute_script("return arguments[0].validationMessage", field) == ""
+    assert numbers(driver)["grad-of x"] == 4

@@ -571,6 +571,7 @@ class Page {
     const text = document.activeElement === input ? typed(value) : short(value);
     if (input.value !== text) input.value = text;
     input.removeAttribute("aria-invalid");
+    input.setCustomValidity("");
   }
 
   showSlider({ element, node }) {
@@ -870,7 +871,7 @@ class Page {
     if (!(up > down)) [down, up] = [(finite[0] ?? 0) - 1, (finite[0] ?? 0) + 1];
     const title = say("plotTitle", this.lossName(), entryName(this.nodes[k].name, this.nodes[k].shape, entry), short(slope));
     if (!finite.length || !Number.isFinite(up - down) || !Number.isFinite(high - low)) {
-      this.replace(panel, [make("p", { class: "title" }, title), make("p", { class: "quiet" }, WORDS.plotNothing)]);
+      this.replace(panel, [make("p", { class: "title" }, title), make("p", { class: "quiet" }, WORDS.plotNotFinite)]);
       return;
     }
     const margin = 0.06 * (up - down);
@@ -995,9 +996,11 @@ class Page {
       if (document.activeElement !== input && input.value === short(now)) return; // as it is shown, rounded
       if (value === null) {
         input.setAttribute("aria-invalid", "true");
+        input.setCustomValidity(say("notNumber", input.value.slice(0, 40))); // told beside the field, on Enter
         return;
       }
       input.removeAttribute("aria-invalid");
+      input.setCustomValidity("");
       if (!Object.is(value, (isV ? this.state.v : this.state.point).get(field.node)[field.entry])) this.setEntry(field, value);
     };
     input.addEventListener("input", () => {
@@ -1022,6 +1025,7 @@ class Page {
       const sign = { ArrowUp: 1, ArrowDown: -1 }[event.key];
       if (event.key === "Enter") {
         take();
+        input.reportValidity();
         input.select();
       }
       if (!sign) return;
