@@ -7,7 +7,20 @@ import sys
 import time
 from pathlib import Path
 
-from tests.bench import exported, files, functions, growth, mixture, points, processes, race, scripts, starts, symbolic
+from tests.bench import (
+    exported,
+    files,
+    functions,
+    growth,
+    mixture,
+    models,
+    points,
+    processes,
+    race,
+    scripts,
+    starts,
+    symbolic,
+)
 from tests.bench.machine import limit_memory, print_machine
 from tests.bench.plot import COLOURS, plot
 from tests.bench.session import Session
@@ -24,6 +37,7 @@ BENCHMARKS = {
     "csv": files.csv_files,
     "file": processes.file_to_file,
     "exported": exported.calls,
+    "models": models.gradients,
     "functions": functions.calls,
     "symbolic": symbolic.jacobian,
     "statements": symbolic.statements,
