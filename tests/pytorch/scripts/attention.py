@@ -53,3 +53,30 @@ for wrong in (
         print(wrong())
     except Exception as error:
         print(type(error).__name__, error)
+
+# --- encoder layers of transformers
+torch.manual_seed(0)
+x, weights = torch.randn(2, 3, 4, requires_grad=True), torch.randn(2, 3, 4)
+padding = torch.tensor([[False, False, True], [False, True, True]])
+for settings in ({}, {"norm_first": True}, {"activation": "gelu"}, {"activation": nn.Tanh()}, {"bias": False}):
+    layer = nn.TransformerEncoderLayer(4, 2, 6, batch_first=True, **settings)
+    y = layer(x)
+    print(y, layer(x, src_key_padding_mask=padding)[0], layer(x[0])[1])
+    print(torch.autograd.grad((y * weights).sum(), x)[0])
+print(layer, [name for name, _ in layer.named_parameters()])
+print(nn.TransformerEncoderLayer(4, 2, 6, dropout=0.0)(x).shape)
+
+# --- an encoder is several layers
+torch.manual_seed(0)
+x, weights = torch.randn(2, 3, 4), torch.randn(2, 3, 4)
+for settings in ({"batch_first": True}, {}, {"batch_first": True, "norm_first": True}):
+    layer = nn.TransformerEncoderLayer(4, 2, 6, **settings)
+    encoder = nn.TransformerEncoder(layer, 2, norm=nn.LayerNorm(4))
+    (encoder(x) * weights).sum().backward()
+    print(encoder.layers[1].linear1.weight.grad, layer.linear1.weight.grad)
+mask = torch.full((3, 3), float("-inf")).triu(1)
+encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 6, batch_first=True), 2).eval()
+print(encoder(x, mask=mask), encoder)
+
+# --- an encoder layer with another activation
+nn.TransformerEncoderLayer(4, 2, activation="tanh")
