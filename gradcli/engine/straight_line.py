@@ -17,7 +17,6 @@ import numpy as np
 from gradcli.engine.evaluate import constant
 from gradcli.engine.lowering import lower
 from gradcli.engine.numpy_target import forward
-from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
@@ -40,7 +39,6 @@ _SCALAR |= {"abs": abs, "identity": lambda x: x, "where": lambda c, a, b: a if c
 _SCALAR |= {"hypot": math.hypot, "not": lambda c: not c}
 _SCALAR |= {"and": lambda a, b: a and b, "or": lambda a, b: a or b, "sign": lambda x: float((x > 0) - (x < 0))}
 _PLAIN = frozenset(("elementwise", "step", "condition"))
-_MANY_LINES = 20_000  # beyond which Python takes long to compile a function
 
 
 class StraightLine:
@@ -134,8 +132,3 @@ def _of_arrays(node: Node) -> Callable[..., Any]:
             return lambda a, b: np.einsum(s[0], a, b)
     function = forward(node)
     return lambda *xs: np.asarray(function(*(np.asarray(x)[..., None] for x in xs)))[..., 0]
-
-
-def arrays_of(values: Sequence[Any], nodes: Sequence[Node]) -> list[Array]:
-    """Return values as arrays of float64 in the shapes of nodes, from which they may be broadcast."""
-    return [np.broadcast_to(np.asarray(v, float), n.shape) for v, n in zip(values, nodes, strict=True)]

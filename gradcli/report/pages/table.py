@@ -166,6 +166,3 @@ def _in_room(room: int, lines: Callable[[int], Sequence[str]]) -> Sequence[str]:
     plain = list(map(unstyle, result))
     excess = max(map(len, plain), default=0) - room
     return lines(room - excess) if excess > 0 and max(map(cells, plain)) <= room else result
-
-
-Renderer = Callable[[Page, int | None], str]
