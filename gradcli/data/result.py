@@ -12,7 +12,7 @@ from gradcli.data.csv.result import standard_output
 from gradcli.data.formats import FORMATS, listed
 from gradcli.data.mistakes import label
 from gradcli.data.replacement import Replacement, check_target, writing
-from gradcli.data.writer import Writer
+from gradcli.data.writer import ResultWriter
 from gradcli.errors import InputError
 from gradcli.graph.array import Array
 from gradcli.graph.names import column_names
@@ -51,7 +51,7 @@ def create_result(
         return {name: given.get(name) or _column_names(name, shape) for name, shape in shapes.items()}
 
     if path == "-":
-        writer: Writer = standard_output(names())
+        writer: ResultWriter = standard_output(names())
         yield writer
         writer.finish()
         return
@@ -81,7 +81,7 @@ class _InFile(NamedTuple):
     """Results in a file; an `OSError` of writing is an `InputError` with the path."""
 
     path: str
-    writer: Writer
+    writer: ResultWriter
 
     def write(self, block: Mapping[str, Array]) -> None:
         with writing(self.path):

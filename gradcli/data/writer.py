@@ -10,7 +10,7 @@ from gradcli.graph.array import Array
 from gradcli.graph.shapes import Shape
 
 
-class Writer(Protocol):
+class ResultWriter(Protocol):
     """Writes blocks into an open file, which it does not close."""
 
     def write(self, block: Mapping[str, Array]) -> None:
@@ -25,7 +25,7 @@ Names = Callable[[], Mapping[str, Sequence[str]]]
 
 # Makes the writer for a file, the variables' shapes, and the names of their columns. At the end of its `with` block, it
 # lets go of what it holds: the file is finished then, or not wanted any more.
-Make = Callable[[BinaryIO, Mapping[str, Shape], Names], AbstractContextManager[Writer]]
+Make = Callable[[BinaryIO, Mapping[str, Shape], Names], AbstractContextManager[ResultWriter]]
 
 
 def columns_of(block: Mapping[str, Array], names: Mapping[str, Sequence[str]]) -> list[Array]:

@@ -27,7 +27,7 @@ MAX_WRITTEN = 3_000  # of which so many are written at most
 
 
 @dataclass(frozen=True)
-class Written:
+class Unrolled:
     """A function of numbers: its results, its steps in order, and what each node was in its elements.
 
     A result is a node `elements`, whose arguments are its elements row after row.
@@ -38,7 +38,7 @@ class Written:
     elements: dict[Node, Array]
 
 
-def in_elements(results: Mapping[str, Node]) -> Written | None:
+def in_elements(results: Mapping[str, Node]) -> Unrolled | None:
     """Return a function in the elements of its arrays; None where they are too many, or an operation has no formula.
 
     >>> from gradcli.graph.node import leaf
@@ -60,7 +60,7 @@ def in_elements(results: Mapping[str, Node]) -> Written | None:
     if len(read) > MAX_WRITTEN:
         return None
     order = [n for n in [*made.inputs, made.zero, *made.rewriter.first.values()] if n in read]
-    return Written(result, tuple(dict.fromkeys([*order, *result.values()])), made.done)
+    return Unrolled(result, tuple(dict.fromkeys([*order, *result.values()])), made.done)
 
 
 def _is_small(node: Node) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.engine.evaluate import at_point
 from gradcli.engine.lowering import lower
 from gradcli.errors import InputError
-from gradcli.export.elements import Written, in_elements
+from gradcli.export.elements import Unrolled, in_elements
 from gradcli.export.kinds import KINDS, Pattern, matrix, sparse
 from gradcli.export.layout import filled, wrapped
 from gradcli.export.tidy import tidied
@@ -158,7 +158,7 @@ def _of_graph(name: str, about: str, graph: Graph, wanted: Wanted, unrolled: boo
     return Function(name, about, arguments, results, nodes, names, readers, test)
 
 
-def _elements_named(written: Written, named: Iterable[tuple[Node, str]]) -> list[tuple[Node, str]]:
+def _elements_named(written: Unrolled, named: Iterable[tuple[Node, str]]) -> list[tuple[Node, str]]:
     """Return the elements of the nodes that have names, with names of their own."""
     elements = written.elements
     inner = [(elements[n].flat, element_names(name, n.shape)) for n, name in named if n in elements]

@@ -199,7 +199,7 @@ def _starts(nodes: Sequence[Node]) -> dict[Node, int]:
     return dict(zip(nodes, accumulate((n.size for n in nodes), initial=0), strict=False))
 
 
-class Plan(NamedTuple):
+class SweepPlan(NamedTuple):
     """The mode in which J is computed, forward by columns or reverse by rows, and the number of sweeps."""
 
     forward: bool
@@ -207,18 +207,18 @@ class Plan(NamedTuple):
     reverse_sweeps: int
 
 
-def plan(graph: Graph, wrt: Iterable[str] | None = None) -> Plan:
+def plan(graph: Graph, wrt: Iterable[str] | None = None) -> SweepPlan:
     """Return the mode that needs fewer sweeps for the Jacobian, and the numbers of sweeps of both modes.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()
     >>> plan(Graph.of({"x": x}, {"y": 2 * x, "z": x**2, "w": x**3}))
-    Plan(forward=True, forward_sweeps=1, reverse_sweeps=3)
+    SweepPlan(forward=True, forward_sweeps=1, reverse_sweeps=3)
     """
     leaves = list(graph.leaves(wrt).values())
     result = _lines(graph, leaves, pattern(graph, leaves))
     columns = result.columns or _transposed(result.rows, result.leaves, result.outputs)
-    return Plan(result.forward, len(_colours(columns)), len(_colours(result.rows)))
+    return SweepPlan(result.forward, len(_colours(columns)), len(_colours(result.rows)))
 
 
 @dataclass(frozen=True)

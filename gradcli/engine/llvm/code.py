@@ -22,7 +22,7 @@ from gradcli.engine.llvm.expressions import EXPRESSIONS, REDUCED, definitions
 from gradcli.engine.llvm.fusion import fused, is_fused, is_shifted
 from gradcli.engine.llvm.rows import Rows
 from gradcli.engine.llvm.rules import RULES
-from gradcli.engine.llvm.writer import Writer
+from gradcli.engine.llvm.writer import InstructionWriter
 from gradcli.engine.schedule import Schedule, dependents, is_view, last_uses
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
@@ -86,7 +86,7 @@ def write(schedule: Schedule, lanes: int, far: bool = False) -> Code:
 
     With `far`, the results exceed the outer cache: all of them are streamed.
     """
-    w = Writer(lanes, EXPRESSIONS | REDUCED)
+    w = InstructionWriter(lanes, EXPRESSIONS | REDUCED)
     outside = [*schedule.inputs.values(), *schedule.outputs.values()]
     inputs = len(schedule.inputs)
     steps = {n for n in schedule.steps if not is_view(n)}
@@ -127,7 +127,7 @@ def _streamed(schedule: Schedule, far: bool) -> set[Node]:
     return {n for n in alone if n.op in EXPRESSIONS or is_shifted(n)}
 
 
-def _constants(w: Writer, schedule: Schedule) -> None:
+def _constants(w: InstructionWriter, schedule: Schedule) -> None:
     """Allocate the arrays of the values that do not vary."""
     for node, value in schedule.same.items():
         start = w.table(np.broadcast_to(value, (*node.shape, 1)))
@@ -173,7 +173,7 @@ def _groups(steps: Sequence[Node]) -> list[list[Node]]:
     return groups
 
 
-def _steps(w: Writer, schedule: Schedule) -> None:
+def _steps(w: InstructionWriter, schedule: Schedule) -> None:
     """Write the steps, group by group; rows are released after their last use."""
     groups = _groups(schedule.steps)
     own = {node: i for i, group in enumerate(groups) for node in group}
@@ -196,7 +196,7 @@ def _steps(w: Writer, schedule: Schedule) -> None:
                 w.release(over)
 
 
-def _fused(w: Writer, nodes: Sequence[Node], stored: Container[Node]) -> None:
+def _fused(w: InstructionWriter, nodes: Sequence[Node], stored: Container[Node]) -> None:
     """Write one fused loop for steps of one shape; only values that other loops read are stored."""
     local: dict[Node, str] = {}
     results = {node: fused(node) for node in nodes if is_fused(node)}
@@ -251,7 +251,7 @@ _METADATA = """
 """
 
 
-def _source(w: Writer, tile: int) -> str:
+def _source(w: InstructionWriter, tile: int) -> str:
     length = f"  %T = add i64 {tile}, 0"
     w.tile.append(length)
     loops = "\n".join(f"  call void @loop{k}({', '.join(_ARGUMENTS)})" for k in range(w.parts))

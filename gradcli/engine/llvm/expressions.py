@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from gradcli.engine.llvm.functions import FUNCTIONS, function
-from gradcli.engine.llvm.writer import Writer, vector_function
+from gradcli.engine.llvm.writer import InstructionWriter, vector_function
 
 Rule = Callable[..., str]
 
@@ -38,14 +38,14 @@ def _joined(name: str) -> Rule:
     return lambda w, a, b: w.new(f"{name} {w.masks} {w.condition(a)}, {w.condition(b)}", "m")
 
 
-def _not(w: Writer, a: str) -> str:
+def _not(w: InstructionWriter, a: str) -> str:
     return w.compare("oeq", w.numeric(w.condition(a)), w.number(0))
 
 
 def first(how: str) -> Rule:
     """Return a rule for the first of two values where a comparison holds or it is NaN, and the second elsewhere."""
 
-    def write(w: Writer, a: str, b: str) -> str:
+    def write(w: InstructionWriter, a: str, b: str) -> str:
         # `u…` holds where one of them is NaN: then it is the first, or the second if that is no NaN itself.
         taken = w.select(w.compare(how, a, b), a, b)
         return w.select(w.compare("uno", a, a), a, taken)
@@ -53,17 +53,17 @@ def first(how: str) -> Rule:
     return write
 
 
-def _clamp(w: Writer, x: str, low: str, high: str) -> str:
+def _clamp(w: InstructionWriter, x: str, low: str, high: str) -> str:
     return first("ole")(w, first("oge")(w, x, low), high)
 
 
-def _softplus(w: Writer, x: str) -> str:
+def _softplus(w: InstructionWriter, x: str) -> str:
     # log(1 + exp(-|x|)) is right on both sides, and NaN where x is.
     small = w.call("log1p", w.call("exp", w.do("fneg", w.call("llvm.fabs", x))))
     return w.do("fadd", first("ogt")(w, x, w.number(0)), small)
 
 
-def _remainder(w: Writer, a: str, b: str) -> tuple[str, str]:
+def _remainder(w: InstructionWriter, a: str, b: str) -> tuple[str, str]:
     """Return the remainder, with the sign of `b`, and whether it differs from C's."""
     left, zero = w.call("fmod", a, b), w.number(0)
     signs = [w.compare("olt", v, zero) for v in (b, left)]
@@ -73,7 +73,7 @@ def _remainder(w: Writer, a: str, b: str) -> tuple[str, str]:
     return w.select(w.compare("oeq", moved, zero), w.call("llvm.copysign", zero, b), moved), other
 
 
-def _floor_divide(w: Writer, a: str, b: str) -> str:
+def _floor_divide(w: InstructionWriter, a: str, b: str) -> str:
     """Write the floor of a quotient as NumPy computes it: from the remainder, so that no quotient is rounded up."""
     zero, one = w.number(0), w.number(1)
     _, other = _remainder(w, a, b)
@@ -87,24 +87,24 @@ def _floor_divide(w: Writer, a: str, b: str) -> str:
     return w.select(w.compare("oeq", b, zero), whole, w.select(w.compare("oeq", quotient, zero), signed, floor))
 
 
-def _heaviside(w: Writer, x: str, middle: str) -> str:
+def _heaviside(w: InstructionWriter, x: str, middle: str) -> str:
     zero = w.number(0)
     result = w.select(w.compare("oeq", x, zero), middle, x)
     result = w.select(w.compare("ogt", x, zero), w.number(1), result)
     return w.select(w.compare("olt", x, zero), zero, result)
 
 
-def _sign(w: Writer, x: str) -> str:
+def _sign(w: InstructionWriter, x: str) -> str:
     zero = w.number(0)
     above = w.select(w.compare("ogt", x, zero), w.number(1), zero)
     return w.select(w.compare("olt", x, zero), w.number(-1), above)
 
 
-def _where(w: Writer, condition: str, a: str, b: str) -> str:
+def _where(w: InstructionWriter, condition: str, a: str, b: str) -> str:
     return w.select(w.condition(condition), w.numeric(a), w.numeric(b))
 
 
-def _gamma(w: Writer, x: str) -> str:
+def _gamma(w: InstructionWriter, x: str) -> str:
     # C may have inf where NumPy's is NaN: at integers below 0, and at -inf.
     zero = w.number(0)
     whole = w.compare("oeq", w.call("llvm.floor", x), x)
@@ -150,7 +150,7 @@ EXPRESSIONS: dict[str, Rule] = {
 def _exceeds(better: str) -> Rule:
     """Return a rule for whether a value replaces the best one: NaN replaces every number, and nothing replaces NaN."""
 
-    def write(w: Writer, x: str, best: str) -> str:
+    def write(w: InstructionWriter, x: str, best: str) -> str:
         nan = w.new(f"and {w.masks} {w.compare('uno', x, x)}, {w.compare('ord', best, best)}", "m")
         return w.new(f"or {w.masks} {nan}, {w.compare(better, x, best)}", "m")
 
@@ -166,7 +166,7 @@ REDUCED: dict[str, Rule] = {
 }
 
 
-def frexp(w: Writer, x: str) -> tuple[str, str]:
+def frexp(w: InstructionWriter, x: str) -> tuple[str, str]:
     """Return mantissas from 1/2 to 1 and exponents of 2; 0, infinities and NaN are their own mantissas."""
     size, zero = w.call("llvm.fabs", x), w.number(0)
     small = w.compare("olt", size, w.number(2.0**-1022))
@@ -180,7 +180,7 @@ def frexp(w: Writer, x: str) -> tuple[str, str]:
     return w.select(usual, w.numbers(mantissa), x), w.select(usual, exponent, zero)
 
 
-def ldexp(w: Writer, mantissa: str, exponent: str) -> str:
+def ldexp(w: InstructionWriter, mantissa: str, exponent: str) -> str:
     """Return mantissa·2**exponent, rounded once: by three factors, of which only the last can leave the range."""
     far = [w.number(-_FAR), w.number(_FAR)]
     e = _clamp(w, exponent, *far)

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from gradcli.engine.llvm.writer import Writer, vector_function
+from gradcli.engine.llvm.writer import InstructionWriter, vector_function
 
 # Added to a number, it leaves the nearest integer in the lowest bits.
 _MAGIC = 1.5 * 2.0**52
@@ -41,7 +41,7 @@ def _parts(number: Fraction, count: int) -> list[float]:
     return [*result, float(number)]
 
 
-def _series(w: Writer, x: str, coefficients: Sequence[Fraction]) -> str:
+def _series(w: InstructionWriter, x: str, coefficients: Sequence[Fraction]) -> str:
     """Return the polynomial in x, the constant coefficient first."""
     total = w.number(float(coefficients[-1]))
     for coefficient in reversed(coefficients[:-1]):
@@ -49,23 +49,23 @@ def _series(w: Writer, x: str, coefficients: Sequence[Fraction]) -> str:
     return total
 
 
-def _nearest(w: Writer, x: str) -> tuple[str, str]:
+def _nearest(w: InstructionWriter, x: str) -> tuple[str, str]:
     """Return the nearest integer, and a number that has it in its lowest bits."""
     shifted = w.do("fadd", x, w.number(_MAGIC))
     return w.do("fsub", shifted, w.number(_MAGIC)), shifted
 
 
-def _power(w: Writer, shifted: str) -> str:
+def _power(w: InstructionWriter, shifted: str) -> str:
     """Return 2**n, of an integer in the lowest bits."""
     biased = w.on_integers("add", w.bits(shifted), w.integer(_BIAS))
     return w.numbers(w.on_integers("shl", biased, w.integer(_EXPONENT)))
 
 
-def _at_most(w: Writer, x: str, limit: float) -> str:
+def _at_most(w: InstructionWriter, x: str, limit: float) -> str:
     return w.select(w.compare("ogt", x, w.number(limit)), w.number(limit), x)
 
 
-def _reduced(w: Writer, x: str) -> tuple[str, str, str]:
+def _reduced(w: InstructionWriter, x: str) -> tuple[str, str, str]:
     """Return n and r, x = n·ln 2 + r, and exp(r) - 1 - r."""
     n, _ = _nearest(w, w.do("fmul", x, w.number(1 / math.log(2))))
     high, low = _parts(_LN2, 2)
@@ -75,7 +75,7 @@ def _reduced(w: Writer, x: str) -> tuple[str, str, str]:
     return n, r, w.do("fmul", series, w.do("fmul", r, r))
 
 
-def _exp(w: Writer, x: str, doublings: int = 0) -> str:
+def _exp(w: InstructionWriter, x: str, doublings: int = 0) -> str:
     """Return exp(x)·2**doublings."""
     x = w.select(w.compare("olt", x, w.number(-800)), w.number(-800), _at_most(w, x, 800))
     n, r, rest = _reduced(w, x)
@@ -87,12 +87,12 @@ def _exp(w: Writer, x: str, doublings: int = 0) -> str:
     return w.do("fmul", w.do("fmul", value, _power(w, first)), _power(w, second))
 
 
-def _cosh(w: Writer, x: str) -> str:
+def _cosh(w: InstructionWriter, x: str) -> str:
     half = _exp(w, w.call("llvm.fabs", x), doublings=-1)
     return w.do("fadd", half, w.do("fdiv", w.number(0.25), half))
 
 
-def _tanh(w: Writer, x: str) -> str:
+def _tanh(w: InstructionWriter, x: str) -> str:
     """Write m/(m + 2), where m = exp(2|x|) - 1."""
     size = _at_most(w, w.call("llvm.fabs", x), 22)  # from there on it is 1
     n, r, rest = _reduced(w, w.do("fadd", size, size))
@@ -101,7 +101,7 @@ def _tanh(w: Writer, x: str) -> str:
     return w.call("llvm.copysign", w.do("fdiv", m, w.do("fadd", m, w.number(2))), x)
 
 
-def _log(w: Writer, x: str) -> str:
+def _log(w: InstructionWriter, x: str) -> str:
     """Write n·ln 2 + log(1 + f), x = 2**n·(1 + f), by the series of artanh in f/(2 + f)."""
     zero, one = w.number(0), w.number(1)
     small = w.compare("olt", x, w.number(2.0**-1022))
@@ -123,13 +123,13 @@ def _log(w: Writer, x: str) -> str:
     return w.select(w.compare("oge", x, zero), result, w.number(math.nan))
 
 
-def _to_number(w: Writer, integer: str) -> str:
+def _to_number(w: InstructionWriter, integer: str) -> str:
     """Return an integer of few bits as a number: they are the lowest bits of one that is large."""
     magic = w.on_integers("add", integer, w.bits(w.number(_MAGIC)))
     return w.do("fsub", w.numbers(magic), w.number(_MAGIC))
 
 
-def _log1p(w: Writer, x: str) -> str:
+def _log1p(w: InstructionWriter, x: str) -> str:
     """Write the logarithm of 1 + x as it is rounded, and what was lost thereby."""
     whole = w.do("fadd", x, w.number(1))
     lost = w.do("fdiv", w.do("fsub", x, w.do("fsub", whole, w.number(1))), whole)
@@ -138,10 +138,10 @@ def _log1p(w: Writer, x: str) -> str:
     return w.select(w.compare("oeq", x, w.number(0)), x, result)  # of -0 it is -0
 
 
-def _circular(ahead: int) -> Callable[[Writer, str], str]:
+def _circular(ahead: int) -> Callable[[InstructionWriter, str], str]:
     """Return the rule of sin(x + quarters·π/2): with 1 it is the cosine."""
 
-    def write(w: Writer, x: str) -> str:
+    def write(w: InstructionWriter, x: str) -> str:
         n, shifted = _nearest(w, w.do("fmul", x, w.number(2 / math.pi)))
         r, tail = _angle(w, x, n)
         square = w.do("fmul", r, r)
@@ -155,7 +155,7 @@ def _circular(ahead: int) -> Callable[[Writer, str], str]:
     return write
 
 
-def _angle(w: Writer, x: str, n: str) -> tuple[str, str]:
+def _angle(w: InstructionWriter, x: str, n: str) -> tuple[str, str]:
     """Return x - n·π/2 as a sum of two doubles, accurate also near a multiple of π/2."""
     first, second, third, last = (w.do("fmul", n, w.number(part)) for part in _parts(_QUARTER, 4))
     near = w.do("fsub", x, first)
@@ -166,14 +166,14 @@ def _angle(w: Writer, x: str, n: str) -> tuple[str, str]:
     return r, w.do("fadd", w.do("fsub", nearer, r), lost)
 
 
-def _sine(w: Writer, r: str, tail: str, square: str) -> str:
+def _sine(w: InstructionWriter, r: str, tail: str, square: str) -> str:
     series = _series(w, square, [Fraction((-1) ** k, math.factorial(2 * k + 1)) for k in range(1, 9)])
     # The slope of sine is 1 - r²/2.
     tail = w.do("fsub", tail, w.do("fmul", w.do("fmul", square, w.number(0.5)), tail))
     return w.do("fadd", r, w.plus_product(tail, w.do("fmul", r, square), series))
 
 
-def _cosine(w: Writer, r: str, tail: str, square: str) -> str:
+def _cosine(w: InstructionWriter, r: str, tail: str, square: str) -> str:
     series = _series(w, square, [Fraction((-1) ** k, math.factorial(2 * k)) for k in range(2, 10)])
     half = w.do("fmul", square, w.number(0.5))
     near = w.do("fsub", w.number(1), half)
@@ -183,7 +183,7 @@ def _cosine(w: Writer, r: str, tail: str, square: str) -> str:
 
 
 # Each with the size up to which it is so computed; beyond, C's function does it, number by number.
-FUNCTIONS: dict[str, tuple[Callable[[Writer, str], str], float]] = {
+FUNCTIONS: dict[str, tuple[Callable[[InstructionWriter, str], str], float]] = {
     "exp": (_exp, math.inf),
     "log": (_log, math.inf),
     "log1p": (_log1p, math.inf),
@@ -197,7 +197,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Writer, str], str], float]] = {
 def function(name: str, lanes: int) -> tuple[list[str], set[str]]:
     """Return the lines that define a function of vectors, and what it calls."""
     write, limit = FUNCTIONS[name]
-    w = Writer(lanes)
+    w = InstructionWriter(lanes)
     w.lines = [f"define internal {w.vector} @{vector_function(name, lanes)}({w.vector} %x) alwaysinline nounwind {{"]
     if math.isfinite(limit):
         w.lines.append("start:")
@@ -207,7 +207,7 @@ def function(name: str, lanes: int) -> tuple[list[str], set[str]]:
     return [*w.lines, f"  ret {w.vector} {value}", "}"], w.called
 
 
-def _beyond(w: Writer, name: str, limit: float, value: str) -> str:
+def _beyond(w: InstructionWriter, name: str, limit: float, value: str) -> str:
     """Return the value, or C's for the numbers that are larger than the limit."""
     far = w.compare("ogt", w.call("llvm.fabs", "%x"), w.number(limit))
     w.lines += [

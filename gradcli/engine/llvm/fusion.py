@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradcli.engine.llvm.writer import Writer
+from gradcli.engine.llvm.writer import InstructionWriter
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
@@ -21,15 +21,15 @@ _FEW = 16  # elements that are set to 0 one by one
 class Fused:
     """How a result is initialized before the loop, updated with an element of each argument in it, and ended after."""
 
-    start: Callable[[Writer, Node], None]
+    start: Callable[[InstructionWriter, Node], None]
     add: Callable[..., None]
-    end: Callable[[Writer], None] = lambda w: None
+    end: Callable[[InstructionWriter], None] = lambda w: None
 
 
 def _reduced(op: str, start: float) -> Fused:
     """Return how a reduction, which joins elements by that operation, is fused."""
 
-    def add(w: Writer, node: Node, counters: Sequence[Counter], x: str) -> None:
+    def add(w: InstructionWriter, node: Node, counters: Sequence[Counter], x: str) -> None:
         k = [c for i, c in enumerate(counters) if i not in node.settings[0]]
         out = w.arrays[node]
         w.store(out, k, w.op(op, w.load(out, k), w.numeric(x)))
@@ -37,7 +37,7 @@ def _reduced(op: str, start: float) -> Fused:
     return Fused(lambda w, node: fill(w, w.allocate(node), start), add)
 
 
-def _zeros(w: Writer, node: Node) -> None:
+def _zeros(w: InstructionWriter, node: Node) -> None:
     """Write zeros into the elements that no part sets."""
     out = w.allocate(node)
     set_by = [hit for hit, leads in _hits(node) if leads]
@@ -61,7 +61,7 @@ def _hits(node: Node) -> list[tuple[Array, bool]]:
     return [(hit := np.isfinite(turn), bool((firsts[hit] == p).all())) for p, turn in enumerate(turns)]
 
 
-def _scattered(w: Writer, node: Node, counters: Sequence[Counter], *values: str) -> None:
+def _scattered(w: InstructionWriter, node: Node, counters: Sequence[Counter], *values: str) -> None:
     for key, value, (_, leads) in zip(node.settings[1], values, _hits(node), strict=True):
         target = w.arrays[node].part(key)
         before = w.number(0) if leads else w.load(target, counters)
@@ -80,7 +80,7 @@ class _Shifted:
         self._low, self._span, self._length = min(shifts), max(shifts) - min(shifts), node.args[0].size
         self._rows = Node("ring", (), (self._span,))
 
-    def start(self, w: Writer, node: Node) -> None:
+    def start(self, w: InstructionWriter, node: Node) -> None:
         """Write zeros to the elements without a term, and to the ring buffer."""
         out = w.allocate(node)
         for part in (range(self._low), range(self._low + self._length + self._span, node.size)):
@@ -89,7 +89,7 @@ class _Shifted:
         if self._span:
             fill(w, w.allocate(self._rows), 0.0)
 
-    def add(self, w: Writer, node: Node, counters: Sequence[Counter], *values: str) -> None:
+    def add(self, w: InstructionWriter, node: Node, counters: Sequence[Counter], *values: str) -> None:
         """Add the terms of this iteration; they complete the first of their elements."""
         done = range(self._low, self._low + self._length)
         for shift in sorted(set(self._shifts)):
@@ -105,7 +105,7 @@ class _Shifted:
             else:
                 w.store(w.arrays[node].part((done,)), counters, total)
 
-    def end(self, w: Writer) -> None:
+    def end(self, w: InstructionWriter) -> None:
         """Write the elements that are in the ring buffer."""
         if not self._span:
             return

@@ -10,14 +10,14 @@ import numpy as np
 
 from gradcli.engine.llvm.expressions import frexp, ldexp
 from gradcli.engine.llvm.rows import Rows
-from gradcli.engine.llvm.writer import Writer
+from gradcli.engine.llvm.writer import InstructionWriter
 from gradcli.graph.node import Node
 from gradcli.loops import rules
 from gradcli.loops.builder import Counter
 from gradcli.loops.rules import Rule, axes_of
 
 
-def _times(w: Writer, product: tuple[str, ...], x: str) -> tuple[str, str]:
+def _times(w: InstructionWriter, product: tuple[str, ...], x: str) -> tuple[str, str]:
     """Return a product, as mantissa and exponent, times a factor."""
     mantissa, exponent = product
     factor, more = frexp(w, x)
@@ -25,14 +25,14 @@ def _times(w: Writer, product: tuple[str, ...], x: str) -> tuple[str, str]:
     return mantissa, w.do("fadd", exponent, w.do("fadd", more, less))
 
 
-def _prod(w: Writer, node: Node, out: Rows, x: Rows) -> None:
+def _prod(w: InstructionWriter, node: Node, out: Rows, x: Rows) -> None:
     x, start = x.last(axes_of(node)), (w.number(1), w.number(0))
     inner = x.index.shape[len(node.shape) :]
     with w.loops(node.shape) as k:
         w.store(out, k, ldexp(w, *w.fold(inner, start, lambda m, *product: _times(w, product, w.load(x, [*k, *m])))))
 
 
-def _prod_others(w: Writer, node: Node, out: Rows, x: Rows) -> None:
+def _prod_others(w: InstructionWriter, node: Node, out: Rows, x: Rows) -> None:
     """Write for each element the product of those before it, and then times that of those after it."""
     axes, scratch = axes_of(node), Node("exponents", (), node.shape)
     arrays = [a.last(axes) for a in (out, w.allocate(scratch), x)]

@@ -42,7 +42,7 @@ class _Loop:
     step: int
 
 
-class Writer:
+class InstructionWriter:
     """Writes the body of the loop over the tiles, for vectors of so many points: a builder of the loop form.
 
     `rules` has the instructions of each elementwise operation.

@@ -27,7 +27,7 @@ from gradcli.graph.operations.products import others
 from gradcli.graph.shapes import Shape, size_of
 
 
-def spread(g: Node, shape: Shape, axes: Axes) -> Node:
+def broadcast_back(g: Node, shape: Shape, axes: Axes) -> Node:
     """Return `g`, reduced over `axes` of an array of that shape, broadcast back to the shape."""
     kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
     if kept[len(shape) - len(g.shape) :] == g.shape:  # axes in front come by broadcasting alone
@@ -43,35 +43,35 @@ def extremum_pullback(g: Node, y: Node, axes: Axes, ties: str, x: Node) -> list[
     """Return what an extremum, or a median, passes on: all to the first that is equal to it, or a share to each."""
     # PyTorch: x.max() and x.amax(dim) share ties evenly, x.max(dim) gives all to the first.
     if ties == "first":
-        return [where(argument_mask(f"arg{y.op}_mask", x, axes[0]), spread(g, x.shape, axes), 0)]
-    mask = equal(x, spread(y, x.shape, axes))
+        return [where(argument_mask(f"arg{y.op}_mask", x, axes[0]), broadcast_back(g, x.shape, axes), 0)]
+    mask = equal(x, broadcast_back(y, x.shape, axes))
     if ties == "even":  # a NaN is the extremum, and unlike anything, itself included
         mask = mask | compare("ne", x, x)
     one, none = const(1, (), y.dtype), const(0, (), y.dtype)
     winners = reduce("sum", where(mask, one, none), axes)
-    share = spread(g / winners, x.shape, axes)
+    share = broadcast_back(g / winners, x.shape, axes)
     # PyTorch: amax multiplies where max selects, and nobody wins against a NaN.
     return [where(mask, share, 0) if ties == "even" else share * where(mask, 1, 0)]
 
 
 def _norm_pullback(g: Node, y: Node, axes: Axes, x: Node) -> list[Node]:
     # PyTorch: the subgradient 0 at x = 0, where x/‖x‖ has no value.
-    length = spread(y, x.shape, axes)
-    return [spread(g, x.shape, axes) * corner(equal(length, 0), 0, x / length)]
+    length = broadcast_back(y, x.shape, axes)
+    return [broadcast_back(g, x.shape, axes) * corner(equal(length, 0), 0, x / length)]
 
 
 def _centred(x: Node, axes: Axes) -> Node:
-    return x - spread(reduce("mean", x, axes), x.shape, axes)
+    return x - broadcast_back(reduce("mean", x, axes), x.shape, axes)
 
 
 def _var_pullback(g: Node, y: Node, axes: Axes, correction: int, x: Node) -> list[Node]:
-    return [spread(2 * g / _degrees(x.shape, axes, correction), x.shape, axes) * _centred(x, axes)]
+    return [broadcast_back(2 * g / _degrees(x.shape, axes, correction), x.shape, axes) * _centred(x, axes)]
 
 
 def _std_pullback(g: Node, y: Node, axes: Axes, correction: int, x: Node) -> list[Node]:
     # PyTorch: 0 where all elements are equal, as for the norm at 0.
     scale = corner(equal(y, 0), 0, g / (_degrees(x.shape, axes, correction) * y))
-    return [spread(scale, x.shape, axes) * _centred(x, axes)]
+    return [broadcast_back(scale, x.shape, axes) * _centred(x, axes)]
 
 
 def _degrees(shape: Shape, axes: Axes, correction: int) -> Node:
@@ -80,7 +80,7 @@ def _degrees(shape: Shape, axes: Axes, correction: int) -> Node:
 
 
 def _softmax_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
-    return [y * (g - spread(reduce("sum", g * y, (axis,)), x.shape, (axis,)))]
+    return [y * (g - broadcast_back(reduce("sum", g * y, (axis,)), x.shape, (axis,)))]
 
 
 def _cumsum_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
@@ -109,7 +109,7 @@ def _backwards(a: Node, b: Node, axis: int) -> Node:
 
 
 def _log_softmax_pullback(g: Node, y: Node, axis: int, x: Node) -> list[Node]:
-    return [g - call("exp", y) * spread(reduce("sum", g, (axis,)), x.shape, (axis,))]
+    return [g - call("exp", y) * broadcast_back(reduce("sum", g, (axis,)), x.shape, (axis,))]
 
 
 # Definitions
@@ -121,18 +121,18 @@ def _var_definition(axes: Axes, correction: int, x: Node) -> Node:
 
 def _softmax_definition(axis: int, x: Node) -> Node:
     weights = call("exp", x)
-    return weights / spread(reduce("sum", weights, (axis,)), x.shape, (axis,))
+    return weights / broadcast_back(reduce("sum", weights, (axis,)), x.shape, (axis,))
 
 
 def _log_softmax_definition(axis: int, x: Node) -> Node:
-    return x - spread(reduce("logsumexp", x, (axis,)), x.shape, (axis,))
+    return x - broadcast_back(reduce("logsumexp", x, (axis,)), x.shape, (axis,))
 
 
 # For engines: exp of what is at most 0 does not overflow
 
 
 def _shifted(axis: int, x: Node) -> Node:
-    return x - spread(reduce("max", x, (axis,), "even"), x.shape, (axis,)) if x.shape[axis] else x
+    return x - broadcast_back(reduce("max", x, (axis,), "even"), x.shape, (axis,)) if x.shape[axis] else x
 
 
 def _lowered_softmax(axis: int, x: Node) -> Node:
@@ -141,47 +141,49 @@ def _lowered_softmax(axis: int, x: Node) -> Node:
 
 def _lowered_log_softmax(axis: int, x: Node) -> Node:
     x = _shifted(axis, x)
-    return x - spread(call("log", reduce("sum", call("exp", x), (axis,))), x.shape, (axis,))
+    return x - broadcast_back(call("log", reduce("sum", call("exp", x), (axis,))), x.shape, (axis,))
 
 
 def _lowered_logsumexp(axes: Axes, x: Node) -> Node:
     top = reduce("max", x, axes, "even")
     top = where((top < const(math.inf)) & (top > const(-math.inf)), top, 0)
-    return call("log", reduce("sum", call("exp", x - spread(top, x.shape, axes)), axes)) + top
+    return call("log", reduce("sum", call("exp", x - broadcast_back(top, x.shape, axes)), axes)) + top
 
 
 # Corners
 
 
 def _all_zero(y: Node, axes: Axes, x: Node) -> Node:
-    return equal(spread(y, x.shape, axes), 0)
+    return equal(broadcast_back(y, x.shape, axes), 0)
 
 
 def _all_equal(y: Node, axes: Axes, correction: int, x: Node) -> Node:
-    return equal(spread(y, x.shape, axes), 0)
+    return equal(broadcast_back(y, x.shape, axes), 0)
 
 
 def extremum_corner(what: str) -> Corner:
     """Return the corner of an extremum: a tie, in which several elements are equal to it."""
 
     def at(y: Node, axes: Axes, ties: str, x: Node) -> Node:
-        winners = equal(x, spread(y, x.shape, axes))
-        return winners & (spread(reduce("sum", where(winners, 1, 0), axes), x.shape, axes) > 1)
+        winners = equal(x, broadcast_back(y, x.shape, axes))
+        return winners & (broadcast_back(reduce("sum", where(winners, 1, 0), axes), x.shape, axes) > 1)
 
     shares = f"an equal share for each of {what}"
     return Corner(at, lambda axes, ties: f"the first of {what}" if ties == "first" else shares)
 
 
 ROWS: dict[str, Operation] = {
-    "sum": Operation("reduction", ("axes",), lambda g, y, axes, x: [spread(g, x.shape, axes)], linear=(0,)),
+    "sum": Operation("reduction", ("axes",), lambda g, y, axes, x: [broadcast_back(g, x.shape, axes)], linear=(0,)),
     "mean": Operation(
         "reduction",
         ("axes",),
-        lambda g, y, axes, x: [spread(g / _count(x.shape, axes), x.shape, axes)],
+        lambda g, y, axes, x: [broadcast_back(g / _count(x.shape, axes), x.shape, axes)],
         definition=lambda axes, x: reduce("sum", x, axes) / _count(x.shape, axes),
         linear=(0,),
     ),
-    "prod": Operation("reduction", ("axes",), lambda g, y, axes, x: [spread(g, x.shape, axes) * prod_others(x, axes)]),
+    "prod": Operation(
+        "reduction", ("axes",), lambda g, y, axes, x: [broadcast_back(g, x.shape, axes) * prod_others(x, axes)]
+    ),
     # The sum of the g[i]·∂(product of all but i)/∂x[k] is the derivative of the product of all but k along g.
     "prod_others": Operation("whole", ("axes",), lambda g, y, axes, x: [others(axes, x, along=g)], formula=others),
     "max": Operation(
@@ -208,7 +210,7 @@ ROWS: dict[str, Operation] = {
     "logsumexp": Operation(
         "reduction",
         ("axes",),
-        lambda g, y, axes, x: [spread(g, x.shape, axes) * call("exp", x - spread(y, x.shape, axes))],
+        lambda g, y, axes, x: [broadcast_back(g, x.shape, axes) * call("exp", x - broadcast_back(y, x.shape, axes))],
         definition=lambda axes, x: call("log", reduce("sum", call("exp", x), axes)),
         lowered=_lowered_logsumexp,
     ),
