@@ -7,6 +7,7 @@ import re
 import struct
 import zlib
 from base64 import b64decode
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -151,3 +152,13 @@ def test_a_script_shows_the_gradient_of_an_image(cli, tmp_path):
     assert re.search(r"^x \(1×9×9\) +x\.grad$", cli.done("run", str(script)).out, re.MULTILINE)
     (line,) = cli.done("run", "-f", "json", str(script)).out.splitlines()
     assert json.loads(line)["leaves"]["x"]["after"][0][0][0] == 2
+
+
+def test_the_picture_of_the_digits_is_what_is_drawn_now(cli):
+    """But for the compression of the pixels, which may differ."""
+    pytest.importorskip("onnx")
+    models = Path(__file__).parents[2] / "samples" / "models"
+    options = ("--at", f"image=@{models / 'digit.npy'}", "--v", "onehot:6", "-f", "svg")
+    now = cli.done("graph", "-F", str(models / "digits.onnx"), *options).out
+    shown = (models / "digits.svg").read_text("utf-8")
+    assert re.sub(r"base64,[^\"]*", "", now) == re.sub(r"base64,[^\"]*", "", shown)
