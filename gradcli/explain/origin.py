@@ -10,13 +10,17 @@ import numpy as np
 from gradcli.engine.evaluate import at_point, values_of
 from gradcli.errors import Notes
 from gradcli.explain.results import Array, Named
+from gradcli.explain.safer import safer
 from gradcli.explain.shared import sweep_inputs
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Sweep, sweep
+from gradcli.notation.nodes import Notation
 from gradcli.notation.numbers import number_text
+
+_SHORT = 30  # characters of an input in a sentence
 
 
 def origin(swept: Sweep, inputs: Named) -> str:
@@ -57,6 +61,35 @@ def _not_finite_argument(node: Node, values: Mapping[Node, Array]) -> Node | Non
         if bad.any() and not argument.is_constant:
             return argument
     return None
+
+
+def fix(swept: Sweep, inputs: Named) -> str:
+    """Return what to type instead of the operation where a sweep has its first number that is not finite; "" for none.
+
+    The operation is one of the system, and its input is written as the user named it, or as a short formula.
+    """
+    values = values_of(swept.graph, inputs, swept.traced())
+    first = next((p for p in swept.passes if not np.isfinite(values[p.contribution]).all()), None)
+    if first is None or not all(np.isfinite(values[v]).all() for v in swept.cotangents.values()):
+        return ""
+    node = first.node
+    known = next((n for n in (node, *node.args) if not n.is_constant and not np.isfinite(values[n]).all()), None)
+    if known is not None:
+        while (reads := _not_finite_argument(known, values)) is not None:
+            known = reads
+        node = known
+    if not node.args:
+        return ""
+    labels = swept.graph.labels
+    name = Notation(labels, implicit=True).expression(node.args[0]) if node.args[0] not in labels else ""
+    name = name if 0 < len(name) <= _SHORT else labels.get(node.args[0], "x")
+    behind: set[Node] = {node}
+    chosen = False
+    for n in swept.graph.nodes:
+        if not behind.isdisjoint(n.args):
+            behind.add(n)
+            chosen = chosen or OPERATIONS[n.op].selects
+    return safer(node.op, name, chosen and bool(np.isnan(values[first.contribution]).any()))
 
 
 def _words(node: Node, graph: Graph) -> str:

@@ -38,7 +38,8 @@ TOLD = [
 def test_the_operation_is_named(cli, system, options, what, where):
     v = [] if "--v" in options else ["--v", "ones"]
     outcome = cli.done("backward", system, *options.split(), *v)
-    assert outcome.err.splitlines() == [f"warning: {number}: {where}" for number in what]
+    told = [line for line in outcome.err.splitlines() if not line.startswith("fix: ")]
+    assert told == [f"warning: {number}: {where}" for number in what]
 
 
 def test_values_are_told_beside_a_jacobian(cli):
@@ -167,3 +168,27 @@ def test_no_number_of_millions_of_digits_is_worked_out(cli, system, at):
     before = time.process_time()
     assert "x.grad" in cli("backward", system, "--at", at).out
     assert time.process_time() - before < 3
+
+
+@pytest.mark.parametrize(
+    ("statement", "at", "typed"),
+    [
+        ("y=sqrt(x)", "x=0", "`sqrt(x + eps)`"),
+        ("y=sum(where(x>0,sqrt(x),0))", "x=[0,1]", "`sqrt(where(x > 0, x, 1))`"),
+        ("y=log(2*x)", "x=0", "`log(clamp(2*x, min=eps))`"),
+        ("y=1/x", "x=0", "keep the divisor away from 0"),
+    ],
+)
+def test_a_warning_has_its_fix_in_one_line(cli, statement, at, typed):
+    """On a terminal and in documents; what it says to type is finite there."""
+    outcome = cli.done("backward", statement, "--at", at)
+    (line,) = [text for text in outcome.err.split("\n") if text.startswith("fix: ")]
+    assert typed in " ".join(outcome.err.split())
+    assert line.startswith("fix: ")
+    document = cli.done("backward", statement, "--at", at, "-f", "markdown").out
+    assert "fix: " in document
+    if typed.startswith("`"):
+        typed_instead = typed.strip("`").replace("eps", "1e-12")
+        record = cli.done("backward", f"y=sum({typed_instead})", "--at", at, "-f", "json").out
+        assert "Infinity" not in record
+        assert "NaN" not in record

@@ -15,7 +15,7 @@ from gradcli.explain.backward.no_gradient import leaves_without
 from gradcli.explain.backward.record import BackwardPoint, BackwardResult, Call
 from gradcli.explain.corners import Corners
 from gradcli.explain.evaluation import Values, evaluated_calls
-from gradcli.explain.origin import not_finite, warn_of_values
+from gradcli.explain.origin import fix, not_finite, warn_of_values
 from gradcli.explain.results import UNMEASURED, Measured, Named, Wanted
 from gradcli.explain.shared import (
     check_entries,
@@ -198,6 +198,8 @@ class _Numbers:
         if self.wanted.warn and not all(np.isfinite(g).all() for g in grads.values()):
             for text in not_finite(self.swept, sweep_inputs(at, calls), grads):
                 self.notes.add("warning", text)
+            if text := fix(self.swept, sweep_inputs(at, calls)):
+                self.notes.add("fix", text)
         return self.corners.note(values, self.notes, self.wanted.page)
 
     def adjoints(self, calls: Sequence[Named]) -> Named:

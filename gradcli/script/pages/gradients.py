@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.explain.safer import safer
 from gradcli.notation.numbers import array_text
 from gradcli.pytorch.backward import Call, Contribution, Pulled
 from gradcli.pytorch.cuts import CUTS
@@ -195,23 +196,6 @@ def array_words(a: Any) -> str:
     return array_text(numbers, lambda v: f"{v:.6g}" if isinstance(v, float) else str(v))
 
 
-# What to type instead of an operation that is not finite at a point of its domain; {} is its input.
-_SAFER = {
-    "sqrt": "`sqrt({} + eps)` with a small eps such as 1e-12",
-    "rsqrt": "`rsqrt({} + eps)` with a small eps such as 1e-12",
-    "norm": "`sqrt(sum({}**2) + eps)` with a small eps such as 1e-12",
-    "log": "`log({}.clamp(min=eps))` with a small eps such as 1e-12, or `log1p` for log(1 + …)",
-    "log2": "`log2({}.clamp(min=eps))` with a small eps such as 1e-12",
-    "log10": "`log10({}.clamp(min=eps))` with a small eps such as 1e-12",
-    "div": "keep the divisor away from 0: add a small eps, or use `clamp(min=eps)`",
-    "pow": "`{}.clamp(min=eps)` before the power, with a small eps such as 1e-12",
-    "arcsin": "`{}.clamp(-1 + eps, 1 - eps)` before it, with a small eps such as 1e-6",
-    "arccos": "`{}.clamp(-1 + eps, 1 - eps)` before it, with a small eps such as 1e-6",
-    "exp": "`{}.clamp(max=80)` before it; `logsumexp` or `log_softmax` for sums of exponentials",
-}
-_GENERAL = "keep its input away from that point, with `clamp` or a small eps"
-
-
 def not_finite(call: Call, scene: CallScene, where: str = "") -> Iterator[str]:
     """Yield a warning of gradients that are not finite, with the operation and the line where that arose, and a fix.
 
@@ -257,9 +241,8 @@ def _safer(call: Call, step: Step, scene: CallScene) -> str:
     name = scene.recorded.steps.get(edge, "") if edge is not None else scene.names.of(x)
     name, op = name or (scene.names.of(edge) if edge is not None else "") or "x", _op(step)
     behind = [s for s in reachable(edge_of(y) for y, _ in call.roots) if _op(s) == "where"]
-    if any(step in reachable([e]) for s in behind for e in s.edges if isinstance(e, Step)):
-        return f"`where` on the input of `{op}`, as in `{op}(where({name} > 0, {name}, 1))`: one behind it is too late"
-    return _SAFER.get(op, _GENERAL).format(name)
+    chosen = any(step in reachable([e]) for s in behind for e in s.edges if isinstance(e, Step))
+    return safer(op, name, chosen)
 
 
 def _is_zero_times_inf(pulled: Pulled) -> bool:
