@@ -172,7 +172,7 @@ def one_calculus(monkeypatch):
 @pytest.mark.parametrize("path", [p for p in SAMPLES if p.stem not in CLAIMS], ids=lambda p: p.stem)
 @pytest.mark.usefixtures("one_calculus")
 def test_the_pages_of_a_sample_fit(at_widths, path):
-    for command, limit in {"backward": 60, "backward --steps": 110, "jacobian": 60, "jacobian --steps": 110}.items():
+    for command, limit in {"backward": 72, "backward --steps": 122, "jacobian": 60, "jacobian --steps": 110}.items():
         outcome, shown = at_widths(*command.split(), "-F", str(path))
         if "no v" in outcome.err:
             outcome, shown = at_widths(*command.split(), "-F", str(path), "--v", "ones")

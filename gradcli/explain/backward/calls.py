@@ -15,6 +15,7 @@ from gradcli.explain.sections import Equal, Grid, Math, Name, Partial, Product, 
 
 _CALLS = 20  # rows of the table, less than a screen
 _LEAVES = 5  # columns of the table: more are wider than 80 characters; the gradients of all stand below
+_SUMMED = 3  # leaves whose sums have a row: the gradients of all stand below
 _RUNNING = 4  # elements of a gradient whose sum is written as a sum: more are wider than a column
 
 
@@ -33,7 +34,7 @@ def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
         before = call.grad
     if len(rows) > _CALLS:
         rows = [*rows[: _CALLS - 1], ("…", *[""] * (len(rows[0]) - 1)), rows[-1]]
-    if len(rows) > 1:
+    if len(rows) > 1 and len(leaves) <= _SUMMED:
         rows.append(("sum", *_total(result, point, leaves), *more))
     titles = tuple(f"{name}.grad after it" for name in leaves)
     products = ("vᵀJ", *titles) if len(titles) == 1 else titles
