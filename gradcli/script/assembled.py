@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from gradcli.graph.construct import broadcast, index, stack
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, operand
 from gradcli.graph.shapes import size_of
 from gradcli.pytorch.record import Step
 from gradcli.script.operands import literal
@@ -48,6 +48,6 @@ def _nested(parts: Mapping[int, Node], shape: tuple[int, ...], first: int = 0) -
     if not shape:
         return parts[first]
     rows = [_nested(parts, shape[1:], first + k * size_of(shape[1:])) for k in range(shape[0])]
-    whole = rows[0].args[0] if rows[0].op == "index" else rows[0]
+    whole = operand(rows[0], "index") or rows[0]
     is_whole = whole.shape == shape and all(r.args == (whole,) and r.settings == ((k,),) for k, r in enumerate(rows))
     return whole if is_whole else stack(rows)

@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError, Source, Span
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, operand
 from gradcli.lang.builder import build
 from gradcli.lang.statements import read_expression
 from gradcli.notation.nodes import Notation, readable_names, written_size
@@ -180,6 +180,6 @@ def _loss_of_classes(call: CallOf, writer: Notation) -> str | None:
     if how != "mean" or not complete or len(call.operands) != 2:
         return None
     scores, target = call.operands
-    softened = scores.op == "log_softmax" and scores not in writer.names
-    function, first = ("cross_entropy", scores.args[0]) if softened else ("nll_loss", scores)
+    logits = None if scores in writer.names else operand(scores, "log_softmax")
+    function, first = ("nll_loss", scores) if logits is None else ("cross_entropy", logits)
     return f"{function}({writer.name(first)}, {writer.name(target)})"

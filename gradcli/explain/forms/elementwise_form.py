@@ -21,7 +21,7 @@ from gradcli.engine.evaluate import values_of
 from gradcli.explain.forms.elementwise_rules import RULES, USUAL, Formula, at_places
 from gradcli.graph.construct import reshape, spread
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.node import Constant, Exact, Node, const, elementwise
+from gradcli.graph.node import Constant, Exact, Node, const, elementwise, operand
 from gradcli.graph.rewrite import structure
 from gradcli.graph.shapes import Shape, bare
 from gradcli.notation.writer import spread_argument
@@ -201,8 +201,8 @@ class ElementwiseForm:
             return self._product(formula)
         base, exponent = formula.as_base_exp()
         root = self.meanings.get(base)
-        if root is not None and root.op == "sqrt" and exponent == 2 and root not in self.named:
-            return root.args[0]
+        if exponent == 2 and root is not None and root not in self.named and (square := operand(root, "sqrt")):
+            return square
         if exponent.could_extract_minus_sign():
             return elementwise("div", const(1), self.node(base**-exponent))
         if exponent == sympy.S.Half:

@@ -18,7 +18,7 @@ from gradcli.explain.sections import Computed, Math, quantity
 from gradcli.graph.construct import reshape, spread
 from gradcli.graph.graph import scheduled
 from gradcli.graph.names import AdjointName, ElementName, adjoint_name
-from gradcli.graph.node import Exact, Node, const, elementwise
+from gradcli.graph.node import Exact, Node, const, elementwise, operand
 from gradcli.notation.nodes import written_size
 from gradcli.notation.writer import spread_argument
 
@@ -129,7 +129,7 @@ class _GradientWriter:
     def picks(self, form: Node) -> bool:
         """Tell whether a formula names elements of v: a column of J says that better."""
         seeds = self.result.swept.cotangents.values()
-        return any(n.op == "index" and n.args[0] in seeds for n in scheduled([form], self.names))
+        return any(operand(n, "index") in seeds for n in scheduled([form], self.names))
 
     def only_places(self, form: Node) -> bool:
         """Tell whether a formula is one number at some places, and 0 elsewhere: its elements say that better."""
@@ -219,4 +219,5 @@ def _is_readable(node: Node, names: Mapping[Node, str]) -> bool:
 
 def _takes_windows(node: Node) -> bool:
     """Tell whether a node is the windows of an array, as of a convolution: tables of indices that nobody reads."""
-    return node.op == "take" and len(node.shape) > len(node.args[0].shape) + 1
+    array = operand(node, "take")
+    return array is not None and len(node.shape) > len(array.shape) + 1

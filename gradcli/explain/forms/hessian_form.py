@@ -11,7 +11,7 @@ from gradcli.explain.forms.matrix_form import matrix_form
 from gradcli.graph import hessian as second
 from gradcli.graph.construct import from_diagonal, matmul
 from gradcli.graph.graph import Graph, depending, scheduled
-from gradcli.graph.node import Node, const
+from gradcli.graph.node import Node, const, operand
 from gradcli.notation.nodes import written_size
 
 _LONG = 14  # operations in a formula that says less than the entries
@@ -67,8 +67,8 @@ def _scaled(factor: Node, matrix: Node) -> Node | None:
         return Node("mul", (factor, matrix), matrix.shape)
     if factor.shape != matrix.shape[:1]:
         return None
-    if matrix.op == "from_diagonal":
-        return from_diagonal(factor * matrix.args[0], matrix.shape)
+    if (diagonal := operand(matrix, "from_diagonal")) is not None:
+        return from_diagonal(factor * diagonal, matrix.shape)
     return _product(from_diagonal(factor, factor.shape * 2), matrix)
 
 

@@ -22,7 +22,7 @@ from gradcli.explain.sections import Equations, Grad, Line, Math, Name, Page, Se
 from gradcli.explain.system import point_parts
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.names import adjoint_name
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, operand
 from gradcli.pytorch.backward import Call
 from gradcli.script.measured import measured
 from gradcli.script.pages.quantities import quantities
@@ -50,9 +50,7 @@ def _roots(recorded: Recorded) -> dict[str, str]:
     readers = Counter(a for n in recorded.graph.nodes for a in n.args)
     outputs = recorded.graph.outputs.items()
     return {
-        made[n.args[0]]: name
-        for name, n in outputs
-        if n.op == "identity" and n.args[0] in made and readers[n.args[0]] == 1
+        made[result]: name for name, n in outputs if (result := operand(n, "identity")) in made and readers[result] == 1
     }
 
 
