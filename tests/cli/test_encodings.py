@@ -95,11 +95,13 @@ def test_data_and_programs_are_utf8_as_in_a_file(encoding, printed):
 def test_a_page_is_laid_out_for_what_is_printed(printed):
     _, out, _ = printed("ascii", ("graph", "y=x**2+x", "--at", "x=3"))
     assert out.decode().splitlines() == [
-        "o     x  = 3             x_bar  = 7",
+        "o     x  = 3             x_bar  = 7   t1: 1*6 = 6, y: 1*1 = 1",
         "+-*   t1 = x**2 = 9      t_bar1 = 1   dt1/dx = 2*x = 6",
         "#-+   y  = t1 + x = 12   y_bar  = 1   dy/dt1 = 1, dy/dx = 1",
         "",
-        "o leaf   * intermediate   # output   x_bar = dy/dx",
+        "o leaf   * intermediate   # output",
+        "x_bar = dy/dx",
+        "t1: 1*6 = 6 is t_bar1*dt1/dx, the part of x_bar from t1",
     ]
 
 
