@@ -89,6 +89,7 @@ VALUES: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {
         }.items()
     },
     ("jacobian", "--sparse"): ((*SQUARES, "--sparse"), ("y=x**3", "--at", "x=[1,2]", "--sparse", "--output", "J.npz")),
+    ("graph", "--layout"): ((*X, "-f", "svg", "--layout"),),
     ("run", "-c"): (("-c", "import torch; x = torch.ones(2, requires_grad=True); x.sum().backward()"),),
     ("run", "--line"): (("script.py", "--line", "7"),),
     ("run", "--round"): (("script.py", "--round", "1"),),

@@ -76,7 +76,7 @@ def test_verdicts_are_a_page():
 
 @pytest.mark.parametrize("options", [{"tolerance": float("nan")}, {"trials": 0}, {"seed": -1}, {"tolerance": 0}])
 def test_numbers_that_make_no_sense_are_told(options):
-    with pytest.raises(InputError, match="tolerance is above 0"):
+    with pytest.raises(InputError, match="tolerance must be above 0"):
         check("f = x; df/dx = 1", **options)
 
 

@@ -252,6 +252,7 @@ def test_json_is_what_at_prints(cli, command):
         text = ",".join(f"{name}={POINTS[name][k].tolist()}" for name in ("a", "b", "x", "M"))
         v = ",".join(f"{name[0]}={value[k].tolist()}" for name, value in COTANGENTS.items())
         alone = cli.json(*command, "--at", text, *(("--v", v) if command[0] == "backward" else ()))
+        alone.pop("notes", None)  # on a single point
         assert list(line) == list(alone)
         assert close(line, alone)
 

@@ -182,13 +182,17 @@ class _Numbers:
                 yield why
 
     def reasons(self, at: Named, calls: Sequence[Named]) -> Iterator[str]:
-        """Yield why the gradients are what they are, where a rule surprises."""
+        """Yield why the gradients are what they are, where a rule surprises: rules of scalars do not."""
+        if not any(node.shape for node in self.graph.nodes):
+            return
         from gradcli.explain.backward.loss import loss_name
         from gradcli.explain.backward.reasons import has_softmax, reasons
-        from gradcli.explain.trace import numeric_trace
 
-        traced = len(self.graph.nodes) <= TRACED and has_softmax(self.graph)
-        trace = numeric_trace(self.graph, self.swept, at, calls) if traced else None
+        trace = None
+        if len(self.graph.nodes) <= TRACED and has_softmax(self.graph):
+            from gradcli.explain.trace import numeric_trace
+
+            trace = numeric_trace(self.graph, self.swept, at, calls)
         yield from reasons(self.graph, self.swept, self.wrt, loss_name(self.graph, calls[0]), trace)
 
     def tell(self, at: Named, value: Named, calls: Sequence[Named], grads: Named, values: Values) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def reasons(graph: Graph, swept: Sweep, wrt: Sequence[str], loss: str, trace: Tr
     >>> from gradcli.graph.node import leaf
     >>> from gradcli.graph.vjp import sweep
     >>> x = leaf((3,))
-    >>> graph = Graph.of({"x": x}, {"y": reduce("max", x, (0,))})
+    >>> graph = Graph.of({"x": x}, {"y": reduce("max", x, (0,), "first")})
     >>> print(*reasons(graph, sweep(graph), ["x"], "y"))
     max: a small change of the others does not change y, so their slope is 0.
     """
