@@ -173,6 +173,7 @@ def test_every_option_has_an_example():
     assert not without_example()
 
 
+@long
 def test_what_is_tried_of_every_option_works(here):
     refused = {arguments for arguments, (status, _, _) in zip(commands(), here[0], strict=True) if status}
     assert not [a for a in refused & {*every_option()} if not any(words <= {*a} for words in REFUSED)]

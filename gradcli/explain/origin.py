@@ -17,7 +17,6 @@ from gradcli.graph.names import element_names
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Sweep, sweep
-from gradcli.notation.nodes import Notation
 from gradcli.notation.numbers import number_text
 
 _SHORT = 30  # characters of an input in a sentence
@@ -81,6 +80,8 @@ def fix(swept: Sweep, inputs: Named) -> str:
     if not node.args:
         return ""
     labels = swept.graph.labels
+    from gradcli.notation.nodes import Notation  # where all is finite, nothing is written
+
     name = Notation(labels, implicit=True).expression(node.args[0]) if node.args[0] not in labels else ""
     name = name if 0 < len(name) <= _SHORT else labels.get(node.args[0], "x")
     behind: set[Node] = {node}

@@ -6,15 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from gradcli.errors import InputError
-from gradcli.graph import construct
+from gradcli.graph import construct, matrices
 from gradcli.graph.construct import axes_of, broadcast, call, one_axis, reshape
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.shapes import broadcast_shapes
+from gradcli.pyfunc.elements import element
 from gradcli.pyfunc.tracer import OPS, RULES, UFUNCS, VIEWS, lift
 from gradcli.vocabulary import FUNCTIONS
 from gradcli.vocabulary.register import kept
@@ -22,6 +23,7 @@ from gradcli.vocabulary.register import kept
 Axis = int | Sequence[int] | None
 _UNSET = getattr(np, "_NoValue", None)
 _DEGREE = const("pi") / 180
+_CHOLESKY = 64  # rows: each is a few operations of the graph
 
 
 # Ufuncs
@@ -594,6 +596,68 @@ def _solve(a: Any, b: Any) -> Node:
 def _slogdet(a: Any) -> tuple[Node, Node]:
     x = FUNCTIONS["det"](_number(a))
     return call("sign", x), call("log", call("abs", x))
+
+
+class _Svd(NamedTuple):
+    U: Any
+    S: Any
+    Vh: Any
+
+
+class _Eigh(NamedTuple):
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+@rule(np.linalg.svd)
+def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Node | _Svd:
+    x = _number(a)
+    if not compute_uv:
+        return matrices.svdvals(x)
+    u, vh = (matrices.singular_vectors(op, x, full_matrices) for op in ("svd_u", "svd_vh"))
+    return _Svd(u, matrices.svdvals(x), vh)
+
+
+if hasattr(np.linalg, "svdvals"):
+    RULES[np.linalg.svdvals] = lambda x, /: matrices.svdvals(_number(x))
+RULES[np.linalg.eigvalsh] = lambda a, UPLO="L": matrices.eigvalsh(_mirrored(a, UPLO))
+
+
+@rule(np.linalg.eigh)
+def _eigh(a: Any, UPLO: str = "L") -> _Eigh:
+    x = _mirrored(a, UPLO)
+    return _Eigh(matrices.eigvalsh(x), matrices.eigvecsh(x))
+
+
+def _mirrored(a: Any, triangle: str) -> Node:
+    """Return the symmetric matrices of one triangle, the only one that LAPACK reads."""
+    x = _number(a)
+    matrices.check_square("eigh", x)
+    lower = x if triangle.upper() == "L" else _swapaxes(x, -2, -1)
+    return matrices.triangle("tril", lower) + _swapaxes(matrices.triangle("tril", lower, -1), -2, -1)
+
+
+@rule(np.linalg.cholesky)
+def _cholesky(a: Any, /, *, upper: bool = False) -> Node:
+    """Return L, or its transpose, column by column: each one leaves a smaller matrix to factorize.
+
+    Source: G. Golub and C. Van Loan, "Matrix Computations", 4th edition, 4.2.5 (outer product form).
+    """
+    rest = _number(a)
+    matrices.check_square("cholesky", rest)
+    size = rest.shape[-1]
+    if len(rest.shape) > 2 or size > _CHOLESKY:
+        raise InputError(f"`np.linalg.cholesky` is traced for one matrix of at most {_CHOLESKY} rows")
+    columns = []
+    for k in range(size):
+        column = element(rest, (slice(None), 0)) / call("sqrt", element(rest, (0, 0)))
+        columns.append(construct.concatenate([lift(np.zeros(k)), column], 0) if k else column)
+        if k < size - 1:
+            below = element(column, (slice(1, None),))
+            block = element(rest, (slice(1, None), slice(1, None)))
+            rest = block - reshape(below, (size - k - 1, 1)) * below
+    factor = construct.stack(columns)
+    return factor if upper else _swapaxes(factor, -2, -1)
 
 
 @rule(np.linalg.norm)

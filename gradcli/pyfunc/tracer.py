@@ -302,7 +302,7 @@ def apply(function: Any, *args: Any, **settings: Any) -> Any:
             _alias(result, function, args, settings)
         return result
     results = [traced(n, None if values is None else values[k]) for k, n in enumerate(nodes)]
-    return type(nodes)(results)
+    return type(nodes)(*results) if hasattr(nodes, "_fields") else type(nodes)(results)
 
 
 def _elementwise(ufunc: np.ufunc, args: Any) -> Any:
@@ -408,13 +408,8 @@ def _by_numpy(function: Any, args: Any, settings: Any) -> Any:
 _IN_C = frozenset(
     f"np.linalg.{name}"
     for name in (
-        "svd",
-        "svdvals",
         "eig",
-        "eigh",
         "eigvals",
-        "eigvalsh",
-        "cholesky",
         "qr",
         "lstsq",
         "pinv",

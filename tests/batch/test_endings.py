@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ENDINGS, HANG, interruptible, needs, new_terminal, start
+from conftest import ENDINGS, HANG, interruptible, needs, new_terminal, some, start
 
 from gradcli.batch import cluster
 from gradcli.data import replacement
@@ -98,15 +98,17 @@ def contents(path):
 
 @pytest.mark.parametrize(
     ("signum", "status", "says", "ending", "old"),
-    [
-        (signal.SIGINT, 130, "interrupted", "csv", False),
-        (signal.SIGINT, 130, "interrupted", "parquet", True),
-        (signal.SIGTERM, 143, "", "csv", True),
-        (signal.SIGTERM, 143, "", "npz", True),
-        (signal.SIGHUP, 129, "", "npz", False),
-        (signal.SIGKILL, -signal.SIGKILL, "", "csv", True),
-        (signal.SIGKILL, -signal.SIGKILL, "", "parquet", False),
-    ],
+    some(
+        [
+            (signal.SIGINT, 130, "interrupted", "csv", False),
+            (signal.SIGINT, 130, "interrupted", "parquet", True),
+            (signal.SIGTERM, 143, "", "csv", True),
+            (signal.SIGTERM, 143, "", "npz", True),
+            (signal.SIGHUP, 129, "", "npz", False),
+            (signal.SIGKILL, -signal.SIGKILL, "", "csv", True),
+            (signal.SIGKILL, -signal.SIGKILL, "", "parquet", False),
+        ]
+    ),
 )
 def test_a_signal_leaves_the_old_file(signum, status, says, ending, old):
     needs(ending)

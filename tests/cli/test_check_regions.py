@@ -1,6 +1,7 @@
 """gradcli check tries points on both sides of every condition, corner and threshold, and in narrow windows."""
 
 import pytest
+from conftest import some
 
 SYSTEMS = [
     ("where(x > 100, x**2, x)", "1", "where(x > 100, 2*x, 1)"),
@@ -20,7 +21,7 @@ SYSTEMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("system", "wrong", "right"), SYSTEMS)
+@pytest.mark.parametrize(("system", "wrong", "right"), some(SYSTEMS))
 def test_a_branch_is_tried_wherever_it_is(cli, system, wrong, right):
     for claim, verdict in ((wrong, "wrong"), (right, "right")):
         (found,) = cli("check", f"y = {system}", f"dy/dx = {claim}", "-f", "json").objects

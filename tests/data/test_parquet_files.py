@@ -9,7 +9,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from conftest import HANG, at_most
+from conftest import HANG, at_most, long
 from point_files import X0, parquet, read, refused
 
 from gradcli.data.parquet.points import parts
@@ -103,6 +103,7 @@ def test_no_flipped_bit_of_a_page_is_read(dictionary, compression, version):
         assert "cannot be read: " in refused(path)
 
 
+@long
 @pytest.mark.parametrize("bit", [0, 3, 6])
 def test_a_flipped_bit_loses_no_rows(bit):
     """Headers and footers have no checksums, and a page of an unknown kind would be passed over."""

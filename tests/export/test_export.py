@@ -109,6 +109,7 @@ LARGER = [
 ]  # fmt: skip
 
 
+@long
 def test_larger_systems(to, tmp_path):
     what = ("value", "vjp", "jvp")
     compare(to, [made(to, text, shapes, what) for text, shapes in LARGER], tmp_path)
@@ -121,6 +122,7 @@ def test_functions_of_pytorch_get_no_numbers_of_pythons(tmp_path):
         compare("torch", [file], tmp_path)
 
 
+@long
 def test_hessians_of_larger_systems(to, tmp_path):
     text = "L = sum(exp(sin(x))*x[::-1]) + prod(x[:4]) + sum(W @ x)**2"
     compare(to, [made(to, text, {"x": (20,), "W": (3, 20)}, SCALAR)], tmp_path)

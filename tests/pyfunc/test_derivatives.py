@@ -60,6 +60,10 @@ OF_MATRICES = {
     "inv": lambda np, a: np.linalg.inv(a),
     "solve": lambda np, a: np.linalg.solve(a, B),
     "slogdet": lambda np, a: np.linalg.slogdet(a)[1],
+    "svd": lambda np, a: np.linalg.svd(a, full_matrices=False)[1],
+    "eigenvalues": lambda np, a: np.linalg.eigh(a @ np.transpose(a))[0],
+    "projections on eigenvectors": lambda np, a: np.linalg.eigh(a @ np.transpose(a))[1] ** 2,
+    "cholesky": lambda np, a: np.linalg.cholesky(a @ np.transpose(a) + np.eye(3)),
     "trace and diag": lambda np, a: np.trace(a @ a) + np.diag(a),
     "triangles": lambda np, a: np.triu(a) * 2 + np.tril(a, -1),
     "axes": lambda np, a: np.sum(a, axis=0) * np.max(a, axis=1, keepdims=True),
@@ -217,7 +221,7 @@ def test_numpy_is_as_it_was_also_after_an_exception():
 
 LOST = {
     "float(x)": lambda x: float(x[0]),
-    "`np.linalg.svd`": lambda x: np.linalg.svd(np.outer(x, x))[1][0],
+    "`np.linalg.pinv`": lambda x: np.linalg.pinv(np.outer(x, x))[0, 0],
     "without `out`": lambda x: np.sum(np.add(x, x, out=np.empty(4))),
     "np.random.normal": lambda x: np.sum(x * np.random.normal(size=4)),
     "complex": lambda x: np.sum(x * 1j),

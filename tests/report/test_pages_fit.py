@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import some
 
 from gradcli.algebra import symbolic_jacobian as jacobian
 from gradcli.errors import InputError, Notes, Source, Span, in_lines
@@ -139,7 +140,7 @@ def too_wide(lines, columns):
     return [line for line in lines if cells(line) > columns or line != line.rstrip()]
 
 
-@pytest.mark.parametrize(("line", "limit"), PAGES.values(), ids=PAGES)
+@pytest.mark.parametrize(("line", "limit"), some(PAGES.values()), ids=some(PAGES))
 @pytest.mark.usefixtures("arrays")
 def test_a_page_fits(at_widths, line, limit):
     outcome, shown = at_widths(*shlex.split(line))
@@ -169,7 +170,7 @@ def one_calculus(monkeypatch):
     monkeypatch.setattr(jacobian, "unwritten_jacobian", once)
 
 
-@pytest.mark.parametrize("path", [p for p in SAMPLES if p.stem not in CLAIMS], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", some([p for p in SAMPLES if p.stem not in CLAIMS]), ids=lambda p: p.stem)
 @pytest.mark.usefixtures("one_calculus")
 def test_the_pages_of_a_sample_fit(at_widths, path):
     for command, limit in {"backward": 72, "backward --steps": 122, "jacobian": 60, "jacobian --steps": 110}.items():

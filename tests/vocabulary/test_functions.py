@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import each
+from conftest import each, some
 from llvm_source import in_tiles
 from numpy.testing import assert_allclose
 from smooth_cases import ARRAYS, ELEMENTWISE
@@ -70,7 +70,7 @@ def test_second_derivatives_are_differences(text):
     check_gradient(first, point_of(text) | {"y.v": v})
 
 
-@pytest.mark.parametrize("text", ALL)
+@pytest.mark.parametrize("text", some(ALL))
 def test_engines_agree_with_the_interpreter(text):
     graph = vjp(graph_of(text))
     graph = Graph.of(graph.inputs, graph.names | graph.outputs)
@@ -83,7 +83,7 @@ def test_engines_agree_with_the_interpreter(text):
             )
 
 
-@pytest.mark.parametrize("text", ALL)
+@pytest.mark.parametrize("text", some(ALL))
 def test_formulas_are_read_back_as_the_same_numbers(text):
     graph = graph_of(text)
     at = {name: value[..., 0] for name, value in point_of(text).items()}

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from conftest import some
+from conftest import long, some
 from textbooks import SYSTEMS
 
 from gradcli import check
@@ -65,6 +65,7 @@ def test_verdicts_do_not_depend_on_units(system):
         assert wrong.wrong > 0, power
 
 
+@long
 @pytest.mark.parametrize("system", some(SYSTEMS[::4]), ids=lambda system: system[0])
 @pytest.mark.parametrize("power", [-30, 30])
 def test_proofs_and_words_do_not_either(system, power):
