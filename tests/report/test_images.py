@@ -154,11 +154,12 @@ def test_a_script_shows_the_gradient_of_an_image(cli, tmp_path):
     assert json.loads(line)["leaves"]["x"]["after"][0][0][0] == 2
 
 
-def test_the_picture_of_the_digits_is_what_is_drawn_now(cli):
+@pytest.mark.parametrize(("name", "v"), [("digits", "onehot:6"), ("digits_ones", "ones")])
+def test_the_picture_of_the_digits_is_what_is_drawn_now(cli, name, v):
     """But for the compression of the pixels, which may differ."""
     pytest.importorskip("onnx")
     models = Path(__file__).parents[2] / "samples" / "models"
-    options = ("--at", f"image=@{models / 'digit.npy'}", "--v", "onehot:6", "-f", "svg")
+    options = ("--at", f"image=@{models / 'digit.npy'}", "--v", v, "-f", "svg")
     now = cli.done("graph", "-F", str(models / "digits.onnx"), *options).out
-    shown = (models / "digits.svg").read_text("utf-8")
+    shown = (models / f"{name}.svg").read_text("utf-8")
     assert re.sub(r"base64,[^\"]*", "", now) == re.sub(r"base64,[^\"]*", "", shown)
