@@ -81,6 +81,20 @@ def broken(text: str, width: int, hang: str = "  ") -> list[str]:
     return _lines(text, width, hang, True)
 
 
+def program_line(line: str, room: int) -> list[str]:
+    """Return a line of a program, or of a comment, in lines; a long one goes on inside its brackets.
+
+    >>> program_line("# or: torch.stack((y, z)).backward(torch.tensor([1., 2.]))", 60)
+    ['# or: torch.stack((y, z)).backward(torch.tensor([1., 2.]))']
+    >>> program_line("y.backward(torch.tensor([1., 2.]), retain_graph=True)", 40)
+    ['y.backward(torch.tensor([1., 2.]),', '    retain_graph=True)']
+    """
+    mark = "# " if line.startswith("# ") else ""
+    if "(" not in line or len(line) <= room:
+        return [line]
+    return [mark + part for part in broken(line.removeprefix(mark), room - len(mark), "    ")]
+
+
 def _lines(text: str, width: int, hang: str, formula: bool) -> list[str]:
     lines = []
     room = width

@@ -26,9 +26,10 @@ from gradcli.report.latex_images import COLOUR, pictures
 from gradcli.report.latex_layout import HEIGHT, WIDTH, height, paged, pieces, sized, table, width
 from gradcli.report.latex_letters import letter
 from gradcli.report.latex_math import LatexWriter, escaped
-from gradcli.wrapping import visible
+from gradcli.wrapping import program_line, visible
 
 _COLUMNS = 6  # of a matrix that stands as one
+_LETTERS = 65  # of typewriter type in the text width of an article
 _CELLS = 400  # of a matrix that is shown as one
 _TITLES = {"v": "v", "vᵀJ": r"v^{\top} J"}  # of columns, that are no words
 
@@ -73,7 +74,8 @@ def _block(block: Block, writer: LatexWriter) -> str:
             return "\n".join(_grid(header, [[writer.write(cell) for cell in row] for row in rows]))
         case Code():
             caption = f"{escaped(block.caption)}:\n" if block.caption else ""
-            return caption + verbatim(block.lines)
+            program = block.lines if block.whole else [p for n in block.lines for p in program_line(n, _LETTERS)]
+            return caption + verbatim(program)
         case Images(panels):
             return "\n".join(pictures(panels, writer))
 

@@ -13,7 +13,7 @@ from gradcli.explain.sections import Block, Code, Equal, Equations, Grid, Images
 from gradcli.report.image_text import image_lines
 from gradcli.report.layout import blocks, equations, table
 from gradcli.report.text_math import TextWriter
-from gradcli.wrapping import TIED, broken, cells, page_width, visible, wrapped
+from gradcli.wrapping import TIED, cells, page_width, program_line, visible, wrapped
 
 PRINTED = True
 _INDENT = "  "
@@ -134,17 +134,10 @@ class _Terminal:
         if code.whole:
             return lines
         if not code.caption:
-            return [part for line in lines for part in self.line(line, room)]
+            return [part for line in lines for part in program_line(line, room)]
         if len(lines) == 1 and len(caption) + len(lines[0]) + 2 <= room:
             return [f"{caption}: {lines[0]}"]
-        return [f"{caption}:", *(_INDENT + part for line in lines for part in self.line(line, room - 2))]
-
-    def line(self, line: str, room: int) -> list[str]:
-        """Return a line of a program, or of a comment; a long one goes on inside of its brackets."""
-        mark = "# " if line.startswith("# ") else ""
-        if "(" not in line or len(line) <= room:
-            return [line]
-        return [mark + part for part in broken(line.removeprefix(mark), room - len(mark), "    ")]
+        return [f"{caption}:", *(_INDENT + part for line in lines for part in program_line(line, room - 2))]
 
     def strong(self, text: str, wanted: bool = True) -> str:
         return style(text, bold=True) if self.styled and wanted else text
