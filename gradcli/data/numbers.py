@@ -104,7 +104,7 @@ def _exponents(texts: Any, sizes: Array) -> Any:
     import pyarrow.compute as pc
 
     result = pc.replace_substring(texts, "e-", "e-0")
-    if sizes.max() >= _FIXED:
+    if (sizes >= _FIXED).any():  # nan is neither
         digits = pc.replace_substring_regex(texts, r"^(-?)0\.0*([1-9])(\d*)$", r"\1\2.\3")
         powers = pa.array(["e-06", "e-05"]).take(pa.array((sizes >= _FIFTH).astype(np.int8)))
         pointed = pc.binary_join_element_wise(pc.ascii_rtrim(digits, characters="."), powers, "")

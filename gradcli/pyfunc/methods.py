@@ -90,7 +90,7 @@ class _At:
 
 
 _METHODS: dict[str, Any] = {
-    "reshape": lambda self, *shape, order="C": apply(np.reshape, self, _several(shape), order),
+    "reshape": lambda self, *shape, order="C": apply(np.reshape, self, _several(shape), order=order),
     "transpose": lambda self, *axes: apply(np.transpose, self, _several(axes) if axes else None),
     "ravel": lambda self, order="C": apply(np.ravel, self, order),
     "flatten": lambda self, order="C": apply(np.copy, apply(np.ravel, self, order)),
