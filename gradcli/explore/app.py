@@ -249,11 +249,14 @@ class ExplorerApp(App[None]):
         self.query_one("#left").styles.width = self._left()
         rows = field_rows(self.explorer, self.at, width, self.setting.unicode)
         room = self.size.height - self._below()
-        curve = plot_rows(self.explorer, self.focused_field, width, room - len(rows) - 3, self.setting.unicode)
+        self.call_after_refresh(self._show_plot, width, room - len(rows) - 3)  # numbers first
         at = next(k for k, (field, _) in enumerate(rows) if field == self.at)
         start = max(0, min(at - room // 2, len(rows) - room)) if len(rows) > room else 0
         self.first_row, self.rows = start, [field for field, _ in rows[start : start + room]]
         self.query_one("#fields", Static).update(Text("\n").join(text for _, text in rows[start : start + room]))
+
+    def _show_plot(self, width: int, height: int) -> None:
+        curve = plot_rows(self.explorer, self.focused_field, width, height, self.setting.unicode)
         self.query_one("#plot", Static).update(Text("\n").join(curve) if curve else "")
 
     def _below(self) -> int:
