@@ -24,7 +24,7 @@ class Result:
     def _repr_html_(self) -> str | None:
         if self.style != "html":
             return None
-        if self.text.startswith("<!doctype"):  # a document stands in a frame
+        if self.text.startswith("<!doctype"):  # a document needs a frame
             look = 'width="100%" height="720" style="border:0" sandbox="allow-scripts"'
             return f'<iframe title="gradcli" {look} srcdoc="{escape(self.text)}"></iframe>'
         return self.text

@@ -20,7 +20,7 @@ from gradcli.notation.numbers import shape_text
 _SIDE = 8  # rows and columns that an image has at least
 _LONGEST = 4  # times the shorter side
 _CHANNELS = (1, 3)
-_WRITTEN = 4  # numbers of a cotangent that stand in a title
+_WRITTEN = 4  # numbers of a cotangent in a title
 _MOST = 8  # calls that have a panel each
 
 
@@ -39,7 +39,7 @@ def is_image(shape: Shape) -> bool:
 
 
 def _layout(shape: Shape) -> Shape | None:
-    """Return the shape as rows, columns and channels, or channels, rows and columns; None where it is no image."""
+    """Return the shape as rows, columns and channels, or channels, rows and columns; None where it is not an image."""
     while len(shape) > 2 and shape[0] == 1:
         shape = shape[1:]
     sides = shape

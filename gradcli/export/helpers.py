@@ -12,7 +12,7 @@ _HEAD = re.compile(r"^(?:static inline \w+|function) (\w+)\(", re.MULTILINE)
 def helpers(file: str) -> dict[str, list[str]]:
     """Return the lines of each function in a file of this folder, with its comment, by name.
 
-    Blank lines separate the functions, and a function stands behind those that it calls.
+    Blank lines separate the functions, and a function follows those that it calls.
 
     >>> helpers("helpers.c")["larger"][1]
     'static inline double larger(double a, double b)'

@@ -244,8 +244,8 @@ def _lines(graph: Graph, leaves: Sequence[Node], found: Pattern) -> _Lines:
 
 def _elements_crossed(found: Pattern, leaves: Sequence[Node]) -> int:
     """Return how many entries the rows have together where each leaf is one column."""
-    alike = Counter(chain.from_iterable(found.rows.values()))
-    return sum(number * sum(leaves[j].size for run in crossed for j in run) for crossed, number in alike.items())
+    counts = Counter(chain.from_iterable(found.rows.values()))
+    return sum(number * sum(leaves[j].size for run in crossed for j in run) for crossed, number in counts.items())
 
 
 def _blocks(graph: Graph, leaves: Sequence[Node], result: _Lines) -> dict[Node, dict[Node, list[_Part]]]:

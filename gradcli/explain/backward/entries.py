@@ -216,7 +216,7 @@ def _product(adjoint: Math, slope: Math, one: bool) -> Math:
 
 
 def _sum(terms: Sequence[Math], count: int) -> Math:
-    """Return the terms that are shown of so many as a sum; the last one stands behind those that are left out."""
+    """Return the terms that are shown of so many as a sum; the last one follows those that are left out."""
     return Sum(tuple(terms)) if len(terms) == count else Sum((*terms[:-1], "…", terms[-1]))
 
 

@@ -47,7 +47,7 @@ _FEW = 3  # rows of an array that shows which of them are 0
 def gradients_section(result: BackwardResult, point: BackwardPoint, written: Forms, beside: bool) -> Section:
     """Return the gradients at a point after all calls, and those of retained intermediates.
 
-    `written` are the formulas of the gradients in a system of arrays; `beside` is whether J stands beside them.
+    `written` are the formulas of the gradients in a system of arrays; `beside` is whether J is shown, too.
     """
     lines = []
     bare = []
@@ -73,7 +73,7 @@ def _in_v(result: BackwardResult, name: str) -> list[Math]:
 
 
 def _spelled(result: BackwardResult, point: BackwardPoint, written: Forms, bare: Sequence[str]) -> list[Block]:
-    """Return an entry in full of each gradient that no formula, and no arithmetic, stands beside."""
+    """Return an entry in full of each gradient that has neither a formula nor arithmetic."""
     if not bare or not result.numeric or point.trace is None or len(point.calls) > 1:
         return []
     entries = Entries(result, point.trace, written.adjoints)

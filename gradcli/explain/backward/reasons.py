@@ -101,13 +101,13 @@ def _minus_target(node: Node, reader: Node | None, labels: Mapping[Node, str], z
     (axis,) = (node.args[0] if node.op == "log" else node).settings[:1]
     sums = -np.sum(adjoint, axis=axis)
     share = float(sums.reshape(-1)[0]) if sums.size else 0.0
-    if not share > 0 or not np.allclose(sums, share, rtol=1e-5):
+    if not share > 0 or not np.allclose(sums, share, rtol=_CLOSE):
         return
     partner = next((a for a in reader.args if a is not node and a in labels), None) if reader is not None else None
     is_one_hot = np.isin(np.round(-adjoint / share, 5), (0, 1)).all()
     t = labels[partner] if partner is not None else "t"
     who = t if partner is not None else "The one-hot target t" if is_one_hot else "The target t"
-    if partner is not None and not np.allclose(np.sum(trace.values[partner], axis=axis), 1, rtol=1e-5):
+    if partner is not None and not np.allclose(np.sum(trace.values[partner], axis=axis), 1, rtol=_CLOSE):
         return
     rows = round(1 / share)
     difference = f"p - {t}" if share == 1 else f"(p - {t})/{rows}"

@@ -65,7 +65,7 @@ class LivePass:
 class LiveCorner:
     """A node that may have a corner: the call that tells where, and what is said of it there.
 
-    `argument` is the node whose value is told, by its name in the user's names, which is empty where it would be long;
+    `argument` is the node whose value is named, in the user's names, which is empty where it would be long;
     `expression` is what has the corner.
     """
 
