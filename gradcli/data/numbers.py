@@ -1,7 +1,8 @@
 """Numbers as text: what `repr` writes, the shortest text that is read as the same float64, many at a time.
 
-pyarrow writes the same digits several times as fast, with another layout: `1` for 1.0, and other limits of where the
-exponent begins.  What it lays out otherwise is written by `repr`, so the texts agree whether pyarrow is there or not.
+pyarrow writes the same digits several times as fast, with another layout: `1` for 1.0, 0.000015 for 1.5e-05, 1.5e+10
+for 15000000000.0.  These are laid out anew in a matrix of bytes, a row a number, padded with NUL.  So the texts agree
+whether pyarrow is there or not.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from gradcli.graph.array import Array
 _FEW = 2**15  # numbers, which are written before pyarrow is imported
 _WIDE = 500  # columns: pyarrow has objects for each
 _TINY, _SMALL, _LARGE, _HUGE = 1e-9, 1e-4, 1e10, 1e16  # between the first two, and the last two, layouts differ
-_FIXED, _FIFTH = 1e-6, 1e-5  # from the first on, pyarrow writes no exponent; of the second it is -5
-_RARE = 1 / 64  # of a column: so few texts are put between slices of the others
+_FIXED = 1e-6  # from here on, pyarrow writes no exponent
+_WIDTH = 26  # bytes: -0.0000012345678901234567 as pyarrow writes it, and one more
+_POINT, _ZERO = b".0"
 
 
 def rows_of(columns: Sequence[Array]) -> bytes | None:
@@ -91,39 +93,72 @@ def _texts(column: Array) -> Any:
     if integers.any():
         pointed = pc.binary_join_element_wise(texts, ".0", "")
         texts = pointed if integers.all() else pc.if_else(pa.array(integers), pointed, texts)
-    small, large = (sizes >= _TINY) & (sizes < _SMALL), (sizes >= _LARGE) & (sizes < _HUGE)
-    if np.count_nonzero(small) > _RARE * len(column):
-        texts = pc.if_else(pa.array(small), _exponents(texts, sizes), texts)
-        small[:] = False
-    return _replaced(texts, column, np.flatnonzero(small | large))
+    others = ((sizes >= _TINY) & (sizes < _SMALL)) | ((sizes >= _LARGE) & (sizes < _HUGE))
+    if not others.any():
+        return texts
+    mask = pa.array(others)
+    return pc.replace_with_mask(texts, mask, _laid_out(texts.filter(mask), column[others]))
 
 
-def _exponents(texts: Any, sizes: Array) -> Any:
-    """Return the texts of numbers from `_TINY` to `_SMALL` as `repr` lays them out: 1.5e-05 for 0.000015 or 1.5e-5."""
+def _laid_out(texts: Any, column: Array) -> Any:
+    """Return the texts of numbers that `repr` lays out in another way than pyarrow."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    result = pc.replace_substring(texts, "e-", "e-0")
-    if (sizes >= _FIXED).any():  # nan is neither
-        digits = pc.replace_substring_regex(texts, r"^(-?)0\.0*([1-9])(\d*)$", r"\1\2.\3")
-        powers = pa.array(["e-06", "e-05"]).take(pa.array((sizes >= _FIFTH).astype(np.int8)))
-        pointed = pc.binary_join_element_wise(pc.ascii_rtrim(digits, characters="."), powers, "")
-        result = pc.if_else(pc.match_substring(texts, "e"), result, pointed)
-    return result
+    lengths = np.diff(np.frombuffer(texts.buffers()[1], dtype=np.int32, count=len(column) + 1))
+    padded = pc.ascii_rpad(texts, width=_WIDTH, padding="\0").buffers()[2]
+    rows = np.frombuffer(padded, dtype=np.uint8, count=_WIDTH * len(column)).reshape(-1, _WIDTH).copy()
+    _lay_out(rows, lengths, column)
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(column), pa.py_buffer(ends), pa.py_buffer(rows[rows != 0]))
 
 
-def _replaced(texts: Any, column: Array, indices: Array) -> Any:
-    """Return the texts with those of `repr` at some indices."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def _lay_out(rows: Array, lengths: Array, column: Array) -> None:
+    """Change the texts of pyarrow, and their lengths, to those of `repr`."""
+    sizes = np.abs(column)
+    some = np.flatnonzero(sizes < _FIXED)
+    digits = rows[some, lengths[some] - 1]
+    lengths[some] -= 1
+    _write(rows, lengths, some, b"0")
+    rows[some, lengths[some]] = digits
+    lengths[some] += 1
+    for power in (-6, -5, *range(10, 16)):
+        inside = (sizes >= float(f"1e{power}")) & (sizes < float(f"1e{power + 1}"))
+        for sign, signed in enumerate((column > 0, column < 0) if inside.any() else ()):
+            some = np.flatnonzero(inside & signed)
+            (_with_exponent if power < 0 else _without_exponent)(rows, lengths, some, sign, power)
 
-    written = pa.array(list(map(repr, column[indices].tolist())), pa.string())
-    if len(indices) > _RARE * len(column):
-        mask = np.zeros(len(column), dtype=bool)
-        mask[indices] = True
-        return pc.replace_with_mask(texts, pa.array(mask), written)
-    parts, start = [], 0
-    for k, index in enumerate(indices.tolist()):
-        parts += [texts.slice(start, index - start), written.slice(k, 1)]
-        start = index + 1
-    return pa.concat_arrays([*parts, texts.slice(start)])
+
+def _write(rows: Array, lengths: Array, some: Array, text: bytes) -> None:
+    """Write a text behind those of some rows."""
+    for byte in text:
+        rows[some, lengths[some]] = byte
+        lengths[some] += 1
+
+
+def _with_exponent(rows: Array, lengths: Array, some: Array, sign: int, power: int) -> None:
+    """Change texts such as 0.000015 to 1.5e-05."""
+    zeros = 1 - power
+    texts = rows[some]
+    digits = lengths[some] - sign - zeros
+    rows[some, sign:] = 0
+    rows[some, sign] = texts[:, sign + zeros]
+    rows[some, sign + 1] = _POINT
+    rows[some, sign + 2 : 1 - zeros] = texts[:, sign + zeros + 1 :]
+    lengths[some] = sign + np.where(digits > 1, digits + 1, 1)
+    _write(rows, lengths, some, b"e-%02d" % -power)
+
+
+def _without_exponent(rows: Array, lengths: Array, some: Array, sign: int, power: int) -> None:
+    """Change texts such as 1.5e+10 to 15000000000.0."""
+    for _ in b"e+10":
+        lengths[some] -= 1
+        rows[some, lengths[some]] = 0
+    texts = rows[some]
+    point = sign + 1 + power
+    texts[:, sign + 1 : point] = rows[some, sign + 2 : point + 1]
+    texts[:, point] = _POINT
+    integers = texts[:, : point + 2]
+    integers[integers == 0] = _ZERO
+    rows[some] = texts
+    lengths[some] = np.maximum(lengths[some], point + 2)
