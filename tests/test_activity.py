@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
-from conftest import HANG, new_terminal
+from conftest import HANG, long, new_terminal
 
 from gradcli import activity
 from gradcli.cli.streams import tell
@@ -68,6 +68,7 @@ def test_a_message_takes_the_place_of_the_line(terminal):
     assert shown(reader) == "\rproving …" + "\r" + " " * 9 + "\r"
 
 
+@long
 def test_what_is_printed_often_keeps_the_line_away(terminal):
     reader = terminal(patience=0.5)
     with activity.lasting("drawing"):

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from conftest import long
 
 import gradcli
 from gradcli import InputError, check, parse, symbolic_jacobian, vjp
@@ -118,6 +119,7 @@ class Notebook:
         assert kind == "line_cell"
 
 
+@long
 def test_the_magic_runs_a_cell(capsys):
     notebook = Notebook()
     gradcli.load_ipython_extension(notebook)

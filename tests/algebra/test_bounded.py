@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import long
 
 from gradcli import platform
 from gradcli.algebra.bounded import Bounded
@@ -18,6 +19,7 @@ def test_one_child_answers_all_questions():
     assert child == same != os.getpid()
 
 
+@long
 def test_a_child_that_is_late_is_stopped_and_the_next_question_has_another():
     def work(n, report):
         report(os.getpid())
@@ -31,6 +33,7 @@ def test_a_child_that_is_late_is_stopped_and_the_next_question_has_another():
         os.kill(late, 0)
 
 
+@long
 def test_what_other_processes_take_does_not_count():
     def work(n, report):
         time.sleep(n)

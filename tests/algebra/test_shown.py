@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import each
+from conftest import each, long
 
 FORMATS = ["table", "json", "csv", "latex", "markdown"]
 
@@ -110,6 +110,7 @@ def check_given_back(cli, system: list[str], point: dict[str, float]) -> None:
     np.testing.assert_allclose(list(values.values()), found["jacobian"][0], rtol=1e-9)
 
 
+@long
 def test_a_made_up_name_is_not_one_of_the_users(cli):
     """Nor is the name that is made up in its place: the user may have that as well."""
     first = made_up(cli.json("jacobian", *deep("x", "z"))["where"])

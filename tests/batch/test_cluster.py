@@ -188,6 +188,7 @@ def test_a_cluster_computes_what_numpy_does(cli, cluster):
     assert sorted(os.listdir()) == ["alone.parquet", "points.parquet", "result.parquet"]
 
 
+@long
 def test_two_runs_at_once(cli, cluster, processes):
     """Both have parts under the same numbers, in the same scheduler, which must not take one's for the other's."""
     given = data_set(rows=3, count=PARTS)
@@ -238,6 +239,7 @@ def test_a_folder_of_any_name_some_of_whose_parts_are_empty(cli, cluster, rows):
     assert len(found["a.grad"]) == 2 * rows
 
 
+@long
 def test_a_local_cluster(process):
     given = data_set(rows=3, count=3)
     options = ("--engine", "dask", "--threads", "2")
@@ -390,6 +392,7 @@ def test_mistakes_are_told_before_there_is_a_cluster(cli, monkeypatch):
         assert os.listdir() == ["points.parquet"]
 
 
+@long
 def test_a_scheduler_that_goes_is_told(processes, cluster, large):
     """This is the last of the tests that have a cluster."""
     run = start(processes, *large, *on(cluster))

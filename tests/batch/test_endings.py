@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ENDINGS, HANG, interruptible, needs, new_terminal, some, start
+from conftest import ENDINGS, HANG, interruptible, long, needs, new_terminal, some, start
 
 from gradcli.batch import cluster
 from gradcli.data import replacement
@@ -124,6 +124,7 @@ def test_a_signal_leaves_the_old_file(signum, status, says, ending, old):
     assert all(contents(name) == OLD for name in before)
 
 
+@long
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_run_that_is_not_interrupted_ends_well(forked, ending):
     """It is the signal that the other runs ended by, not the pipe."""
@@ -139,6 +140,7 @@ def test_a_run_that_is_not_interrupted_ends_well(forked, ending):
         assert contents("r.csv") == b"a.grad,b.grad\n" + b"2.0,1.0\n" * ROWS + b"7.0,5.0\n"
 
 
+@long
 @pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_what_is_printed(signum, status):
     with open("out", "w+b") as out, in_the_middle("backward", "y=a*b", stdout=out) as (process, _):
@@ -164,6 +166,7 @@ def test_under_nohup_a_run_goes_on():
     assert contents("r.csv").endswith(b"\n7.0,5.0\n")
 
 
+@long
 @limiting
 @pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 @pytest.mark.parametrize("to", ["process", "group"])
@@ -191,6 +194,7 @@ def test_where_memory_is_limited_no_process_outlives_the_other():
 # What is left behind
 
 
+@long
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_what_a_killed_run_left_is_removed_by_the_next_one(cli, ending):
     needs(ending)
@@ -336,6 +340,7 @@ def test_a_full_disk_behind_standard_output_is_told(forked, style, count):
     assert err.decode() == "error: the result cannot be written: no space left on device\n"
 
 
+@long
 @pytest.mark.parametrize(("command", "style"), [("backward", "csv"), ("jacobian", "csv"), ("backward", "json")])
 def test_a_closed_pipe_ends_quietly(forked, command, style):
     with start(command, "y=a*b", *points(), "-f", style, command=[forked]) as process:
@@ -348,6 +353,7 @@ def test_a_closed_pipe_ends_quietly(forked, command, style):
 # The progress bar
 
 
+@long
 @pytest.mark.parametrize("tty", [True, False], ids=["terminal", "no terminal"])
 def test_a_terminal_sees_the_rate(forked, tty):
     """A run of more than a second, whose second block of points comes at its end."""

@@ -165,6 +165,7 @@ def test_a_corner_decides_nothing(cli):
     assert "corner" in outcome.objects[0]["why"]
 
 
+@long
 @pytest.mark.parametrize("size", [2, 3, 4])
 @pytest.mark.parametrize("system", ["y=1/det(expand(x,{n},{n}))", "y=sum(inv(expand(x,{n},{n})))"])
 def test_a_matrix_that_is_singular_everywhere_leaves_no_point_to_decide_at(cli, system, size):
@@ -350,11 +351,13 @@ def test_a_long_sum_of_missing_terms_is_told_in_fewer_words(cli):
     assert found["why"] == "the derivative of A is missing: A - T should be (A - T)*(1 - A**2)"
 
 
+@long
 def test_what_is_wrong_with_a_deep_system_is_told(cli):
     done = cli("check", f"f = sin({'*'.join(['x'] * 400)})", "df/dx = cos(x**400)", "--trials", "3")
     assert "df/dx = cos(x**400)   wrong: the derivative of the inner function is missing" in done.out
 
 
+@long
 def test_every_name_of_a_long_chain_is_found_at_once():
     names = [f"t{k}" for k in range(50_000)]
     start = time.process_time()

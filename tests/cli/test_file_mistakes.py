@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 import pytest
+from conftest import long
 
 # Files
 
@@ -205,6 +206,7 @@ def test_a_list_of_many_numbers_is_fine(cli):
     assert cli.json("backward", "y=sum(x)", "--at", f"x=[{numbers}]")["value"] == {"y": 10_000}
 
 
+@long
 def test_many_statements_are_fine(cli):
     chain = "\n".join(["a0 = x", *(f"a{k + 1} = a{k}*1.0001" for k in range(5000))])
     assert cli.json("backward", "--at", "x=1", stdin=chain)["grad"]["x"] == pytest.approx(1.0001**5000)

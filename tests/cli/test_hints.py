@@ -7,7 +7,7 @@ import shlex
 import sys
 
 import pytest
-from conftest import each, said
+from conftest import each, said, some
 
 from gradcli.cli.main import gradcli
 from gradcli.cli.outcome import in_command_line
@@ -124,7 +124,7 @@ def followed(arguments: tuple[str, ...], fix: Fix) -> tuple[str, ...]:
     return (*arguments[:place], fix.corrected, *arguments[place + 1 :])
 
 
-@each(("typed", "meant"), MEANT)
+@each(("typed", "meant"), some(MEANT))
 def test_following_the_hint_gives_what_was_meant(cli, typed, meant, capsys):
     told = cli.refused(*typed)
     for _ in range(ROUNDS):

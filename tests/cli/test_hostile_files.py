@@ -11,7 +11,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from conftest import HANG, environment, said
+from conftest import HANG, environment, long, said
 
 
 def damaged_header(text: str) -> bytes:
@@ -58,6 +58,7 @@ def test_a_header_that_python_cannot_parse_is_damaged_and_no_lack_of_memory(cli)
         assert "its header is damaged" in cli.refused("backward", "y=x", "--points", "x.npz")
 
 
+@long
 @pytest.mark.usefixtures("own_folder")
 def test_a_small_archive_takes_no_large_disk(cli):
     """Arrays in Fortran order are unpacked to disk, and a thousand to one is what zeros are compressed to."""

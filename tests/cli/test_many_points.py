@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 import pytest
-from conftest import examples, needs
+from conftest import examples, long, needs
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -397,6 +397,7 @@ def test_any_points_give_what_at_gives(cli, points):
         assert [line.split(",") for line in many.splitlines()] == rows
 
 
+@long
 def test_a_real_file_of_many_points(process):
     count = 300_000
     a, b = np.random.default_rng(0).uniform(-2, 2, (2, count)).round(6)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import GRADCLI, HANG, environment, interruptible, new_terminal, start
+from conftest import GRADCLI, HANG, environment, interruptible, long, new_terminal, start
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,7 @@ def test_the_process_prints_what_the_fixture_captures(process, cli):
     assert process(*arguments) == cli(*arguments)
 
 
+@long
 @pytest.mark.parametrize(("style", "count"), [("table", 300), ("json", 1000)])
 def test_a_closed_pipe_ends_quietly(forked, style, count):
     points = [option for k in range(count) for option in ("--at", f"x={k}")]  # more than a pipe holds

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from conftest import long
 
 from gradcli import numeric_jacobian, parse
 from gradcli.graph.jacobian import sparse
@@ -88,6 +89,7 @@ def test_many_points_of_many_columns(cli):
     np.testing.assert_allclose(np.array([row.split(",") for row in rows], dtype=float), 3 * x**2, rtol=1e-13)
 
 
+@long
 @pytest.mark.parametrize("target", ["numpy", "javascript"])
 def test_export_of_many_columns(cli, target):
     command = ("export", BROYDEN, "--shape", f"x={N}", "--what", "jacobian", "--sparse", "--to", target)
@@ -149,6 +151,7 @@ def test_an_entry_that_is_not_finite_is_told(cli):
     assert "dy[0]/dx[0] is inf" in outcome.err
 
 
+@long
 def test_elements_of_a_loop(cli):
     """The function of `BROYDEN`, put together element by element, is as fast, and its Jacobian has the same entries."""
     x = points(N)

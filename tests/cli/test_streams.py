@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ENDINGS, HANG, Outcome, environment, interruptible, needs, some
+from conftest import ENDINGS, HANG, Outcome, environment, interruptible, long, needs, some
 
 from gradcli.cli import outcome
 from gradcli.cli.main import gradcli
@@ -130,6 +130,7 @@ def test_no_file_gets_the_descriptor_of_a_closed_stream():
 # Signals
 
 
+@long
 @pytest.mark.parametrize("python", [MODULE, SCRIPT], ids=["-m", "gradcli"])
 @pytest.mark.parametrize("module", ["click", "numpy", "sympy"])
 def test_an_interrupt_in_an_import(python, module):
@@ -207,6 +208,7 @@ def sentence(mebibytes):
     return f"error: this needs more memory than there is\n  `ulimit` allows {mebibytes:,} MiB\n"
 
 
+@long
 @limiting
 @pytest.mark.parametrize(
     "text",
@@ -251,6 +253,7 @@ def parquet(values):
     return "backward", "y=sin(x)", "--points", "p.parquet", "--output", "r.parquet"
 
 
+@long
 @limiting
 @pytest.mark.parametrize(
     ("module", "engine"), [("pyarrow", "numpy"), ("llvmlite", "llvm"), ("distributed", "dask")], ids=lambda name: name
@@ -262,6 +265,7 @@ def test_a_library_that_cannot_be_loaded_is_not_missing(module, engine):
     assert run(*given, "--engine", engine, stub=folder, **at_most(4000)) == Outcome(2, "", sentence(4000))
 
 
+@long
 @pytest.mark.parametrize("arguments", [("backward", "h=x**2", "y=sqrt(h)", "--at", "x=0"), ("backward", "y=)")])
 def test_a_limit_that_is_wide_enough_changes_nothing(cli, arguments):
     free = cli(*arguments)

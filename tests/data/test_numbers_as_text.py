@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from conftest import long
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -88,6 +89,7 @@ def test_what_is_copied_is_left_to_others():
     assert rows_of([np.array([1.0]), np.array(["a"], dtype=object)]) is None
 
 
+@long
 def test_no_column_is_written_number_by_number():
     columns = [np.random.default_rng(k).normal(size=2**17) * scale for k, scale in enumerate((1.0, 1e-12, 1e-5, 1e12))]
     rows = rows_of(columns) or b""

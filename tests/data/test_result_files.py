@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import GRADCLI, some
+from conftest import GRADCLI, long, some
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -177,6 +177,7 @@ def test_parquet_as_pyarrow_reads_it(tmp_path):
     assert not column.has_dictionary_page
 
 
+@long
 def test_many_variables_need_few_open_files(tmp_path):
     names = [f"dy{i}/dx" for i in range(2000)]
     write(tmp_path / "r.npz", [dict.fromkeys(names, np.ones(2))], dict.fromkeys(names, ()))

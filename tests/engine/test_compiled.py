@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import examples
+from conftest import examples, long, some
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -113,7 +113,7 @@ def test_no_operation_is_forgotten():
     assert set(OPERATIONS) - {"cast"} - spectra <= {node.op for graph in graphs for node in vjp(graph).nodes}
 
 
-@pytest.mark.parametrize("system", [*SYSTEMS, *BUILT, *IN_ORDER, SLOW], ids=text_of)
+@pytest.mark.parametrize("system", some([*SYSTEMS, *BUILT, *IN_ORDER, SLOW]), ids=text_of)
 def test_as_evaluate(system):
     rng = np.random.default_rng(0)
     for order, graph in enumerate(orders(graph_of(system))):
@@ -341,6 +341,7 @@ def chain(step, length):
     return parse("\n".join(["h0 = x*x", *steps]), x=(5,))
 
 
+@long
 @pytest.mark.parametrize(
     "step", ["sin({h})*x", "-{h} + 2", "maximum({h}, x)/3", "where({h} > x, {h}, x*{h})", "({h} + x)[::-1]"]
 )
@@ -370,6 +371,7 @@ class Lines:
         sys.settrace(self._before)
 
 
+@long
 @pytest.mark.parametrize(
     "step", ["{h}*x + sin({h})", "where({h} > x, -{h}, 2*{h})", "softmax({h})[::-1]", "concatenate([{h}[1:], {h}[:1]])"]
 )
@@ -383,6 +385,7 @@ def test_compiling_is_linear(step):
     assert counts[2] - counts[1] == pytest.approx(2 * (counts[1] - counts[0]), rel=0.02)
 
 
+@long
 def test_long_graph_is_compiled():
     x = y = leaf()
     for k in range(10_000):

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from conftest import examples, some
+from conftest import examples, long, some
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from llvm_source import in_tiles
@@ -193,6 +193,7 @@ SCATTERED = [
 ]
 
 
+@long
 @pytest.mark.parametrize("text", SCATTERED)
 def test_scattered_in_the_loop_that_computes_it(text):
     graph = vjp(parse(text, x=(6,), M=(3, 4)))
@@ -336,6 +337,7 @@ def test_numpy_takes_the_place_on_a_processor_that_llvm_does_not_know(llvm, monk
     assert notes.lines == [f"note: {reason}: the NumPy engine computes these points"]
 
 
+@long
 @pytest.mark.parametrize("triple", ["aarch64-linux-gnu", "arm64-apple-darwin", "x86_64-linux-gnu", "riscv64-linux-gnu"])
 def test_kernels_compile_for_other_processors(llvm, triple):
     """LLVM writes code for other processors too; here without features that only some of their kind have."""

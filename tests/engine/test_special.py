@@ -7,7 +7,7 @@ import sys
 import mpmath
 import numpy as np
 import pytest
-from conftest import HANG, each, environment
+from conftest import HANG, each, environment, long
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse, vjp
@@ -126,6 +126,7 @@ for x in (-1e6 - 0.5, -1e10 - 0.5, -1e15 - 0.5, -2.0**50 - 0.25):
 """
 
 
+@long
 def test_far_below_zero_in_no_time(scipy):
     """A sum with a term for each step to 0 would not end; SciPy's could not even be interrupted."""
     script = FAR if scipy == "with SciPy" else WITHOUT + FAR
@@ -151,6 +152,7 @@ def test_orders_that_differ_from_point_to_point():
 HIGH_ORDERS = [8.0, 11, 12, 50, 100, 170, 171, 300, 310]
 
 
+@long
 def test_high_orders_have_values_where_their_factorials_have_none():
     n = np.array(HIGH_ORDERS)[:, None]
     x = np.array([0.5, 2.75, 40, 1e3, 1e6, -0.5, -0.9, -1.5, -2.75, -20.25])

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from conftest import each
+from conftest import each, long
 
 from gradcli.graph.operations import OPERATIONS
 
@@ -50,6 +50,7 @@ CASES = [
 ]
 
 
+@long
 @each(("expression", "at", "where", "taken"), CASES)
 @each("command", ["backward", "jacobian"])
 def test_a_corner_is_noted(cli, command, expression, at, where, taken):

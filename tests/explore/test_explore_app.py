@@ -39,6 +39,7 @@ def test_the_first_screen_shows_the_page_of_backward(cli):
     drive(app, driver)
 
 
+@long
 def test_the_keys_move_the_focus_and_change_the_number():
     async def driver(pilot, app):
         names = ["x0", "x1", "y0", "y1", "y2", "learning rate"]
@@ -65,6 +66,7 @@ def test_the_keys_move_the_focus_and_change_the_number():
     drive(app_of(), driver)
 
 
+@long
 def test_each_field_takes_what_is_typed():
     async def driver(pilot, app):
         for k in range(len(app.explorer.fields)):
@@ -134,6 +136,7 @@ def test_calls_accumulate_until_zero():
     drive(app_of("y=x**2", at={"x": 3}), driver)
 
 
+@long
 def test_gradient_descent_shows_the_losses():
     async def driver(pilot, app):
         await press(pilot, app, "d", "d")
@@ -144,6 +147,7 @@ def test_gradient_descent_shows_the_losses():
     drive(app_of("y=x**2", at={"x": 3}), driver)
 
 
+@long
 def test_the_guide_is_shown_and_closed():
     async def driver(pilot, app):
         await press(pilot, app, "slash")
@@ -164,6 +168,7 @@ def test_the_guide_is_shown_and_closed():
     drive(app_of(), driver)
 
 
+@long
 @pytest.mark.parametrize(("key", "interrupted"), [("q", False), ("ctrl+q", False), ("ctrl+c", True)])
 def test_leaving(key, interrupted):
     app = app_of()
@@ -193,6 +198,7 @@ def test_a_click_moves_the_focus():
     drive(app_of(), driver)
 
 
+@long
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (200, 60)])
 def test_everything_is_usable_at_this_size(size):
     async def driver(pilot, app):
@@ -228,6 +234,7 @@ def test_a_terminal_without_unicode_gets_plain_characters():
     drive(app_of(unicode=False), driver)
 
 
+@long
 def test_more_fields_than_rows_scroll_with_the_focus():
     async def driver(pilot, app):
         await press(pilot, app, "up", "up")

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("textual", reason="needs textual")
 
-from conftest import new_terminal, whole
+from conftest import long, new_terminal, whole
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ("y0=3*x0**2", "y1=x0**2+2*x1**3", "y2=10*x1", "--at", "x0=1,x1=2", "--v", "1,10,100")
@@ -89,6 +89,7 @@ def test_the_readme_example_is_explored_and_the_terminal_is_as_before(tmux):
     assert shlex.split(command) == ["gradcli", "backward", *EXAMPLE[:3], "--at", "x0=1.1,x1=2", "--v", "1,10,100"]
 
 
+@long
 def test_ctrl_c_leaves_too(tmux):
     terminal = tmux("explore", "y=x**2")
     terminal.until("x.grad = ")
@@ -96,6 +97,7 @@ def test_ctrl_c_leaves_too(tmux):
     assert "gradcli backward" in terminal.until("status 0")
 
 
+@long
 def test_a_script_stops_at_each_backward(tmux, tmp_path):
     script = tmp_path / "s.py"
     script.write_text(SCRIPT)
@@ -113,6 +115,7 @@ def test_a_script_stops_at_each_backward(tmux, tmp_path):
     assert "last tensor(33.)" in shown  # what was changed in the explorer is not the script's
 
 
+@long
 def test_ctrl_c_ends_a_script(tmux, tmp_path):
     script = tmp_path / "s.py"
     script.write_text(SCRIPT)

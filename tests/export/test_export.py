@@ -196,6 +196,7 @@ def at_points(file, names, graph, count):
             assert_allclose(own, right, rtol=1e-12, atol=1e-12 * (1 + scale), err_msg=text)
 
 
+@long
 def test_numpy_takes_points_along_a_last_axis():
     for seed in SEEDS[::3]:
         exported_at_points(system(seed), SHAPES, seed)
@@ -249,6 +250,7 @@ def test_large_arrays_in_c_are_not_on_the_stack(tmp_path):
     assert "static double" not in made("c", "y = x**2", {"x": (3,)}, ("jacobian",)).text
 
 
+@long
 @pytest.mark.parametrize("own", ["c", "javascript"])
 @pytest.mark.parametrize("other", ["2", "-infinity", "nan"])
 def test_where_infinity_is_expected_no_other_number_is_right(own, other, tmp_path):

@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
+from conftest import long
 from numpy.testing import assert_allclose
 
 from gradcli import evaluate, parse, vjp
@@ -43,6 +44,7 @@ def test_chain_is_printed_and_optimised(deep):
     assert len(optimise(deep).nodes) == DEEP
 
 
+@long
 def test_chain_is_deleted():
     """Freeing the last node frees the one before it, and so on to the leaf, whose setting is watched."""
     setting = frozenset("x")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import sympy
-from conftest import each
+from conftest import each, long
 from numpy.testing import assert_allclose
 from test_operations import DOMAINS
 
@@ -81,6 +81,7 @@ def node_of(op, *args):
     return call(op, *args), 0
 
 
+@long
 @each("op", FORMS)
 def test_slopes_are_sympys(op):
     domains = DOMAINS[op]

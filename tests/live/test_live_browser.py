@@ -81,6 +81,7 @@ def test_nan_and_infinity(opened, cli):
         compare(numbers(driver), wanted)
 
 
+@long
 def test_v_is_typed_too(opened, cli):
     driver = opened(*EXAMPLE)
     type_into(driver, '[data-cotangent="y1"]', "-2.5")
@@ -103,6 +104,7 @@ def sentence(driver):
     return driver.find_element("css selector", '[data-part="sentence"]').text
 
 
+@long
 def test_steps(opened):
     driver = opened("y=x**2+x", "--at", "x=3")
     click(driver, "forward")

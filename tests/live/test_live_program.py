@@ -8,6 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from conftest import long
 from numpy.testing import assert_allclose
 
 from gradcli import parse
@@ -130,10 +131,12 @@ def test_random_systems():
     check([case(system(seed), {n: s for n, s in SHAPES.items() if n in system(seed)}, seed) for seed in range(40)])
 
 
+@long
 def test_each_structural_function():
     check([case(f"out = {text}", shapes, count=1) for text, shapes in SYSTEMS])
 
 
+@long
 def test_at_zeros_infinities_and_nan():
     cases = []
     for function in ONE:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import each
+from conftest import each, long
 from numpy.testing import assert_allclose
 
 from gradcli import parse
@@ -96,6 +96,7 @@ def numbers(graph):
     return {"y": found[y]} | {name: found[node] for name, node in swept.gradients.items()}
 
 
+@long
 @each("call", EVERY)
 def test_text_is_read_back_as_the_same_function(call):
     text = written(call)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import long
 
 from tests.onnx.builder import TensorProto, helper, info, node, tensor
 from tests.onnx.whole_models import mlp
@@ -119,6 +120,7 @@ def test_an_array_of_gigabytes_is_not_made(cli, tmp_path):
     assert "Expand" in refused(cli, proto, tmp_path)
 
 
+@long
 def test_a_loop_without_an_end_is_an_error(cli, tmp_path):
     body = helper.make_graph(
         [node("Identity", "go", "goes"), node("Neg", "h", "next")],

@@ -8,7 +8,7 @@ import sys
 import types
 
 import pytest
-from conftest import HANG
+from conftest import HANG, long
 
 GREETING = "import sys\nprint(__name__, sys.argv[1:])\n"
 
@@ -135,6 +135,7 @@ def test_threads_are_waited_for(cli, write):
     assert cli("run", write(text + "threading.Thread(target=work).start(); 1/0\n")).out == "done\n"
 
 
+@long
 def test_a_pool_of_threads_may_stay_open(forked, write):
     text = "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(2)\n"
     text += "import time\npool.submit(time.sleep, 0.05).add_done_callback(lambda _: print('done'))\nprint('end')\n"

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import long
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -222,6 +223,7 @@ def test_no_index_takes_long(index):
         load(archive(index + pickle.STOP))
 
 
+@long
 def test_memory_is_bounded_by_the_file():
     memo = b"N" + b"".join(pickle.LONG_BINPUT + struct.pack("<I", n) for n in (2**31, 2**32 - 1)) + pickle.STOP
     bomb = archive(pickled(tensor((1,), (1,))), bytes(2**26), zipfile.ZIP_DEFLATED)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import some
+from conftest import long, some
 
 import gradcli
 from gradcli.imports import OPTIONAL
@@ -45,6 +45,7 @@ def test_no_neighbour_is_run_that_the_script_does_not_import(process, arguments)
     assert "2*exp(-x**2)*sigmoid(x)" in outcome.out
 
 
+@long
 @pytest.mark.usefixtures("hostile")
 def test_no_command_runs_a_module_of_the_current_folder(process):
     outcome = process("backward", "y = ndtr(x)", "--at", "x=1")
@@ -66,6 +67,7 @@ print(sympy.OWN, np.OWN, MINE, special, helper.sympy is sympy, again is sympy, n
 """
 
 
+@long
 def test_the_script_has_its_own_modules_and_gradcli_the_libraries(process):
     Path("sympy.py").write_text("OWN = 1\n")
     Path("scipy.py").write_text("special = 5\n")
@@ -80,6 +82,7 @@ def test_the_script_has_its_own_modules_and_gradcli_the_libraries(process):
     assert "1 2 3 5 True True 3 [1.]\n" in outcome.out
 
 
+@long
 def test_what_a_script_puts_on_the_path_is_its_own(process):
     Path("lib").mkdir()
     Path("lib/sympy.py").write_text("OWN = 1\n")
@@ -94,6 +97,7 @@ def test_what_a_script_puts_on_the_path_is_its_own(process):
     assert outcome.out.endswith("1 2\n")
 
 
+@long
 @pytest.mark.parametrize(("env", "flags"), [({"PYTHONSAFEPATH": "1"}, ()), ({}, ("-P",))])
 def test_a_safe_path_has_no_folder_of_a_script(process, env, flags):
     Path("helper.py").write_text("")

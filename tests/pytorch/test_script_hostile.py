@@ -7,6 +7,7 @@ import signal
 import sys
 
 import pytest
+from conftest import long
 
 X = "import torch, sys, os, signal, threading, io\nx = torch.tensor([1., 2.], requires_grad=True)\n"
 BACK = "(x**2).sum().backward()\n"
@@ -141,6 +142,7 @@ def test_output_takes_the_pages_of_each_format(cli, write, tmp_path):
     assert "```text\nhere\n```" in file.read_text("utf-8")
 
 
+@long
 @pytest.mark.parametrize("options", [(), ("--quiet",)])
 def test_an_endless_loop_ends_at_ctrl_c(options, process, write):
     text = "import os, signal, torch\nx = torch.tensor([1., 2.], requires_grad=True)\ni = 0\nwhile True:\n    i += 1\n"

@@ -117,6 +117,7 @@ def test_verdicts_are_a_document_of_their_own(cli, tmp_path):
     assert too_wide(compiled(tmp_path, outcome.out)) == []
 
 
+@long
 @needs_pdflatex
 @pytest.mark.parametrize("name", ["steps", "hessian", "jvp", "right", "scripts", "network", "names"])
 def test_a_document_of_its_own(cli, page, tmp_path, name):

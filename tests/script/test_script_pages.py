@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from conftest import long
 
 X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
 
@@ -52,6 +53,7 @@ def test_what_a_loop_carries_may_be_several_things(run):
     assert "eight times (lines 5 and 6):\n  v = 0.9*v - 0.1*torch.sin(p)\n  p = p + v\n" in out
 
 
+@long
 def test_a_long_loop_is_folded_too(run):
     text = "import torch\nx = torch.tensor(1., requires_grad=True)\ndef f(v):\n    for i in range(3000):\n"
     text += "        v = torch.sin(v)\n    return v\ny = f(x)\ny.backward()\n"
@@ -262,6 +264,7 @@ def test_a_loop_that_loses_its_numbers_late_is_told_once(run):
     assert "line 6, reached 4 times: the gradient of w is inf: it arises in sqrt (line 5" in warning
 
 
+@long
 @pytest.mark.parametrize("columns", [60, 80])
 def test_no_line_is_wider_than_the_page(columns, run, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import each, examples
+from conftest import each, examples, long
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -172,6 +172,7 @@ def test_it_is_written_as_in_a_textbook(text, leaf, expected):
     assert Notation(swept.graph.labels, implicit=True).name(form) == expected
 
 
+@long
 @each(("text", "leaf"), SAME)
 def test_it_is_worth_the_gradient(text, leaf):
     check_worth(*gradient(text, leaf))
@@ -317,6 +318,7 @@ def test_a_name_for_many_times_a_number_stands_for_no_number(cli):
     assert out.splitlines()[0].endswith("= [[2.44949]]")
 
 
+@long
 def test_a_gradient_of_hundreds_of_terms_is_measured_before_it_is_written(cli):
     page = cli.done("backward", f"y = sum({'*'.join(['x'] * 400)})", "--at", "x=[1,0.5]", "--only", "grad")
     assert page.out == "x.grad = [400, 3.09807e-118]\n"
