@@ -11,6 +11,7 @@ import difflib
 import math
 import re
 import sqlite3
+import weakref
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -128,6 +129,7 @@ class _Index:
         self.pages = [*topics().values()]
         self.sections = [Found(topic, section) for topic in self.pages for section in topic.sections if section.text]
         self.table = sqlite3.connect(":memory:")
+        weakref.finalize(self, self.table.close)
         self._fill("sections", [_columns(found) for found in self.sections])
         self._fill("pages", [_whole(topic) for topic in self.pages])
         self._fill("meant", [(words, "", "") for words in _MEANT])
