@@ -86,7 +86,7 @@ def test_a_page_of_backward_as_html(cli):
     assert found.startswith("<!doctype html>")
     page = ET.fromstring(re.search(r"<div class=\"gradcli\">.*</div>", found, re.DOTALL)[0])
     (grad,) = [d.text for d in page.iter("div") if "grad" in (d.text or "") and d is not page]
-    assert r"x\mathtt{.grad} &= v \cdot \frac{\partial y}{\partial x} = 1 \cdot 2 x = 1 \cdot 6 = 6" in grad
+    assert r"x\mathtt{.grad} &= v \cdot \frac{dy}{dx} = 1 \cdot 2 x = 1 \cdot 6 = 6" in grad
     assert "backward()" in next(c.text for c in page.iter("code"))
 
 

@@ -78,7 +78,7 @@ class Shown:
         """Return an expression as gradcli reads it."""
         from gradcli.notation.formulas import code
 
-        return code(expr, *self.style)
+        return code(expr, self.style.decimals, self.style.taken)
 
     @property
     def formulas(self) -> SymbolicJacobian:

@@ -80,7 +80,9 @@ def slopes(passes: Sequence[Pass], names: Mapping[Node, str]) -> Formula:
     slope, node, argument = sum(more, first), names[passes[0].node], names[passes[0].argument]
     text = Notation(known, implicit=True).name(slope)
     number = slope.value if isinstance(slope.value, int | Decimal) else None
-    return Formula(f"∂{node}/∂{argument} = {text}", Equal((Partial(node, argument), quantity(slope, known))), number)
+    return Formula(
+        f"∂{node}/∂{argument} = {text}", Equal((Partial(node, argument, local=True), quantity(slope, known))), number
+    )
 
 
 def standing_in(node: Node, names: Mapping[Node, str]) -> tuple[Node, dict[Node, str]]:

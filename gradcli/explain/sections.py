@@ -38,11 +38,15 @@ class Grad:
 
 @dataclass(frozen=True)
 class Partial:
-    """A derivative: ∂y/∂x; without `of`, the operator ∂/∂x.  One of a higher order is by one variable."""
+    """A derivative: ∂y/∂x; without `of`, the operator ∂/∂x.  One of a higher order is by one variable.
+
+    A `local` one is that of an operation by its argument, whatever other paths there are.
+    """
 
     of: str
     by: str
     order: int = 1
+    local: bool = False
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,15 @@ def style_of(graph: Graph, calls: Sequence[Named] = ()) -> Style:
     numbers = (v for call in calls[:100] for v in call.values() if v.dtype != object)
     weights = (float(e) for v in numbers for e in v.reshape(-1)[:1000])
     decimals = decimals or any(w != round(w, 0) for w in weights if np.isfinite(w))
-    return Style(decimals, frozenset(graph.labels.values()))
+    return Style(decimals, frozenset(graph.labels.values()), _single(graph))
+
+
+def _single(graph: Graph) -> tuple[str, str] | None:
+    """Return the output and the input of a system that has one of each, both scalar."""
+    if len(graph.outputs) != 1 or len(graph.inputs) != 1:
+        return None
+    (y_name, y), (x_name, x) = *graph.outputs.items(), *graph.inputs.items()
+    return None if y.shape or x.shape else (y_name, x_name)
 
 
 def outputs_at(graph: Graph, at: Mapping[str, Array]) -> Named:

@@ -6,10 +6,14 @@ from typing import NamedTuple
 
 
 class Style(NamedTuple):
-    """How formulas are written: with decimals if the user wrote decimals; `taken` are the names that mean variables."""
+    """How formulas are written: with decimals if the user wrote decimals; `taken` are the names that mean variables.
+
+    `single` is the output and the input of a system that has one of each, both scalar: LaTeX writes dy/dx, not ∂y/∂x.
+    """
 
     decimals: bool = False
     taken: frozenset[str] = frozenset()
+    single: tuple[str, str] | None = None
 
 
 PLAIN = Style()

@@ -96,7 +96,7 @@ def _between_terms(sign: str, right: Binds) -> Rule:
 def _where(w: LatexNodeWriter, node: Node) -> Written:
     if (result := one_hot_of(node, w.names)) is not None:
         called = applied(function("one_hot"), [w.at((), ()).name(result[0]), str(result[1])])
-        return called._replace(text=called.text + w.index_of(node))
+        return called._replace(text=w.at_indices(called.text, node))
     return _choice(*map(w.name, w.plain(node)))
 
 

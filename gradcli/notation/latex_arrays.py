@@ -24,7 +24,7 @@ from gradcli.notation.text import (
 )
 from gradcli.notation.writer import Binds, Rule, Written, settings_of
 
-_ENDS_IN_WORD = re.compile(r"\\math(it|tt)\{[^{}]*\}(_\{\d+\})?(\^\{\\top\})?$")
+_ENDS_IN_WORD = re.compile(r"\\math(it|tt)\{[^{}]*\}(_\{(?:[^{}]|\{:\})+\})?(\^\{\\top\})?$")
 
 # Constants
 
@@ -75,11 +75,17 @@ def exact_number(value: Constant) -> Written:
 
 def _index(w: LatexNodeWriter, node: Node) -> Written:
     (x,) = node.args
-    return Written(f"{w.argument(x, Binds.ATOM)}[{_slices(subscript(node.settings[0], x.shape))}]")
+    return Written(w.latex.indexed(w.argument(x, Binds.ATOM), _slices(subscript(node.settings[0], x.shape))))
 
 
 def _slices(key: str) -> str:
-    return key.replace(":", ALL).replace("…", r"\dots").replace("×", r" \times ").replace("None", r"\mathrm{None}")
+    return (
+        key.replace(", ", ",")
+        .replace(":", ALL)
+        .replace("…", r"\dots")
+        .replace("×", r" \times ")
+        .replace("None", r"\mathrm{None}")
+    )
 
 
 def _take(w: LatexNodeWriter, node: Node) -> Written:

@@ -90,11 +90,12 @@ class _LatexPrinter(Ordered, LatexPrinter):  # type: ignore[misc]
     # Functions
 
     def _print_Function(self, expr: Any, exp: Any = None) -> str:
-        text = self._element(expr) if isinstance(expr, ArrayElement) else self._applied(expr)
+        element = isinstance(expr, ArrayElement)
+        text = self._element(expr) if element else self._applied(expr)
         if exp is None:
             return text
-        ends = text.endswith((r"\right)", r"\right|", r"\rfloor", r"\rceil", "]")) and not text.startswith(r"\left(")
-        return f"{text}^{{{exp}}}" if ends else rf"\left({text}\right)^{{{exp}}}"
+        ends = text.endswith((r"\right)", r"\right|", r"\rfloor", r"\rceil")) and not text.startswith(r"\left(")
+        return f"{text}^{{{exp}}}" if ends or element else rf"\left({text}\right)^{{{exp}}}"
 
     def _applied(self, expr: Any) -> str:
         op = expr.op if isinstance(expr, TableFunction) else _OPS.get(expr.func.__name__, expr.func.__name__)
@@ -136,7 +137,7 @@ class _LatexPrinter(Ordered, LatexPrinter):  # type: ignore[misc]
         array, place = expr.parts()
         inside = "".join(nested(array, self._print)) + expr.settings.replace("=", " = ").replace(", ", r",\,")
         text = rf"\operatorname{{{expr.op}}}\left({inside}\right)"
-        return text + (f"[{','.join(map(str, place))}]" if place else "")
+        return self.names.indexed(text, ",".join(map(str, place))) if place else text
 
 
 for _name in {*OPERATIONS, *SYMPY.values(), *_OPS, "max", "min", "log", "polygamma"} - {"exp"}:
@@ -147,7 +148,7 @@ def latex(expr: Any, decimals: bool = False, names: LatexNames | None = None) ->
     """Return an expression as LaTeX for math mode; `names` are those of the page.
 
     >>> latex(sympy.Symbol("theta") / sympy.Symbol("x[0]"))
-    '\\\\frac{\\\\theta}{x[0]}'
+    '\\\\frac{\\\\theta}{x_{0}}'
     >>> x = sympy.Symbol("x")
     >>> latex(sympy.sqrt(x) / 5, decimals=True), latex(1 / (5 * sympy.sqrt(x)), decimals=True)
     ('0.2 \\\\sqrt{x}', '\\\\frac{0.2}{\\\\sqrt{x}}')

@@ -32,6 +32,7 @@ WORDS = (r"\mathit{", r"\mathtt{", r"\texttt{")  # what names of several letters
 _STEM = re.compile(rf"({NAME}?)_?([0-9]*)")
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\((.*)\)((?:\[\d+\])?)")
 _KEY = re.compile(r"[-\d\[\],:… ]*\]")  # of an element, behind its bracket
+_SUBSCRIPT = re.compile(r"(?<!\\)_\{(?:[^{}]|\{[^{}]*\})*\}$")
 _NUMBER = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?")
 _PLAIN = re.compile(r"[\w.]*", re.ASCII)
 _ESCAPES = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"} | {
@@ -43,38 +44,72 @@ _ACCENTED = re.compile(r"(.+?)_?([0-9]*)_(hat|bar|tilde|dot|ddot|vec|check)_?([0
 class LatexNames:
     r"""The names of a page: each as a textbook prints it, unless another one is printed so already.
 
-    Elements and slices have brackets, as the user types them: `x1` is a variable with a subscript, `x[1]` an element.
+    The index of an element is a subscript; beside a variable `x1`, the elements of a vector `x` keep their brackets.
 
-    >>> names = LatexNames(["x1", "x_1", "y_hat", "W1"])
-    >>> names("x1"), names("x_1"), names("y_hat"), names("W1[0,2]")
-    ('x_{1}', '\\mathtt{x\\_1}', '\\hat{y}', 'W_{1}[0,2]')
-    >>> LatexNames()("x_1"), LatexNames()("t̄2"), LatexNames()("h̄idden")
-    ('x_{1}', '\\bar{t}_{2}', '\\overline{\\mathit{hidden}}')
+    >>> names = LatexNames(["x1", "x_1", "y_hat", "W1", "M"])
+    >>> names("x1"), names("x_1"), names("y_hat"), names("M[0,2]"), names("W1[0,2]"), names("M[:,0]")
+    ('x_{1}', '\\mathtt{x\\_1}', '\\hat{y}', 'M_{0,2}', '(W_{1})_{0,2}', 'M_{{:},0}')
+    >>> LatexNames()("x_1"), LatexNames()("t̄2"), LatexNames()("h̄idden"), LatexNames(["x", "x1"])("x[1]")
+    ('x_{1}', '\\bar{t}_{2}', '\\overline{\\mathit{hidden}}', 'x[1]')
     """
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
-        """`taken` are the names that the user gave, with or without elements."""
+    def __init__(self, taken: Iterable[str] = (), single: tuple[str, str] | None = None) -> None:
+        """`taken` are the names that the user gave, with or without elements.
+
+        `single` is the output and the input of a system that has one of each, both scalar.
+        """
+        self.single = single
         self._written: dict[str, str] = {}
         self._used: set[str] = set()
         self._marked: set[str] = set()
-        bases = {array_name(n) for n in taken}
+        self._taken = bases = {array_name(n) for n in taken}
         marked = {name for name in bases if name[1:2] in _MARKS and _unmarked(name)[0] in bases}
         for name in sorted(bases - marked, key=lambda n: (len(n), n)):
             self._written[name] = written = self._distinct(name)
             self._used.add(written)
             self._marked |= {_marked(written, mark) for mark in _MARKS.values()}
+        # The elements of these would be printed like a variable: x[1] like x1.
+        self._numbered = {stem for stem, digits, _ in (w.partition("_{") for w in self._used | self._marked) if digits}
 
     def __call__(self, name: str) -> str:
         """Return a name as LaTeX: of a variable, of an element `x[0]`, of an adjoint of one, or of a call `F(x̄)`."""
         if isinstance(name, AdjointName) and not name.barred:
-            return rf"\frac{{\partial {self(name.loss)}}}{{\partial {self(name.by)}}}"
+            return self.derivative(name.loss, name.by)
         if (call := _CALL.fullmatch(name)) is not None:
             arguments = ", ".join(map(self, call[2].split(", ")))
             return rf"{_literal(call[1])}({arguments}){call[3]}"
         base, bracket, key = name.partition("[")
         if bracket and not _KEY.fullmatch(key):
             return self._base(name)
-        return self._base(base) + bracket + key.replace(":", "{:}")
+        written = self._base(base)
+        for index in key[:-1].split("][") if bracket else ():
+            written = self.indexed(written, index.replace(":", "{:}"))
+        return written
+
+    def indexed(self, written: str, index: str) -> str:
+        """Return an element of a quantity: x_{0}, or (W_{1})_{0} of one that has a subscript itself."""
+        if written in self._numbered and index.isdigit():
+            return f"{written}[{index}]"
+        stem = f"({written})" if _SUBSCRIPT.search(written) else written
+        return f"{stem}_{{{index}}}"
+
+    def derivative(self, of: str, by: str, order: int = 1, local: bool = False) -> str:
+        r"""Return a derivative; a `local` one is partial, also where the system has one input.
+
+        >>> LatexNames().derivative("y", "x"), LatexNames(single=("y", "x")).derivative("y", "x", 2)
+        ('\\frac{\\partial y}{\\partial x}', '\\frac{d^{2}y}{dx^{2}}')
+        """
+        whole = not local and self.single is not None and by == self.single[1] and of in (self.single[0], "")
+        power = "" if order == 1 else f"^{{{order}}}"
+        above, below = (rf"d{power}", "d") if whole else (rf"\partial{power} ", r"\partial ")
+        return rf"\frac{{{above}{self.several(of)}}}{{{below}{self.several(by)}{power}}}"
+
+    def several(self, names: str) -> str:
+        """Return a name, or names in brackets; nothing for none."""
+        if names.startswith("(") and names.endswith(")"):
+            written = (r"\dots" if name == "…" else self(name) for name in names[1:-1].split(", "))
+            return f"({', '.join(written)})"
+        return self(names) if names else ""
 
     def _base(self, name: str) -> str:
         if name in self._written:
@@ -87,7 +122,11 @@ class LatexNames:
 
     def _distinct(self, name: str) -> str:
         written = textbook(name)
-        return _literal(name) if written in self._used or written in self._marked else written
+        if written in self._used or written in self._marked:
+            return _literal(name)
+        stem, digits, _ = written.partition("_{")
+        element = digits and name not in self._taken and stem in self._used | self._marked  # t1 of ours, like t[1]
+        return _literal(name) if element else written
 
     def symbol(self, letter: str, spelled: str) -> str:
         """Return a function's letter, or its name where a variable is printed so."""

@@ -38,7 +38,7 @@ class LatexNodeWriter(Writer):
     def known(self, node: Node) -> str | None:
         """Return a node's name as it is written, at the indices if there are any."""
         name = self.names.get(node)
-        return None if name is None else self.latex(name) + self.index_of(node)
+        return None if name is None else self.at_indices(self.latex(name), node)
 
     def written(self, node: Node) -> Written:
         """Return the expression of a node, or of its element at the indices if there are any."""
@@ -48,7 +48,9 @@ class LatexNodeWriter(Writer):
             known = self.known(node.args[0])
             return self.written(node.args[0]) if known is None else Written(known)
         whole = self.at((), ())
-        return Written(whole.argument(node, Binds.ATOM) + self.index_of(node)) if node.shape else whole.written(node)
+        if not node.shape:
+            return whole.written(node)
+        return Written(self.at_indices(whole.argument(node, Binds.ATOM), node))
 
     def at(self, shape: Shape, indices: Sequence[str]) -> LatexNodeWriter:
         """Return a writer of the elements at these indices of arrays that broadcast to that shape."""
@@ -56,13 +58,13 @@ class LatexNodeWriter(Writer):
         other.shape, other.indices, other.bound = shape, tuple(indices), self.bound.union(indices)
         return other
 
-    def index_of(self, node: Node) -> str:
-        """Return the index of a node's element, in brackets: 0 along an axis of size 1 that broadcasts."""
+    def at_indices(self, written: str, node: Node) -> str:
+        """Return the element of a node at the indices, if there are any: 0 along an axis of size 1 that broadcasts."""
         rank = len(node.shape)
         if not self.indices or not rank:
-            return ""
+            return written
         own = zip(node.shape, self.shape[-rank:], self.indices[-rank:], strict=True)
-        return f"[{','.join('0' if n == 1 < whole and i != ALL else i for n, whole, i in own)}]"
+        return self.latex.indexed(written, ",".join("0" if n == 1 < whole and i != ALL else i for n, whole, i in own))
 
     def rank(self, node: Node) -> int:
         """Return the number of dimensions of a node's text."""

@@ -60,7 +60,7 @@ def escaped(text: str) -> str:
 
 def _prose(text: str) -> str:
     plain = _LETTER.sub(r"$\1$", literal(text))
-    plain = plain.replace("vᵀJ", r"$v^{\top} J$").replace("vᵀ$J$", r"$v^{\top} J$")
+    plain = plain.replace("vᵀJ", r"$v^{\top} J$").replace("vᵀ$J$", r"$v^{\top} J$").replace("$J$·u", r"$J u$")
     plain = _ACCENTED.sub(r"$\\bar{\1}$", plain)
     return "".join(_SYMBOLS.get(c, c) for c in plain)
 
@@ -73,7 +73,7 @@ class LatexWriter(TextWriter):
 
     def __init__(self, style: Style, digits: int | None) -> None:
         super().__init__(style, digits)
-        self.names = LatexNames(style.taken)
+        self.names = LatexNames(style.taken, style.single)
 
     def write(self, math: Math) -> str:
         """Return mathematics as LaTeX, in which every name is text."""
@@ -84,9 +84,8 @@ class LatexWriter(TextWriter):
                 return self.names(name)
             case Grad(name, key):
                 return rf"{self.names(name)}\mathtt{{.grad}}" + (f"_{{{','.join(map(str, key))}}}" if key else "")
-            case Partial(of, by, order):
-                power = "" if order == 1 else f"^{{{order}}}"
-                return rf"\frac{{\partial{power} {self._several(of)}}}{{\partial {self._several(by)}{power}}}"
+            case Partial(of, by, order, local):
+                return self.names.derivative(of, by, order, local)
             case Computed(node, names, implicit=implicit, whole=whole):
                 return LatexNotation(names, implicit=implicit, latex=self.names).expression(node, whole)
             case Formula(_, formula):
@@ -106,13 +105,6 @@ class LatexWriter(TextWriter):
         """Return a list as a matrix, whose elements may be lists."""
         rows = [item.items for item in items if isinstance(item, Listed)] or [tuple(items)]
         return matrix([[self._rows(e.items) if isinstance(e, Listed) else self.write(e) for e in row] for row in rows])
-
-    def _several(self, names: str) -> str:
-        """Return a name, or names in brackets; nothing for none."""
-        if names.startswith("(") and names.endswith(")"):
-            written = (r"\dots" if name == "…" else self.names(name) for name in names[1:-1].split(", "))
-            return f"({', '.join(written)})"
-        return self.names(names) if names else ""
 
     def _factor(self, math: Math, signed: bool) -> str:
         """Return a factor: a sum, a product with dots, and what has a sign and is not the first, in brackets."""

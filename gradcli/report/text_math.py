@@ -155,7 +155,7 @@ class TextWriter:
             return self.number(float(value))
         from gradcli.notation.formulas import code
 
-        return code(value, *self.style)
+        return code(value, self.style.decimals, self.style.taken)
 
     def array(self, array: Array) -> str:
         """Return a number, an array as nested lists, or the beginning of a large one with its shape."""

@@ -111,7 +111,7 @@ def test_numbers_in_names_are_compared_as_numbers():
     [
         ("λ", r"\lambda"),
         ("λ_1", r"\lambda_{1}"),
-        ("λ[0,1]", r"\lambda[0,1]"),
+        ("λ[0,1]", r"\lambda_{0,1}"),
         ("λ\u0304" + "2", r"\bar{\lambda}_{2}"),
         ("Ω2", r"\Omega_{2}"),
         ("ς", r"\varsigma"),

@@ -21,7 +21,7 @@ from operations import FUNCTIONS
 
 TOKEN = re.compile(
     r"\\(?:begin|end)\{cases\}|\\text\{[^}]*\}|\\mathrm\{e\}|\\operatorname\{(?:\\_|[^}])*\}|\\[A-Za-z]+(?:_\{[^}]*\})?|\\\\|"
-    r"\d+(?:\.\d+)?(?: \\times 10\^\{-?\d+\})?|[A-Za-z](?:_\{[^}]*\})?|\S"
+    r"\d+(?:\.\d+)?(?: \\times 10\^\{-?\d+\})?|\([A-Za-z]_\{\d+\}\)_\{[\d,]+\}|u\[\d\]|[A-Za-z](?:_\{[^}]*\})?|\S"
 )
 COMPARISONS = {
     "<": operator.lt,

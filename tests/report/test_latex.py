@@ -121,7 +121,7 @@ v & J & \frac{\partial }{\partial x_{0}} & \frac{\partial }{\partial x_{1}} \\[4
 def test_a_wide_matrix_is_split(cli, count):
     out = cli.done("jacobian", "y=[1,2]*sum(x)", "--at", f"x={[1] * count}", "-f", "latex").out
     assert out.count(r"\begin{array}{c|") == -(-count // 6)
-    assert out.count(r"\frac{\partial }{\partial x[") == count
+    assert out.count(r"\frac{\partial }{\partial x_{") == count
 
 
 def test_a_large_array_is_summarised(cli):
@@ -130,12 +130,12 @@ def test_a_large_array_is_summarised(cli):
 
 
 def test_a_hessian_entry_by_entry_has_its_lower_half_without_zeros(cli):
-    text = cli.done("hessian", "f=sin(x[0]**2*x[1]*exp(x[0]*x[1]))+x[2]**2", "--at", "x=[1,2,3]", "-f", "latex").out
+    w = "w_ij"
+    system = f"f=sin({w}[0]**2*{w}[1]*exp({w}[0]*{w}[1]))+{w}[2]**2"
+    text = cli.done("hessian", system, "--at", f"{w}=[1,2,3]", "-f", "latex").out
     heads = [line.partition("&=")[0].strip() for line in text.splitlines() if line.startswith(r"\frac{\partial }")]
-    assert heads == [
-        rf"\frac{{\partial }}{{\partial x[{i}]}} \frac{{\partial }}{{\partial x[{j}]}}"
-        for i, j in ((0, 0), (1, 0), (1, 1), (2, 2))
-    ]
+    operator = r"\frac{{\partial }}{{\partial \mathit{{w\_ij}}_{{{}}}}}".format
+    assert heads == [f"{operator(i)} {operator(j)}" for i, j in ((0, 0), (1, 0), (1, 1), (2, 2))]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,9 @@ def test_a_hessian_entry_by_entry_has_its_lower_half_without_zeros(cli):
 def test_no_two_factors_look_like_one_name(cli, formula, value, slope):
     text = cli.done("jacobian", f"y={formula}", "--wrt", "x", "-f", "latex").out
     assert f"y &= {value}\n" in text
-    assert rf"\frac{{\partial y}}{{\partial x}} &= {slope}" + "\n" in text
+    single = set(re.findall("[a-z]+", formula)) == {"x"}
+    left = r"\frac{dy}{dx}" if single else r"\frac{\partial y}{\partial x}"
+    assert f"{left} &= {slope}\n" in text
 
 
 def test_a_product_with_dots_stands_in_brackets_between_dots(cli):

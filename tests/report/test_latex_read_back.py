@@ -56,6 +56,45 @@ def test_statement_and_jacobian_can_be_read_back(cli, expression):
             assert_allclose(worth(entry, point), expected, rtol=1e-9, atol=1e-13, err_msg=entry)
 
 
+def elements(name, array):
+    """Return the elements of an array by what a textbook calls them."""
+    array = np.asarray(array, float)
+    return {name % ",".join(map(str, key)): array[key] for key in np.ndindex(array.shape)}
+
+
+def test_elements_have_subscripts_and_can_be_read_back(cli):
+    """x[1] is x_{1}; W1[0,1] is no element of W, and u[1] has brackets, for there is a u1."""
+    system = "y=x[0]**2*W1[0,1]-x[1]*W[1,0]**3+x[2]*x[0]/W1[1,0]-u[1]**2*u1"
+    arrays = {"x": [1.5, 2, 3], "W": [[1, 2], [3, 4]], "W1": [[5, 6], [7, 8]], "u": [2, 3]}
+    at = ",".join(f"{name}={value}" for name, value in arrays.items()) + ",u1=4"
+    shown = cli.done("jacobian", system, "--at", at, "-f", "latex").out
+    data = cli.json("jacobian", system, "--at", at)
+    names = {"u_{1}": 4.0}
+    for name, latex in {"x": "x_{%s}", "W": "W_{%s}", "W1": "(W_{1})_{%s}", "u": "u[%s]"}.items():
+        names |= elements(latex, arrays[name])
+    formulas = dict(re.findall(r"^(.+?) &= (.*?) = [-\d.]+(?: .*)?$", shown, re.MULTILINE))
+    expected = dict(zip(data["columns"], data["jacobian"][0], strict=True))
+    assert_allclose(worth(formulas["y"], names), data["value"]["y"], rtol=1e-9)
+    for name, latex in (("x[0]", "x_{0}"), ("W1[1,0]", "(W_{1})_{1,0}"), ("W[1,0]", "W_{1,0}"), ("u[1]", "u[1]")):
+        assert_allclose(worth(formulas[rf"\frac{{\partial y}}{{\partial {latex}}}"], names), expected[name], rtol=1e-9)
+
+
+def test_one_input_and_one_output_have_ordinary_derivatives(cli):
+    for command in (["jacobian"], ["backward"], ["jvp", "--u", "x=1"]):
+        assert r"\frac{dy}{dx}" in cli.done(*command, "y=x**3", "--at", "x=2", "-f", "latex").out
+        assert r"\frac{\partial y}{\partial x}" in cli.done(command[0], "y=a*x**3", *command[1:], "-f", "latex").out
+    second = cli.done("hessian", "y=x**3", "--at", "x=2", "-f", "latex").out
+    assert r"\frac{d}{dx}" in second
+    assert r"\partial" not in second
+
+
+def test_a_local_derivative_is_partial_where_another_path_leads_to_the_input(cli):
+    """In y = t1 + x with t1 = x**2, ∂y/∂x is 1, and dy/dx is 7."""
+    text = cli.done("backward", "y=x**2+x", "--at", "x=3", "--steps", "-f", "latex").out
+    assert r"\bar{x} = \frac{dy}{dx}" in text
+    assert r"\frac{\partial y}{\partial x} = 1" in text
+
+
 def test_the_reader_reads():
     names = {"x": 2.0, r"\theta_{1}": 3.0}
     assert worth(r"- 2 x^{2} + \frac{\theta_{1}}{2} - \left|1 - \theta_{1}\right|^{2}", names) == -10.5

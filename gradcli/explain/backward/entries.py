@@ -174,7 +174,7 @@ class Entries:
         by = element_name(name, key)
         if max(len((self._bar(n) or "v") + self.names[n] + by) for n, _ in shown) > _NAMES:
             return [], []
-        return adjoints, [Partial(_element(self.names[n], k), by) for n, k in shown]
+        return adjoints, [Partial(_element(self.names[n], k), by, local=True) for n, k in shown]
 
     def _adjoint(self, node: Node, key: Key) -> Math:
         """Return the adjoint of an element: z̄[0,1], v[0,1], or ∂L/∂conv[0,1]."""

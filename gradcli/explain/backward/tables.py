@@ -115,7 +115,7 @@ def _unwritten(name: Name, step: ReverseStep, adds: bool) -> Math:
     """Return an adjoint of many formulas in terms of adjoints: t̄3 = t̄4·∂t4/∂t3."""
     if step.slope is None:
         return ""  # the rule says it
-    product = Product((Name(step.adjoints[0]), Partial(step.node, step.argument)))
+    product = Product((Name(step.adjoints[0]), Partial(step.node, step.argument, local=True)))
     return Equal((name, Sum((name, product)) if adds else product))
 
 

@@ -24,6 +24,7 @@ from gradcli.explain.sections import (
     Section,
     Text,
     Value,
+    Words,
     chosen,
 )
 from gradcli.explain.system import rates, system_section
@@ -78,7 +79,9 @@ def _curvature(result: HessianResult, p: HessianPoint) -> Section:
     texts = [Text(("gradient: ", Value(p.gradient + 0.0))), *([Text(said)] if said else [])]
     if (found := steepest(p.hessian)) is not None:
         second, along = found
-        direction = Equal((f"({', '.join(result.columns)})", Value(along)))
+        first, *others = result.columns
+        names = Words(("(", Name(first), *(part for name in others for part in (", ", Name(name))), ")"))
+        direction = Equal((names, Value(along)))
         texts.append(Text(("steepest curvature: ", Value.of(second), ", along ", direction)))
     return Section("curvature", tuple(texts))
 

@@ -180,11 +180,12 @@ def _jacobian(graph: Graph, wrt: Sequence[str], formulas: bool) -> Sequence[Sequ
     from gradcli.algebra.formulas import TooDeepError
     from gradcli.notation.formulas import code
 
+    style = style_of(graph)
     try:
         entries_of = symbolic(graph, wrt)
         if not entries_of.where:
             for (i, j), entry in entries_of.entries.items():
-                formula = code(entry, *style_of(graph))
+                formula = code(entry, style.decimals, style.taken)
                 texts[i][j] = formula if len(formula) <= _LETTERS else ""
     except (InputError, TooDeepError):
         pass

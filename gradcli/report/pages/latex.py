@@ -17,6 +17,7 @@ from gradcli.explain.sections import (
     Line,
     Math,
     Matrix,
+    Name,
     Page,
     Partial,
     Section,
@@ -164,13 +165,18 @@ def _entries(matrix: Matrix, cells: dict[tuple[int, int], str], writer: LatexWri
     for (i, j), cell in cells.items():
         if cell in ("", "0"):
             continue
-        row, operator = writer.write(matrix.rows[i]), writer.write(matrix.columns[j])
-        whole = isinstance(matrix.rows[i], Partial)  # of a Hessian, whose rows are operators, too
-        head = rf"{row} {operator}" if whole else operator.replace(r"\partial }", rf"\partial {row}}}", 1)
+        head = _entry(matrix.rows[i], matrix.columns[j], writer)
         first, *others = pieces(cell, WIDTH - width(head))
         written.append([f"{head} &= {first}", *(rf"&\quad {row}" for row in others)])
     bodies = (" \\\\\n".join(chain.from_iterable(part)) for part in paged(written, _lines))
     return [f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}" for body in bodies]
+
+
+def _entry(row: Math, column: Math, writer: LatexWriter) -> str:
+    """Return what an entry is: ∂y/∂x of an output and an operator; of two operators, as a Hessian has, both."""
+    if isinstance(row, Name) and isinstance(column, Partial):
+        return writer.write(Partial(row.name, column.by))
+    return f"{writer.write(row)} {writer.write(column)}"
 
 
 def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -71,7 +71,7 @@ class Labels:
         for box in self.picture.boxes:
             for path in box.paths[:_PATHS]:
                 if path.source != "v":
-                    bar, part = Name(adjoint_name(box.name, scalar)), Partial(path.source, box.name)
+                    bar, part = Name(adjoint_name(box.name, scalar)), Partial(path.source, box.name, local=True)
                     product = Product((Name(adjoint_name(path.source, scalar)), part))
                     said = " is " if path.product else " is the norm of "
                     return Words((path.math(), said, product, ", the part of ", bar, " from ", Name(path.source)))
