@@ -21,6 +21,7 @@ _WIDE = 500  # columns: pyarrow has objects for each
 _TINY, _SMALL, _LARGE, _HUGE = 1e-9, 1e-4, 1e10, 1e16  # between the first two, and the last two, layouts differ
 _FIXED = 1e-6  # from here on, pyarrow writes no exponent
 _WIDTH = 26  # bytes: -0.0000012345678901234567 as pyarrow writes it, and one more
+_RARE = 1 / 64  # of a column: so few texts are put between slices of the others
 _POINT, _ZERO = b".0"
 
 
@@ -97,7 +98,14 @@ def _texts(column: Array) -> Any:
     if not others.any():
         return texts
     mask = pa.array(others)
-    return pc.replace_with_mask(texts, mask, _laid_out(texts.filter(mask), column[others]))
+    written = _laid_out(texts.filter(mask), column[others])
+    if len(written) > _RARE * len(column):
+        return pc.replace_with_mask(texts, mask, written)
+    parts, start = [], 0
+    for k, index in enumerate(np.flatnonzero(others).tolist()):
+        parts += [texts.slice(start, index - start), written.slice(k, 1)]
+        start = index + 1
+    return pa.concat_arrays([*parts, texts.slice(start)])
 
 
 def _laid_out(texts: Any, column: Array) -> Any:
