@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradcli.errors import InputError
-from gradcli.graph.construct import broadcast, index, matmul, one_axis, reshape, sliced, stack
+from gradcli.graph.construct import broadcast, call, concatenate, index, matmul, one_axis, reshape, sliced, stack
 from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import broadcast_shapes, check_size
 
@@ -164,6 +164,27 @@ def singular_vectors(op: str, x: Node, full: bool = False) -> Node:
     count = size if full else min(rows, columns)
     shape = (size, count) if op == "svd_u" else (count, size)
     return Node(op, (x,), (*x.shape[:-2], *shape), (full,))
+
+
+def cholesky(x: Node) -> Node:
+    """Return the lower triangular L with `x = L @ L.mT`, column by column: each leaves a smaller matrix to factorize.
+
+    It reads the lower triangles of the matrices.
+
+    Source: G. Golub and C. Van Loan, "Matrix Computations", 4th edition, 4.2.5 (outer product form).
+    """
+    check_square("cholesky", x)
+    lead, n = x.shape[:-2], x.shape[-1]
+    axis, columns, rest = len(lead), [], x
+    for k in range(n):
+        pivot = call("sqrt", _element(rest, 0, 0))
+        column = sliced(rest, axis + 1, 0) / reshape(pivot, (*lead, 1))
+        columns.append(concatenate([const(0, (*lead, k), x.dtype), column], axis) if k else column)
+        if k < n - 1:
+            below = sliced(column, axis, range(1, n - k))
+            block = sliced(sliced(rest, axis, range(1, n - k)), axis + 1, range(1, n - k))
+            rest = block - reshape(below, (*lead, n - k - 1, 1)) * reshape(below, (*lead, 1, n - k - 1))
+    return stack(columns, axis + 1)
 
 
 def triangle(op: str, x: Node, diagonal: int = 0) -> Node:

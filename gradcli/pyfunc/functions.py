@@ -15,7 +15,6 @@ from gradcli.graph import construct, matrices
 from gradcli.graph.construct import axes_of, broadcast, call, one_axis, reshape
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.graph.shapes import broadcast_shapes
-from gradcli.pyfunc.elements import element
 from gradcli.pyfunc.tracer import OPS, RULES, UFUNCS, VIEWS, lift
 from gradcli.vocabulary import FUNCTIONS
 from gradcli.vocabulary.register import kept
@@ -639,25 +638,13 @@ def _mirrored(a: Any, triangle: str) -> Node:
 
 @rule(np.linalg.cholesky)
 def _cholesky(a: Any, /, *, upper: bool = False) -> Node:
-    """Return L, or its transpose, column by column: each one leaves a smaller matrix to factorize.
-
-    Source: G. Golub and C. Van Loan, "Matrix Computations", 4th edition, 4.2.5 (outer product form).
-    """
-    rest = _number(a)
-    matrices.check_square("cholesky", rest)
-    size = rest.shape[-1]
-    if len(rest.shape) > 2 or size > _CHOLESKY:
-        raise InputError(f"`np.linalg.cholesky` is traced for one matrix of at most {_CHOLESKY} rows")
-    columns = []
-    for k in range(size):
-        column = element(rest, (slice(None), 0)) / call("sqrt", element(rest, (0, 0)))
-        columns.append(construct.concatenate([lift(np.zeros(k)), column], 0) if k else column)
-        if k < size - 1:
-            below = element(column, (slice(1, None),))
-            block = element(rest, (slice(1, None), slice(1, None)))
-            rest = block - reshape(below, (size - k - 1, 1)) * below
-    factor = construct.stack(columns)
-    return factor if upper else _swapaxes(factor, -2, -1)
+    """Return L, or its transpose."""
+    x = _number(a)
+    matrices.check_square("cholesky", x)
+    if x.shape[-1] > _CHOLESKY:
+        raise InputError(f"`np.linalg.cholesky` is traced for matrices of at most {_CHOLESKY} rows")
+    factor = matrices.cholesky(x)
+    return _swapaxes(factor, -2, -1) if upper else factor
 
 
 @rule(np.linalg.norm)

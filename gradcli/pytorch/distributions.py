@@ -176,6 +176,9 @@ class Normal(Distribution):
         self._check(value)
         return 0.5 * (1 + ((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)).erf())
 
+    def icdf(self, value: Any) -> Any:
+        return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
+
 
 class _OfProbabilities(Distribution):
     """A distribution of probabilities, or of what they are computed from."""

@@ -69,10 +69,10 @@ class Generator:
         return (self.long_words(n) & np.uint64(2**53 - 1)) * 2.0**-53
 
     def between(self, low: float, high: float, n: int, dtype: Any = np.float32) -> Array:
-        """Return numbers from `low` to before `high`."""
+        """Return numbers from `low` to before `high`, each rounded once, as by a fused multiply-add."""
         kind = np.dtype(dtype).type
         a, b = kind(low), kind(high)
-        result = self.uniform(n, dtype) * (b - a) + a
+        result = (self.uniform(n, dtype) * np.float64(b - a) + np.float64(a)).astype(dtype)
         return np.where(result == b, a, result)
 
     def normal(

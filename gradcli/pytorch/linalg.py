@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.graph.matrices import cholesky as cholesky_node
 from gradcli.graph.matrices import eigvalsh as eigvalsh_node
 from gradcli.graph.matrices import eigvecsh as eigvecsh_node
 from gradcli.graph.matrices import singular_vectors
@@ -20,8 +21,8 @@ from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_square, first_zero
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
-__all__ = ["LinAlgError", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_rank", "norm"]
-__all__ += ["qr", "solve", "svd", "svdvals", "vector_norm"]
+__all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_rank"]
+__all__ += ["norm", "pinv", "qr", "solve", "svd", "svdvals", "vector_norm"]
 _QR = return_type("linalg_qr", "Q", "R")
 _EIGH = return_type("linalg_eigh", "eigenvalues", "eigenvectors")
 _SVD = return_type("linalg_svd", "U", "S", "Vh")
@@ -55,6 +56,37 @@ def _solved(name: str, A: Tensor, *B: Tensor) -> Tensor:
         element = f"(Batch element {zero[0]}): " * (A.dim() > 2)
         raise refusal(f"singular matrix in {name}", element, zero[1], kind=LinAlgError)
     return result
+
+
+def cholesky(A: Any, *, upper: bool = False) -> Tensor:
+    """Return the lower triangular L with A = L @ L.mT, or its transpose; the gradient is symmetric.
+
+    Errors: `LinAlgError` for a matrix that is not positive-definite.
+    """
+    a = _mirrored(check_square("linalg.cholesky", A), "U" if upper else "L")
+    symmetric = (a + a.mT) / 2
+    factor: Any = apply("cholesky", cholesky_node, (symmetric,), (), "LinalgCholeskyExBackward0")
+    if bad := np.argwhere(~(factor._a[..., 0].diagonal(axis1=-2, axis2=-1) > 0)).tolist():
+        element = f"(Batch element {bad[0][0]}): " * (A.dim() > 2)
+        raise refusal("matrix that is not positive-definite", element, bad[0][-1] + 1, kind=LinAlgError)
+    return called(factor.mT, "LinalgCholeskyExBackward0") if upper else factor
+
+
+def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
+    """Return the pseudoinverses of matrices: of full rank by the normal equations and a step of Newton's method.
+
+    Source: A. Ben-Israel, "An iterative method for computing the generalized inverse", 1965.
+    """
+    wrong = A.dim() < 2 or not A.is_floating_point()
+    refuse_if(wrong, "matrix for pinv", A.dtype.word if wrong else "", list(A.shape))
+    missing_if(atol is not None or rtol is not None or hermitian, "torch.linalg.pinv(atol=…, rtol=…, hermitian=…)")
+    is_tall = A.shape[-2] >= A.shape[-1]
+    is_singular = bool((matrix_rank(A) < min(A.shape[-2:])).any())
+    missing_if(is_singular and A.requires_grad, "the gradient of torch.linalg.pinv of a matrix without full rank")
+    if is_singular:
+        return of_array(np.linalg.pinv(A._a[..., 0], rcond=max(A.shape[-2:]) * np.finfo(A._a.dtype).eps))
+    rough = named("inv", A.mT @ A) @ A.mT if is_tall else A.mT @ named("inv", A @ A.mT)
+    return called(2 * rough - rough @ A @ rough, "LinalgPinvBackward0")
 
 
 def qr(A: Any, mode: str = "reduced") -> Any:

@@ -113,21 +113,25 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
     if rank not in (axes + 1, axes + 2):
         raise refusal(f"rank for {name}", list(input.shape), rank, -rank, rank - 1)
     for key, setting in settings.items():
-        either = "either be omitted, a single int" if key == "stride" else "either be a single int"
-        refuse_if(axes == 2 and len(several(setting, axes)) != axes, "setting of a pool", name, key, either)
+        either = "be omitted, a single int" if key == "stride" else "be a single int"
+        either = either if name == "avg_pool3d" else f"either {either}"
+        wrong = axes > 1 and len(several(setting, axes)) != axes
+        refuse_if(wrong, "setting of a pool", name, key, either, "three" if axes == 3 else "two")
     size, step, ends, apart = (several(v, axes) for v in settings.values())
     for key, values in (("kernel_size", size), ("stride", step)):
         refuse_if(name == "max_pool1d" and values[0] <= 0, "sizes of max_pool1d", key, values[0])
     refuse_if(0 in step, "stride of a pool")
     for words, values, letter in (("kernel size", size, "k"), ("stride", step, "d")):
-        pair = values if axes == 2 else [1, *values]
-        refuse_if(min(pair) <= 0, "sizes of a pool", words, letter, *pair)
+        sizes = zip("THW" if axes == 3 else "HW", values if axes > 1 else [1, *values], strict=True)
+        refuse_if(min(values) <= 0, "sizes of a pool", words, " ".join(f"{letter}{axis}: {n}" for axis, n in sizes))
     kind = name if name == "max_pool1d" else "pool"
     windows = [Window(n, s, p, d, ceil) for n, s, p, d in zip(size, step, ends, apart, strict=True)]
     for w in windows:
         refuse_if(w.padding > w.reach // 2, f"padding of {kind}", w.padding, w.size, w.dilation)
     result = [w.fitting(n) for w, n in zip(windows, input.shape[-axes:], strict=True)]
     refuse_if(name == "max_pool1d" and min(result) < 1, "output of max_pool1d", result[0])
+    small = name == "avg_pool3d" and any(w.padded(n) < w.reach for w, n in zip(windows, input.shape[-3:], strict=True))
+    refuse_if(small, "window larger than the input", *input.shape[-axes:], *size)
     head = [input.shape[-axes - 1], *[1] * (axes == 1)]
     before, after = ("x".join(map(str, (*head, *values))) for values in (input.shape[-axes:], result))
     refuse_if(min(result) < 1, "output of a pool", before, after)

@@ -10,7 +10,7 @@ def lines(file: str) -> list[str]:
     """Return the lines of a file without comments; an indented line continues the one before.
 
     >>> lines("missing.txt")[:2]
-    ['ASGD: Adam', 'Conv3d: Conv2d']
+    ['ASGD: Adam', 'ConvTranspose3d: ConvTranspose2d']
     """
     return [line for line in re.split(r"\n+(?! )", _text(file)) if line[0] != "#"]
 

@@ -63,7 +63,8 @@ TORCH.update(
 ELSEWHERE = {"save": "saving", "load": "saving", "vmap": "func"}
 ELSEWHERE |= dict.fromkeys(("enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"), "modes")
 ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolutions")
-ELSEWHERE |= dict.fromkeys(("avg_pool1d", "conv1d", "conv2d", "max_pool1d", "max_pool2d", "prelu"), "nn.functional")
+ELSEWHERE |= dict.fromkeys(("avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"), "nn.functional")
+ELSEWHERE |= dict.fromkeys(("conv1d", "conv2d", "conv3d", "prelu"), "nn.functional")
 
 
 def __getattr__(name: str) -> Any:

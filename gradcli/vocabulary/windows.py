@@ -13,7 +13,7 @@ from gradcli.vocabulary.register import each, flag
 
 Sizes = int | Sequence[int]
 
-_PLACES = {1: "length", 2: "height, width"}
+_PLACES = {1: "length", 2: "height, width", 3: "depth, height, width"}
 
 
 def _per_axis(name: str, given: Sizes, axes: int, least: int = 1) -> tuple[int, ...]:
@@ -41,7 +41,7 @@ def _axes(name: str, x: Node) -> int:
     return axes
 
 
-@each("conv1d", "conv2d", methods=())
+@each("conv1d", "conv2d", "conv3d", methods=())
 def _convolution(
     name: str,
     x: Node,
@@ -105,7 +105,7 @@ def _windows(axes: int, size: Sizes, stride: Sizes | None, padding: Sizes, dilat
     return result
 
 
-@each("max_pool1d", "max_pool2d", methods=())
+@each("max_pool1d", "max_pool2d", "max_pool3d", methods=())
 def _max_pool(
     name: str,
     x: Node,
@@ -119,7 +119,7 @@ def _max_pool(
     return largest(x, _windows(axes, kernel_size, stride, padding, dilation, ceil_mode))
 
 
-@each("avg_pool1d", "avg_pool2d", methods=())
+@each("avg_pool1d", "avg_pool2d", "avg_pool3d", methods=())
 def _avg_pool(
     name: str,
     x: Node,

@@ -50,7 +50,7 @@ def test_each_function_of_tensors_has_its_line():
     names = [*listed("torch", torch), *listed("torch.nn.functional", functional)]
     assert len(names) > 300
     without = {name for name in names if find(name) is None and not name.startswith(STATES)}
-    assert without == WITHOUT_TENSORS
+    assert without == WITHOUT_TENSORS | {"unfold"}  # a method of another signature has this name
 
 
 def test_a_name_has_one_line_a_module_and_its_facts_are_known():

@@ -69,8 +69,8 @@ _ROWS: dict[str, Callable[..., Tensor]] = {
     **dict.fromkeys(("celu", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu"), _activated),
     **dict.fromkeys(("mish", "relu", "relu6", "selu", "silu", "threshold"), _activated),
     **dict.fromkeys(("hardshrink", "softplus", "softshrink"), _activated),
-    **dict.fromkeys(("avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"), _pooled),
-    **dict.fromkeys(("conv1d", "conv2d"), _convolved),
+    **dict.fromkeys((f"{kind}_pool{n}d" for kind in ("avg", "max") for n in (1, 2, 3)), _pooled),
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _convolved),
 }
 
 
@@ -344,6 +344,7 @@ ELSEWHERE = {
 }
 ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolutions")
 ELSEWHERE |= dict.fromkeys(("max_unpool1d", "max_unpool2d"), "nn.pooling")
+ELSEWHERE |= dict.fromkeys(("fold", "unfold"), "nn.folding")
 ELSEWHERE["embedding_bag"] = "nn.bags"
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 

@@ -72,7 +72,7 @@ class _Layer(Module):
             value, usual = getattr(self, name), self.takes.get(name)
             if name == "bias" and not isinstance(value, bool):
                 value = value is not None
-            if "?" not in word or value not in (usual, (usual,), (usual, usual)):
+            if "?" not in word or value not in (usual, (usual,) * self.axes):
                 text = repr(value) if "!" in word else str(value)
                 result.append(text if "*" in word else f"{name}={text}")
         return ", ".join(result)

@@ -24,9 +24,10 @@ class _Weights(_Layer):
 
     gates = 1  # how many linear maps of the input a step has
     states = 1  # how many tensors go on from step to step
+    proj_size = 0  # the size of a linear map of the output; 0 where there is none
 
     def _add_weights(self, suffix: str, inputs: int) -> None:
-        rows, columns = self.gates * self.hidden_size, self.hidden_size
+        rows, columns = self.gates * self.hidden_size, self.outputs
         for name, *shape in (
             ("weight_ih", rows, inputs),
             ("weight_hh", rows, columns),
@@ -35,6 +36,13 @@ class _Weights(_Layer):
         ):
             if self.bias or name.startswith("weight"):
                 self.register_parameter(f"{name}{suffix}", self._empty(*shape))
+        if self.proj_size:
+            self.register_parameter(f"weight_hr{suffix}", self._empty(self.proj_size, self.hidden_size))
+
+    @property
+    def outputs(self) -> int:
+        """The size of the output of a step."""
+        return self.proj_size or self.hidden_size
 
     def reset_parameters(self) -> None:
         bound = 1.0 / math.sqrt(self.hidden_size)
@@ -58,7 +66,10 @@ class _Elman(_Weights):
 
 
 class _LSTM(_Weights):
-    """c ← f·c + i·g, h ← o·tanh(c): the gates i, f, o and the new memory g are each of x and h."""
+    """c ← f·c + i·g, h ← o·tanh(c): the gates i, f, o and the new memory g are each of x and h.
+
+    With a projection, h is a linear map of that.
+    """
 
     gates, states = 4, 2
 
@@ -66,7 +77,8 @@ class _LSTM(_Weights):
         h, c = state
         i, f, g, o = (self._linear(h, "hh", suffix) + from_input).chunk(4, -1)
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-        return o.sigmoid() * c.tanh(), c
+        h = o.sigmoid() * c.tanh()
+        return F.linear(h, getattr(self, f"weight_hr{suffix}")) if self.proj_size else h, c
 
 
 class _GRU(_Weights):
@@ -88,7 +100,6 @@ class _GRU(_Weights):
 class _Recurrent(_Weights):
     """Recurrent layers, each on the outputs of the one before, in one direction or in both."""
 
-    proj_size = 0
     # PyTorch's names of the step that moves the batch to the front, and of a layer of float32 in one direction.
     transposition, fused = "TransposeBackward1", ""
 
@@ -103,7 +114,7 @@ class _Recurrent(_Weights):
         self._suffixes = [[f"_l{k}{end}" for end in ends] for k in range(self.num_layers)]
         for k, suffixes in enumerate(self._suffixes):
             for suffix in suffixes:
-                self._add_weights(suffix, self.hidden_size * len(ends) if k else self.input_size)
+                self._add_weights(suffix, self.outputs * len(ends) if k else self.input_size)
         self.reset_parameters()
 
     def _check_settings(self) -> None:
@@ -116,7 +127,7 @@ class _Recurrent(_Weights):
         if self.dropout and self.num_layers == 1:
             warn("dropout of a single layer", self.dropout, self.num_layers)
         refuse_if(self.proj_size >= self.hidden_size, "size of a projection")
-        missing_if(self.proj_size, f"torch.nn.{type(self).__name__}(proj_size=…)")
+        refuse_if(self.proj_size < 0, "negative size of a projection")
 
     def flatten_parameters(self) -> None:
         """Do nothing: on a GPU, PyTorch moves the weights together."""
@@ -174,12 +185,15 @@ class _Recurrent(_Weights):
 
     def _layers(self, x: Any, state: State | None, *sizes: int) -> tuple[Any, State]:
         """Return the outputs and the last states, where so many sequences go on to each step, or to all of them."""
-        wanted = (sum(map(len, self._suffixes)), sizes[0], self.hidden_size)
+        count = sum(map(len, self._suffixes)), sizes[0]
+        shapes = [(*count, n) for n in (self.outputs, self.hidden_size)[: self.states]]
         if state is None:
-            state = tuple(zeros(*wanted, dtype=x.dtype) for _ in range(self.states))
-        for i, s in enumerate(state):
+            state = tuple(zeros(*shape, dtype=x.dtype) for shape in shapes)
+        for i, (s, shape) in enumerate(zip(state, shapes, strict=True)):
             which = f"[{i}]" if self.states > 1 else ""
-            refuse_if(tuple(s.shape) != wanted, "size of a state", which, wanted, list(s.shape))
+            refuse_if(tuple(s.shape) != shape, "size of a state", which, shape, list(s.shape))
+        if self.proj_size and x.dtype.name == "float32":
+            warn("projection of an LSTM")
         last: list[State] = []
         for suffixes in self._suffixes:
             if last and self.dropout:
@@ -191,7 +205,8 @@ class _Recurrent(_Weights):
                 join = stack if x.dim() == 3 else cat
                 directions.append(join(outputs[::-1] if suffix.endswith("_reverse") else outputs))
             x = directions[0] if len(directions) == 1 else cat(directions, -1)
-            if self.fused and x.dtype.name == "float32" and x.dim() == 3 and len(directions) == 1:
+            is_fused = self.fused and not self.proj_size and x.dtype.name == "float32"
+            if is_fused and x.dim() == 3 and len(directions) == 1:
                 called(x, self.fused)
         return x, tuple(map(stack, zip(*last, strict=True)))
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
 from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.messages import missing_if, refusal, warn
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
 from gradcli.pytorch.modes import Mode
+from gradcli.pytorch.names import TORCH
 from gradcli.pytorch.nn import functional as F
+from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.attention import MultiheadAttention
 from gradcli.pytorch.nn.containers import ModuleList
 from gradcli.pytorch.nn.layers import LayerNorm, Linear, _Layer
@@ -18,46 +21,86 @@ from gradcli.pytorch.nn.modules import Dropout
 _ACTIVATIONS = ("relu", "gelu")
 
 
-class TransformerEncoderLayer(_Layer):
-    """Attention of a sequence to itself, then a network for each of its elements."""
+class _TransformerLayer(_Layer):
+    """Attention to sequences, then a network for each element, each beside a residual connection and normalized.
+
+    `attentions` are the names of its parts that attend to a sequence.
+    """
+
+    attentions: tuple[str, ...] = ()
+    norm_first: bool
 
     def _build(self) -> None:
         arguments = {name: self.__dict__.pop(name) for name in self.takes if name in self.__dict__}
         size, inner, bias = arguments["d_model"], arguments["dim_feedforward"], arguments["bias"]
         share, eps, dtype = arguments["dropout"], arguments["layer_norm_eps"], OF_NUMPY[self._kind]
-        self.self_attn = MultiheadAttention(
-            size, arguments["nhead"], share, bias, batch_first=arguments["batch_first"], dtype=dtype
-        )
+        for name in self.attentions:
+            attention = MultiheadAttention(
+                size, arguments["nhead"], share, bias, batch_first=arguments["batch_first"], dtype=dtype
+            )
+            setattr(self, name, attention)
         self.linear1 = Linear(size, inner, bias, dtype=dtype)
         self.dropout = Dropout(share)
         self.linear2 = Linear(inner, size, bias, dtype=dtype)
         self.norm_first = arguments["norm_first"]
-        self.norm1 = LayerNorm(size, eps, bias=bias, dtype=dtype)
-        self.norm2 = LayerNorm(size, eps, bias=bias, dtype=dtype)
-        self.dropout1, self.dropout2 = Dropout(share), Dropout(share)
+        numbers = range(1, len(self.attentions) + 2)
+        for i in numbers:
+            setattr(self, f"norm{i}", LayerNorm(size, eps, bias=bias, dtype=dtype))
+        for i in numbers:
+            setattr(self, f"dropout{i}", Dropout(share))
         if "activation" in arguments:  # a module is registered already
             self.activation = _activation(arguments["activation"])
         else:
             self.activation = self._modules.pop("activation")
 
+    def _through(self, x: Any, *blocks: Callable[[Any], Any]) -> Any:
+        """Return x + block(x) after each block, normalized before the block or after the sum."""
+        for i, block in enumerate(blocks, 1):
+            norm, dropout = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
+            x = x + dropout(block(norm(x))) if self.norm_first else norm(x + dropout(block(x)))
+        return x
+
+    def _network(self, x: Any) -> Any:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+
+def _attention(attend: Any, keys: Any, *masks: Any) -> Callable[[Any], Any]:
+    """Return attention to keys, or to the queries themselves, as a function of the queries."""
+    mask, padding, is_causal = masks
+
+    def block(x: Any) -> Any:
+        y = x if keys is None else keys
+        return attend(
+            x, y, y, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=bool(is_causal)
+        )[0]  # fmt: skip
+
+    return block
+
+
+class TransformerEncoderLayer(_TransformerLayer):
+    """Attention of a sequence to itself, then a network for each of its elements."""
+
+    attentions = ("self_attn",)
+
     def forward(
         self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False
     ) -> Any:  # fmt: skip
-        masks = src_mask, src_key_padding_mask, is_causal
-        if self.norm_first:
-            x = src + self._attention(self.norm1(src), *masks)
-            return x + self._network(self.norm2(x))
-        x = self.norm1(src + self._attention(src, *masks))
-        return self.norm2(x + self._network(x))
+        attention = _attention(self.self_attn, None, src_mask, src_key_padding_mask, is_causal)
+        return self._through(src, attention, self._network)
 
-    def _attention(self, x: Any, mask: Any, padding: Any, is_causal: bool) -> Any:
-        result, _ = self.self_attn(
-            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False, is_causal=is_causal
-        )
-        return self.dropout1(result)
 
-    def _network(self, x: Any) -> Any:
-        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+class TransformerDecoderLayer(_TransformerLayer):
+    """Attention of a sequence to itself and to the encoder's output, then a network for each of its elements."""
+
+    attentions = ("self_attn", "multihead_attn")
+
+    def forward(
+        self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, tgt_key_padding_mask: Any = None,
+        memory_key_padding_mask: Any = None, tgt_is_causal: bool = False, memory_is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        itself = _attention(self.self_attn, None, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+        encoded = _attention(self.multihead_attn, memory, memory_mask, memory_key_padding_mask, memory_is_causal)
+        return self._through(tgt, itself, encoded, self._network)
 
 
 def _activation(value: Any) -> Callable[[Any], Any]:
@@ -69,15 +112,27 @@ def _activation(value: Any) -> Callable[[Any], Any]:
     return getattr(F, value)  # type: ignore[no-any-return]
 
 
-class TransformerEncoder(_Layer):
-    """Several copies of an encoder layer, one after the other, and a normalization at the end."""
+class _Layers(_Layer):
+    """Several copies of a layer, one after the other, and a normalization at the end."""
 
     def _build(self) -> None:
-        layer, norm = self._modules.pop("encoder_layer"), self._modules.pop("norm", None)
+        layer, norm = self._modules.pop(next(iter(self.takes))), self._modules.pop("norm", None)
         self.layers = ModuleList([deepcopy(layer) for _ in range(self.num_layers)])
         if norm is not None:
             self.norm = norm
-        if self.enable_nested_tensor and (why := _why_dense(layer)):
+
+    def _through(self, x: Any, *args: Any, **masks: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x, *args, **masks)
+        return x if self.norm is None else self.norm(x)
+
+
+class TransformerEncoder(_Layers):
+    """Copies of an encoder layer."""
+
+    def _build(self) -> None:
+        super()._build()
+        if self.enable_nested_tensor and (why := _why_dense(self.layers[0])):
             warn("no nested tensors", why)
 
     def forward(
@@ -85,9 +140,69 @@ class TransformerEncoder(_Layer):
     ) -> Any:  # fmt: skip
         nested = self.enable_nested_tensor and not self.training and src_key_padding_mask is not None
         missing_if(nested and not Mode.grad, "torch.nn.TransformerEncoder in eval mode with src_key_padding_mask")
-        for layer in self.layers:
-            src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=bool(is_causal))
-        return src if self.norm is None else self.norm(src)
+        masks = {"src_mask": mask, "src_key_padding_mask": src_key_padding_mask}
+        return self._through(src, **masks, is_causal=bool(is_causal))
+
+
+class TransformerDecoder(_Layers):
+    """Copies of a decoder layer."""
+
+    def forward(self, tgt: Any, memory: Any, *args: Any, **masks: Any) -> Any:
+        return self._through(tgt, memory, *args, **masks)
+
+
+class Transformer(_Layer):
+    """An encoder of a sequence, and a decoder of another one that attends to the encoder's output."""
+
+    encoder: Any
+    decoder: Any
+
+    def _build(self) -> None:
+        parts = {name: self.__dict__.pop(name, self._modules.pop(name, None)) for name in self.takes if name in _PARTS}
+        dtype = OF_NUMPY[self._kind]
+        settings = {name: parts[name] for name in TransformerEncoderLayer.takes if name in parts}
+        settings |= {"d_model": self.d_model, "nhead": self.nhead, "batch_first": self.batch_first, "dtype": dtype}
+
+        def norm() -> LayerNorm:
+            return LayerNorm(self.d_model, parts["layer_norm_eps"], bias=parts["bias"], dtype=dtype)
+
+        self.encoder, self.decoder = parts["custom_encoder"], parts["custom_decoder"]
+        if self.encoder is None:
+            layer = TransformerEncoderLayer(**settings)
+            self.encoder = TransformerEncoder(layer, parts["num_encoder_layers"], norm())
+        if self.decoder is None:
+            decoding = TransformerDecoderLayer(**settings)
+            self.decoder = TransformerDecoder(decoding, parts["num_decoder_layers"], norm())
+        for weight in self.parameters():
+            if weight.dim() > 1:
+                init.xavier_uniform_(weight)
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
+        """Return a mask by which an element attends to those before it."""
+        return TORCH["full"]((sz, sz), -math.inf, dtype=dtype, device=device).triu(1)
+
+    def forward(
+        self, src: Any, tgt: Any, src_mask: Any = None, tgt_mask: Any = None, memory_mask: Any = None,
+        src_key_padding_mask: Any = None, tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None,
+        src_is_causal: bool | None = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
+    ) -> Any:  # fmt: skip
+        batch = int(not self.batch_first)
+        refuse_if(src.dim() == 3 and src.shape[batch] != tgt.shape[batch], "batches of a transformer")
+        refuse_if({src.shape[-1], tgt.shape[-1]} != {self.d_model}, "features of a transformer")
+        memory = self.encoder(
+            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
+        )  # fmt: skip
+        return self.decoder(
+            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )  # fmt: skip
+
+
+# The arguments of a transformer that its layers have.
+_PARTS = frozenset(("num_encoder_layers", "num_decoder_layers", "dim_feedforward", "dropout", "activation"))
+_PARTS |= frozenset(("custom_encoder", "custom_decoder", "layer_norm_eps", "norm_first", "bias"))
 
 
 def _why_dense(layer: TransformerEncoderLayer) -> str:

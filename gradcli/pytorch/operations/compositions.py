@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from statistics import NormalDist
 from string import ascii_letters
 from typing import Any
 
 import numpy as np
 
 from gradcli.graph import construct
+from gradcli.graph.construct import call
 from gradcli.graph.index_arrays import IndexArray, scatter_add
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.pytorch import dtypes, linalg
 from gradcli.pytorch.calls import called, check_numbers, named
 from gradcli.pytorch.dtypes import Size, result_dtype
@@ -100,6 +103,28 @@ def _power(input: Any, n: int) -> Any:
     return half @ half @ input if n % 2 else half @ half
 
 
+def _erfinv(input: Tensor) -> Tensor:
+    """Return the y with erf(y) = x.  Two steps of Newton's method have its first three derivatives."""
+    x = input if input.is_floating_point() else input.to(dtypes.default_dtype())
+    half = (x._a.astype(np.float64) + 1) / 2
+    inside = (half > 0) & (half < 1)
+    quantiles = [_NORMAL.inv_cdf(p) for p in half[inside].tolist()]
+    y = np.where(np.abs(x._a) == 1, np.copysign(np.inf, x._a), np.nan)
+    y[inside] = np.divide(quantiles, math.sqrt(2))
+
+    def build(x: Node, y: Node, inside: Node) -> Node:
+        first = new = elementwise("where", inside, y, const(0))
+        for _ in range(2):
+            slope = call("sqrt", const("pi")) / 2 * call("exp", new * new)
+            new = new + (x - call("erf", new)) * cast(slope, x.dtype)
+        return elementwise("where", inside, new - call("detach", new) + first, y)
+
+    return apply("erfinv", build, (x, y.astype(x._a.dtype), inside), (), "ErfinvBackward0")
+
+
+_NORMAL = NormalDist()
+
+
 def _tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     first, second = dims if not isinstance(dims, int) else (range(-dims, 0), range(dims))
     left, right = list(ascii_letters[: a.dim()]), list(ascii_letters[26 : 26 + b.dim()])
@@ -134,6 +159,7 @@ BOTH: dict[str, Callable[..., Any]] = {
     # Elements
     "polygamma": lambda self, n: named("polygamma", n, self),
     "square": lambda input: input.pow(2),
+    "erfinv": _erfinv,
     "float_power": lambda input, exponent: input.double().pow(exponent),
     "dist": lambda input, other, p=2: (input - other).norm(p),
     "nansum": lambda input, dim=None, keepdim=False, *, dtype=None: where(input.isnan(), 0, input).sum(
@@ -161,6 +187,8 @@ BOTH: dict[str, Callable[..., Any]] = {
     "baddbmm": lambda input, batch1, batch2, *, beta=1, alpha=1: weighted(input, batch1.bmm(batch2), beta, alpha),
     "cross": _cross,
     "matrix_power": _power,
+    "cholesky_solve": lambda B, L, upper=False: named("solve", L.mT @ L if upper else L @ L.mT, B),
+    "pinverse": lambda input: linalg.pinv(input),
     "det": linalg.det,
     "inverse": linalg.inv,
     "svd": _svd,
@@ -183,7 +211,7 @@ TORCH_ONLY: dict[str, Callable[..., Any]] = {
 }
 # What PyTorch computes in one step has a name of its own.
 _STEPS = {name: f"{name.capitalize()}Backward0" for name in ("addmv", "baddbmm", "cdist", "dist", "nansum", "aminmax")}
-_STEPS["logdet"] = "WhereBackward0"
+_STEPS |= {"logdet": "WhereBackward0", "cholesky_solve": "CholeskySolveBackward0"}
 
 
 def _step(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -80,3 +80,21 @@ print(encoder(x, mask=mask), encoder)
 
 # --- an encoder layer with another activation
 nn.TransformerEncoderLayer(4, 2, activation="tanh")
+# --- a transformer
+torch.manual_seed(0)
+net = nn.Transformer(8, 2, 1, 1, 16, dropout=0.0, batch_first=True)
+x, y, weights = torch.randn(2, 4, 8), torch.randn(2, 3, 8), torch.randn(2, 3, 8)
+mask = nn.Transformer.generate_square_subsequent_mask(3)
+output = net(x, y, tgt_mask=mask)
+print(net, mask, output)
+(output * weights).sum().backward()
+print(net.decoder.layers[0].multihead_attn.in_proj_weight.grad[:2], net.encoder.layers[0].linear1.bias.grad)
+for call in (lambda: net(x[..., :7], y), lambda: net(x[:1], y), lambda: net(x, y[..., :7]), lambda: nn.TransformerDecoderLayer(8, 2, activation="tanh")):
+    try:
+        print(call())
+    except Exception as error:
+        print(type(error).__name__, error)
+net = nn.Transformer(8, 2, 1, 2, 16, activation="gelu", norm_first=True)
+print(net(torch.randn(4, 2, 8), torch.randn(3, 2, 8), tgt_key_padding_mask=torch.tensor([[False, False, True], [False, False, False]])))
+decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, 16), 2, norm=nn.LayerNorm(8))
+print(decoder(torch.randn(3, 2, 8), torch.randn(4, 2, 8)), decoder.layers[1])

@@ -47,3 +47,11 @@ for wrong in (
         print(wrong())
     except (ValueError, NotImplementedError) as error:
         print(type(error).__name__, error)
+# --- quantiles of normal distributions
+from torch.distributions import Normal
+p = Normal(torch.tensor([0.0, 1.0], requires_grad=True), torch.tensor([1.0, 2.0]))
+share = torch.tensor([0.3, 0.9], requires_grad=True)
+quantile = p.icdf(share)
+print(quantile, p.cdf(quantile), p.icdf(torch.tensor([0.0, 1.0])), p.icdf(torch.tensor([2.0, 0.1])))
+quantile.sum().backward()
+print(share.grad, p.loc.grad)

@@ -68,3 +68,42 @@ try:
     from torch.linalg import eye
 except ImportError as error:
     print(str(error).partition(" (")[0])
+# --- factors of positive-definite matrices
+A = torch.tensor([[4.0, 2.0], [2.0, 3.0]], requires_grad=True)
+L = torch.linalg.cholesky(A)
+print(L, torch.linalg.cholesky(A, upper=True), torch.cholesky_solve(torch.ones(2, 1), L))
+L.sum().backward()
+print(A.grad)
+stack = torch.stack([torch.eye(2) * 4, A.detach()]).requires_grad_()
+factors = torch.linalg.cholesky(stack)
+factors.pow(3).sum().backward()
+print(factors, stack.grad)
+print(torch.autograd.functional.hessian(lambda a: torch.linalg.cholesky(a).sum(), A.detach()))
+for call in (
+    lambda: torch.linalg.cholesky(torch.tensor([[1.0, 2.0], [2.0, 1.0]])), lambda: torch.linalg.cholesky(torch.ones(2, 3)), lambda: torch.linalg.cholesky(torch.ones(2)),
+    lambda: torch.linalg.cholesky(torch.ones(2, 2).long()), lambda: torch.linalg.cholesky(torch.stack([torch.eye(2), -torch.eye(2)])),
+):
+    try:
+        print(call())
+    except Exception as error:
+        print(type(error).__name__, error)
+# --- pseudoinverses
+torch.manual_seed(0)
+B = torch.randn(3, 2, requires_grad=True)
+P = torch.linalg.pinv(B)
+print(P, torch.pinverse(B), B.pinverse(), torch.linalg.pinv(B.mT), torch.linalg.pinv(torch.tensor([[1.0, 2.0], [2.0, 4.0]])))
+(G,) = torch.autograd.grad(P.pow(2).sum(), B, create_graph=True)
+print(G.detach(), torch.autograd.grad(G.sum(), B)[0])
+for wrong in (torch.ones(2), torch.ones(2, 2).long()):
+    try:
+        print(torch.linalg.pinv(wrong))
+    except Exception as error:
+        print(type(error).__name__, error)
+# --- the inverse of erf
+x = torch.tensor([-1.0, -0.5, 0.0, 0.9, 0.99999, 1.0, 2.0], requires_grad=True)
+y = torch.erfinv(x)
+print(y, torch.special.erfinv(torch.tensor([0, 1])), torch.tensor(0.5).erfinv(), torch.tensor(1 - 1e-12, dtype=torch.float64).erfinv())
+x = torch.tensor([-0.5, 0.0, 0.9], requires_grad=True)
+(slope,) = torch.autograd.grad(x.erfinv().sum(), x, create_graph=True)
+(second,) = torch.autograd.grad(slope.sum(), x, create_graph=True)
+print(slope.detach(), second.detach(), torch.autograd.grad(second.sum(), x)[0])

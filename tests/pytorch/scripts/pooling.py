@@ -22,3 +22,39 @@ for wrong in (lambda: unpool(y, i, output_size=(9, 9)), lambda: unpool(y, i.floa
         print(wrong())
     except Exception as error:
         print(type(error).__name__, error)
+# --- windows over three axes
+torch.manual_seed(0)
+v = torch.randn(1, 2, 4, 4, 4, requires_grad=True)
+print(nn.MaxPool3d(2), nn.AvgPool3d(2), nn.Conv3d(1, 2, 3), nn.Conv3d(1, 2, 3, padding=1))
+largest, means = F.max_pool3d(v, 2), F.avg_pool3d(v, 2, 1, 1)
+print(largest, means.grad_fn.name(), means.shape, F.max_pool3d(v, 2, return_indices=True)[1])
+print(F.max_pool3d(v[0], 2).grad_fn.name(), F.conv3d(v, torch.ones(1, 2, 2, 2, 2), torch.ones(1), 2))
+(largest.sum() * means.sum()).backward()
+print(v.grad[0, 0, 0])
+for f in (F.max_pool3d, F.avg_pool3d):
+    for call in (
+        lambda: f(torch.ones(2, 2, 2), 2), lambda: f(v, (2, 2)), lambda: f(v, 2, padding=2), lambda: f(v, 5), lambda: f(v, 0), lambda: f(v, 2, 0),
+        lambda: f(v.long(), 2).dtype, lambda: f(v.bool(), 2), lambda: f(v, -1),
+    ):
+        try:
+            print(call())
+        except Exception as error:
+            print(type(error).__name__, error)
+# --- blocks of pictures as columns
+x = torch.arange(16.0).reshape(1, 1, 4, 4).requires_grad_()
+print(nn.Unfold(3, padding=1), nn.Fold((4, 5), (2, 2), stride=2), F.unfold(x, 2, stride=2), F.unfold(x, (2, 3), padding=1, dilation=1, stride=2))
+picture = F.fold(F.unfold(x, 3), (4, 4), 3)
+print(picture, F.unfold(x[0], 2).shape, F.fold(F.unfold(x[0], 2), (4, 4), 2).grad_fn.name())
+(picture**2).sum().backward()
+print(x.grad, nn.Fold(3, 2)(nn.Unfold(2)(x[..., :3, :3])))
+for call in (
+    lambda: F.unfold(torch.ones(3, 3), 2), lambda: F.unfold(torch.ones(1, 1, 3, 3), 5), lambda: F.unfold(torch.ones(1, 1, 3, 3, 3), 2),
+    lambda: F.fold(torch.ones(1, 3, 4), (3, 3), 2), lambda: F.fold(torch.ones(1, 4, 5), (3, 3), 2), lambda: F.fold(torch.ones(4), (3, 3), 2),
+    lambda: F.unfold(torch.ones(1, 1, 3, 3).long(), 2), lambda: F.unfold(torch.ones(1, 1, 3, 3), 2, padding=-1),
+    lambda: F.unfold(torch.ones(1, 1, 3, 3), 0), lambda: F.unfold(torch.ones(1, 1, 3, 3), (1, 2, 3)), lambda: F.unfold(torch.ones(1, 1, 3, 3), 2, stride=0),
+    lambda: F.unfold(torch.ones(1, 1, 3, 3), 2, dilation=0),
+):
+    try:
+        print(call())
+    except Exception as error:
+        print(type(error).__name__, error)

@@ -65,3 +65,22 @@ for wrong in (
         print(wrong())
     except Exception as error:
         print(type(error).__name__, error)
+# --- a projection of the output
+torch.manual_seed(0)
+net, x = nn.LSTM(3, 4, 2, proj_size=2, batch_first=True), torch.randn(2, 5, 3)
+print(net, [(name, tuple(p.shape)) for name, p in net.named_parameters()])
+output, (h, c) = net(x)
+print(output, h, c.shape, c.grad_fn.name())
+output.sum().backward()
+print(net.weight_hr_l0.grad, net.weight_ih_l1.grad[0])
+net = nn.LSTM(3, 4, proj_size=2, bidirectional=True)
+output, (h, c) = net(x)
+print(output.shape, output.grad_fn.name(), h, c.shape, net.all_weights[0][-1].shape)
+for call in (
+    lambda: nn.LSTM(3, 4, proj_size=4), lambda: nn.LSTM(3, 4, proj_size=-1),
+    lambda: net(x, (torch.zeros(2, 5, 4), torch.zeros(2, 5, 4))), lambda: net(x, (torch.zeros(2, 5, 2), torch.zeros(2, 5, 2))),
+):
+    try:
+        print(call())
+    except Exception as error:
+        print(type(error).__name__, error)
