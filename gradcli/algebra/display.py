@@ -32,6 +32,8 @@ def tidy(expr: sympy.Expr, known: Shorthands = MappingProxyType({})) -> sympy.Ex
     >>> x = sympy.Symbol("x")
     >>> tidy(sympy.diff(x / (1 + x**2), x)), tidy(2 * x / (x - 1) - (x**2 - 1) / (x - 1) ** 2)
     ((1 - x**2)/(x**2 + 1)**2, 1)
+    >>> tidy(x * x ** (x - 1) + x**x * sympy.log(x))
+    x**x*(log(x) + 1)
     """
     if _is_plain(expr):
         return expr
@@ -103,6 +105,9 @@ def _forms(expr: sympy.Expr) -> list[sympy.Expr]:
         return forms
     if length(expanded := _multiplied_out(expr)) < length(expr) - 1:
         forms += [expanded, sympy.factor_terms(expanded)]
+    if any(power.exp.is_Add for power in expr.atoms(sympy.Pow)):
+        joined = sympy.powsimp(expr, combine="exp")  # x**x for x*x**(x - 1)
+        forms += [joined, sympy.factor_terms(joined)]
     if any(_divides(power) for power in expr.atoms(sympy.Pow)) and not expr.has(function("where")):
         forms += _fractions(expr)
     return forms

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
-from gradcli.graph.node import Node, const, is_const, operand
+from gradcli.graph.node import Node, Rule, const, is_const, operand
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.rewrite import Rewriter, Rule
+from gradcli.graph.rewrite import Rewriter
+from gradcli.graph.signs import SIGNS
 
 
 def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
@@ -33,48 +33,13 @@ def _definition(definition: Callable[..., Node | None]) -> Rule:
     return rule
 
 
-# Arithmetic with signs
-
-
-def _negative(node: Node) -> Node | None:
-    return operand(node.args[0], "neg")
-
-
-# They are exact, in the sign of a zero too, and mostly save an operation.
-
-
-def _sum(node: Node) -> Node | None:
-    """Return a + (−b) as a − b, and (−a) + b as b − a."""
-    a, b = node.args
-    for x, y in ((a, b), (b, a)):
-        if (positive := operand(y, "neg")) is not None:
-            return replace(node, op="sub", args=(x, positive))
-    return None
-
-
-def _difference(node: Node) -> Node | None:
-    """Return a − (−b) as a + b."""
-    a, b = node.args
-    positive = operand(b, "neg")
-    return None if positive is None else replace(node, op="add", args=(a, positive))
-
-
 def _product(node: Node) -> Node:
-    plain, minus = _without_signs(node)
-    plain = _twos(plain, *plain.args)
-    return Node("neg", (plain,), plain.shape) if minus else plain
-
-
-def _quotient(node: Node) -> Node:
-    plain, minus = _without_signs(node)
-    return Node("neg", (plain,), plain.shape) if minus else plain
-
-
-def _without_signs(node: Node) -> tuple[Node, bool]:
-    """Return a product or quotient without the signs of its arguments, and whether it is the negative of that."""
-    a, b = node.args
-    args = operand(a, "neg") or a, operand(b, "neg") or b
-    return (node if args == node.args else node.with_args(args)), (args[0] is a) != (args[1] is b)
+    """Return a product with one sign or none, and with its number 2 beside the argument that is shared."""
+    result = SIGNS["mul"](node) or node
+    if (positive := operand(result, "neg")) is not None:
+        doubled = _twos(positive, *positive.args)
+        return Node("neg", (doubled,), doubled.shape)
+    return _twos(result, *result.args)
 
 
 def _twos(node: Node, a: Node, b: Node) -> Node:
@@ -107,8 +72,6 @@ def _doubled(node: Node) -> Node:
     return Node("mul", (const(2), node), node.shape)
 
 
-_RULES: dict[str, Rule] = {
-    "add": _sum, "sub": _difference, "mul": _product, "div": _quotient, "neg": _negative,
-}  # fmt: skip
-_DEFINITIONS = {op: _definition(row.for_engines) for op, row in OPERATIONS.items() if row.for_engines is not None}
-_LOWERING = Rewriter(_RULES, _DEFINITIONS, sharing=False)  # what engines compute, they share later
+RULES: dict[str, Rule] = {**SIGNS, "mul": _product}
+DEFINITIONS = {op: _definition(row.for_engines) for op, row in OPERATIONS.items() if row.for_engines is not None}
+_LOWERING = Rewriter(RULES, DEFINITIONS, sharing=False)  # what engines compute, they share later

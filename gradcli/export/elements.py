@@ -17,13 +17,15 @@ from gradcli.graph.array import Array, objects
 from gradcli.graph.dtypes import DType
 from gradcli.graph.einsum import aligned, products
 from gradcli.graph.graph import scheduled
-from gradcli.graph.node import Node, const, fold, is_const, operand
+from gradcli.graph.node import ARITHMETIC, Node, Rule, const, is_const, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import Rewriter
+from gradcli.graph.signs import SIGNS
 
 SMALL = 32  # elements of an array that is written out
 MAX_UNROLLED = 20_000  # steps that are looked at, and
 MAX_WRITTEN = 3_000  # of which so many are written at most
+ZERO = const(0)  # what structure makes zero
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def in_elements(results: Mapping[str, Node]) -> Unrolled | None:
     read = set(scheduled(result.values()))
     if len(read) > MAX_WRITTEN:
         return None
-    order = [n for n in [*made.inputs, made.zero, *made.rewriter.first.values()] if n in read]
+    order = [n for n in [*made.inputs, ZERO, *made.rewriter.first.values()] if n in read]
     return Unrolled(result, tuple(dict.fromkeys([*order, *result.values()])), made.done)
 
 
@@ -80,15 +82,14 @@ class _Elements:
     """Makes the elements of nodes, each operation on the same numbers once."""
 
     def __init__(self) -> None:
-        self.zero = const(0)
-        self.rewriter = Rewriter()
+        self.rewriter = Rewriter(definitions=_SIMPLER)
         self.done: dict[Node, Array] = {}
         self.inputs: list[Node] = []
         self.plus = np.frompyfunc(lambda a, b: self.make("add", self.node(a), self.node(b)), 2, 1)
 
     def node(self, value: Any) -> Node:
         """Return an element of an array; the number 0, which fills new arrays, is the zero."""
-        return value if isinstance(value, Node) else self.zero
+        return value if isinstance(value, Node) else ZERO
 
     def elements(self, node: Node) -> Array:
         """Return the elements of a node, from those of its arguments."""
@@ -114,81 +115,62 @@ class _Elements:
     def constant(self, value: Any, node: Node) -> Node:
         """Return a number; a zero of an array is the zero."""
         if node.shape and value == 0:
-            return self.zero
+            return ZERO
         return self.rewriter.unique(const(value, (), node.dtype))
 
     def make(self, op: str, *args: Node, settings: tuple[Any, ...] = (), dtype: DType = "float64") -> Node:
         """Return the node of an operation on numbers, the one that there is already, or a simpler one."""
-        simpler = self.simpler(op, args)
-        if simpler is not None:
-            return simpler
-        return self.rewriter.unique(Node(op, args, (), settings, dtype))
-
-    def simpler(self, op: str, args: Sequence[Node]) -> Node | None:
-        """Return the result of constant folding and of rules for signs, or None."""
-        values = [a.value for a in args if a.is_constant]
-        if len(values) == len(args) and (exact := fold(op, values)) is not None:
-            return self.constant(exact, const(0)) if exact or self.zero not in args else self.zero
-        rule = _SIMPLER.get(op)
-        return rule(self, *args) if rule is not None else None
+        return self.rewriter.node(Node(op, args, (), settings, dtype))
 
 
 # Arithmetic
 
 
-def _add(made: _Elements, a: Node, b: Node) -> Node | None:
-    if is_const(a, 0) or is_const(b, 0):
-        return b if is_const(a, 0) else a
-    for x, y in ((a, b), (b, a)):
-        if (positive := operand(y, "neg")) is not None:
-            return made.make("sub", x, positive)
-    return None
+def _zeros(op: str, arithmetic: Rule) -> Rule:
+    """Return the rule of an operation that knows what structure makes zero, and then arithmetic and signs."""
 
-
-def _sub(made: _Elements, a: Node, b: Node) -> Node | None:
-    if is_const(b, 0):
-        return a
-    if is_const(a, 0):
-        return made.make("neg", b)
-    if (positive := operand(b, "neg")) is not None:
-        return made.make("add", a, positive)
-    positive = operand(a, "neg")
-    return None if positive is None else made.make("neg", made.make("add", positive, b))
-
-
-def _times(op: str) -> Callable[..., Node | None]:
-    def rule(made: _Elements, a: Node, b: Node) -> Node | None:
-        if a is made.zero or (b is made.zero and op == "mul"):
-            return made.zero
-        for one, other in ((b, a), (a, b)) if op == "mul" else ((b, a),):
-            if is_const(one, 1):
-                return other
-            if is_const(one, -1):
-                return made.make("neg", other)
-        plain = [operand(x, "neg") or x for x in (a, b)]
-        signs = (plain[0] is not a) + (plain[1] is not b)
-        if not signs:
-            return None
-        product = made.make(op, *plain)
-        return product if signs == len(plain) else made.make("neg", product)
+    def rule(node: Node) -> Node | None:
+        if ZERO in node.args and (known := _OF_ZERO[op](*node.args)) is not None:
+            return known
+        return arithmetic(node) or SIGNS.get(op, _unchanged)(node)
 
     return rule
 
 
-def _neg(made: _Elements, a: Node) -> Node | None:
-    return a if a is made.zero else operand(a, "neg")
+def _unchanged(node: Node) -> None:
+    """Return None: the node stays as it is."""
 
 
-def _where(made: _Elements, condition: Node, a: Node, b: Node) -> Node | None:
-    if is_const(a, 0) and is_const(b, 0) and made.zero in (a, b):
-        return made.zero
+def _minus(node: Node) -> Node | None:
+    """Return 0 − b as −b, and (−a) − b as −(a + b)."""
+    a, b = node.args
+    if is_const(a, 0):
+        return -b
+    simpler = ARITHMETIC["sub"](node) or SIGNS["sub"](node)
+    positive = operand(a, "neg") if simpler is None else None
+    return simpler if positive is None else -Node("add", (positive, b))
+
+
+def _where(node: Node) -> Node | None:
+    _, a, b = node.args
+    if is_const(a, 0) and is_const(b, 0) and ZERO in (a, b):
+        return ZERO
     return a if a is b else None
 
 
-_SIMPLER: dict[str, Callable[..., Node | None]] = {
-    "add": _add, "sub": _sub, "mul": _times("mul"), "div": _times("div"), "neg": _neg,
-    "where": _where, "identity": lambda made, a: a,
-}  # fmt: skip
+_OF_ZERO: dict[str, Callable[..., Node | None]] = {
+    "add": lambda a, b: b if a is ZERO else a,
+    "sub": lambda a, b: -b if a is ZERO else a,
+    "mul": lambda a, b: ZERO,
+    "div": lambda a, b: ZERO if a is ZERO else None,
+    "neg": lambda a: ZERO,
+    "pow": lambda a, b: ZERO if isinstance(b.value, int) and b.value > 0 else None,
+}
+_SIMPLER: dict[str, Rule] = {
+    **{op: _zeros(op, rule) for op, rule in (ARITHMETIC | {"sub": _minus}).items()},
+    "where": _where,
+    "identity": lambda node: node.args[0],
+}
 
 
 # Structure

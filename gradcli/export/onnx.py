@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.engine.evaluate import at_point, constant
 from gradcli.errors import InputError
 from gradcli.export.kinds import check
-from gradcli.export.program import MAX_NODES, simplified
+from gradcli.export.program import MAX_NODES, rewritten_for_files
 from gradcli.graph.array import Array, Named
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.jacobian import jacobian
@@ -480,7 +480,7 @@ def _blocks(graph: Graph, wrt: Sequence[str]) -> Graph:
 def _written(whole: Graph, graph: Graph, name: str, dtype: str) -> Any:
     from onnx import helper, numpy_helper
 
-    new = simplified(whole, True)
+    new = rewritten_for_files(whole, True)
     results = {name: new[y] for name, y in whole.outputs.items()}
     nodes = scheduled(results.values())
     if len(nodes) > MAX_NODES:

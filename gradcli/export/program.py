@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import isfinite
@@ -13,7 +13,7 @@ from math import isfinite
 import numpy as np
 
 from gradcli.engine.evaluate import at_point
-from gradcli.engine.lowering import lower
+from gradcli.engine.lowering import DEFINITIONS, RULES
 from gradcli.errors import InputError
 from gradcli.export.elements import Unrolled, in_elements
 from gradcli.export.kinds import KINDS, Pattern, matrix, sparse
@@ -24,14 +24,15 @@ from gradcli.graph.construct import broadcast
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.matrices import SMALL
 from gradcli.graph.names import element_names
-from gradcli.graph.node import Node, const
+from gradcli.graph.node import Node, Rule, const
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.rewrite import common_subexpressions, rewritten
+from gradcli.graph.rewrite import Rewriter, common_subexpressions, rewritten
 
 MAX_NODES = 20_000  # steps of a function
 
 # Operations that are written out for small matrices where a language has no linear algebra of its own.
-_MATRICES = ("det", "inv", "solve", "cofactors")
+_MATRICES = ("det", "inv", "solve")
+_LACKING = ("prod_others", "cofactors")  # what libraries lack
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def loop_function(name: str, graph: Graph, reserved: frozenset[str]) -> Function
 
 
 def _of_graph(name: str, about: str, graph: Graph, wanted: Wanted, unrolled: bool = True) -> Function:
-    new = simplified(graph, wanted.numbers)
+    new = rewritten_for_files(graph, wanted.numbers)
     taken = set(wanted.reserved - _HIDDEN)
     called = {name: _own(name, taken) for name in graph.outputs}
     results: Mapping[str, Node] = {called[name]: new[n] for name, n in graph.outputs.items()}
@@ -173,16 +174,13 @@ def _tested(graph: Graph, names: Mapping[Node, str], called: Mapping[str, str], 
     return given, {called[name]: result[y] for name, y in graph.outputs.items()}
 
 
-def simplified(graph: Graph, numbers: bool) -> dict[Node, Node]:
+def rewritten_for_files(graph: Graph, numbers: bool) -> dict[Node, Node]:
     """Return for each node an equal one in the operations of engines, without common subexpressions.
 
     Where there are `numbers` alone, small matrices are written out.
     """
     inputs, outputs = graph.inputs.values(), graph.outputs.values()
-    new = {n: n for n in graph.nodes}
-    for step in (common_subexpressions, _written_out(numbers), lower, common_subexpressions):
-        done = step(scheduled(new.values(), inputs))
-        new = {n: done[own] for n, own in new.items()}
+    new = _lowering(numbers).rewritten(graph.nodes)
 
     def tidy(nodes: Sequence[Node]) -> dict[Node, Node]:
         return tidied(nodes, [new[y] for y in outputs])
@@ -212,19 +210,23 @@ def _worked_out(nodes: Sequence[Node]) -> dict[Node, Node]:
     return rewritten(nodes, number)
 
 
-def _written_out(matrices: bool) -> Callable[[Sequence[Node]], dict[Node, Node]]:
-    """Return the pass that expands operations which libraries lack, and small matrices on request."""
+def _lowering(matrices: bool) -> Rewriter:
+    """Return the rewriter to operations of engines that libraries have too; if asked, it writes small matrices out."""
+    small = {op: _written_out(op, SMALL) for op in _MATRICES if matrices}
+    return Rewriter(RULES, DEFINITIONS | small | {op: _written_out(op) for op in _LACKING})
 
-    def in_elements(node: Node) -> Node:
-        """Return what a node is by its formula, in which there may be others that have one."""
-        small = matrices and node.op in _MATRICES and node.args[0].shape[-1] <= SMALL
-        formula = OPERATIONS[node.op].formula if small or node.op in ("prod_others", "cofactors") else None
-        simpler = formula(*node.settings, *node.args) if formula is not None else None
-        if simpler is None:
-            return node
-        return rewritten(scheduled([simpler], node.args), in_elements, {a: a for a in node.args})[simpler]
 
-    return lambda nodes: rewritten(nodes, in_elements)
+def _written_out(op: str, largest: int | None = None) -> Rule:
+    """Return the rule of an operation's formula, for matrices of `largest` rows at most, and else of its definition."""
+    formula, definition = OPERATIONS[op].formula, DEFINITIONS.get(op)
+    assert formula is not None
+
+    def rule(node: Node) -> Node | None:
+        fits = largest is None or node.args[0].shape[-1] <= largest
+        simpler = formula(*node.settings, *node.args) if fits else None
+        return definition(node) if simpler is None and definition is not None else simpler
+
+    return rule
 
 
 # Names

@@ -8,8 +8,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from gradcli.graph.construct import Index, index, reshape
-from gradcli.graph.node import Node, const, operand
+from gradcli.graph.node import Node, Rule, const, operand
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.rewrite import Rewriter
 from gradcli.graph.shapes import Shape, broadcast_shapes, size_of
 
 
@@ -25,21 +26,20 @@ def tidied(nodes: Iterable[Node], kept: Iterable[Node]) -> dict[Node, Node]:
     nodes = list(nodes)
     readers = Counter(a for n in nodes for a in n.args)
     readers.update(kept)
-    new: dict[Node, Node] = {}
     alone: set[Node] = set()
-    for node in nodes:
-        args = tuple(new[a] for a in node.args)
-        own = node if args == node.args else replace(node, args=args)
-        if (inner := operand(own, "reshape")) is not None:
-            own = reshape(operand(inner, "reshape") or inner, own.shape)
-        elif own.op == "scatter":
-            own = _joined(own, alone)
-        elif own.args and OPERATIONS[own.op].broadcasts:
-            own = _unspread(own)
+
+    def note(node: Node, result: Node) -> None:
         if readers[node] < 2:
-            alone.add(own)
-        new[node] = own
-    return new
+            alone.add(result)
+
+    rules = _UNSPREAD | {"reshape": _reshaped, "scatter": lambda node: _joined(node, alone)}
+    return Rewriter(rules, sharing=False, note=note).rewritten(nodes)
+
+
+def _reshaped(node: Node) -> Node:
+    """Return a reshape of a reshape as one."""
+    (inner,) = node.args
+    return reshape(operand(inner, "reshape") or inner, node.shape)
 
 
 def _unspread(node: Node) -> Node:
@@ -56,6 +56,9 @@ def _unspread(node: Node) -> Node:
     if shape != node.shape and size_of(shape) < node.size and all(a in node.args or not a.shape for a in args):
         return Node("broadcast", (replace(node, args=args, shape=shape),), node.shape, (node.shape,), node.dtype)
     return replace(node, args=args) if shape == node.shape else node
+
+
+_UNSPREAD: dict[str, Rule] = {op: _unspread for op, row in OPERATIONS.items() if row.broadcasts}
 
 
 def _before_spread(node: Node) -> Node:

@@ -18,6 +18,7 @@ Exact = int | Fraction | Decimal
 Constant = Exact | float | str
 
 Operator = Callable[["Node", "Node | Exact"], "Node"]
+Rule = Callable[["Node"], "Node | None"]  # of the rewriter; None: the node stays as it is
 
 MAX_BITS = 1100  # of an exact constant: float64 ends at 2**1024
 
@@ -205,7 +206,7 @@ def compare(op: str, *args: Node) -> Node:
 
 
 def simplified(op: str, *args: Node) -> Node:
-    """Return `op` of the arguments, exact and without the arithmetic that changes nothing.
+    """Return `op` of the arguments, exact and without the arithmetic that changes nothing: by the rule in `ARITHMETIC`.
 
     A product with 0 stays one: 0·inf is nan, in a gradient too.
 
@@ -215,64 +216,98 @@ def simplified(op: str, *args: Node) -> Node:
     >>> simplified("add", const(1), const(Fraction(1, 3))).value
     Fraction(4, 3)
     """
-    if op == "mul" and (product := _of_inverse(*args)) is not None:
-        return product
-    shape = broadcast_shapes([a.shape for a in args])
-    numbers = [a.value for a in args if a.is_constant]
-    if not numbers and op != "neg":
-        return Node(op, args, shape)
-    exact = fold(op, numbers) if len(numbers) == len(args) else None
-    if exact is not None:
-        return const(exact, shape)
-    same = _unchanged(op, args)
-    if same is not None and same.shape == shape:
-        return same
-    if op in ("mul", "div"):
-        return _signed(op, *args)
-    if op == "pow" and is_const(args[1], 0):
-        return const(1, shape)
-    return Node(op, args, shape)
+    node = Node(op, args, broadcast_shapes([a.shape for a in args]))
+    return ARITHMETIC[op](node) or node
 
 
-def _of_inverse(a: Node, b: Node) -> Node | None:
-    """Return a·(−b) as −(a·b) and a·(1/b) as a/b; None for another product."""
+def _sum(node: Node) -> Node | None:
+    """Return x for x + 0 and 0 + x."""
+    a, b = node.args
+    if not (a.is_constant or b.is_constant):
+        return None
+    return _folded(node) or (_as_large(a, node) if is_const(b, 0) else _as_large(b, node) if is_const(a, 0) else None)
+
+
+def _difference(node: Node) -> Node | None:
+    """Return x for x - 0."""
+    a, b = node.args
+    if not b.is_constant:
+        return None
+    return _folded(node) or (_as_large(a, node) if is_const(b, 0) else None)
+
+
+def _negative(node: Node) -> Node | None:
+    """Return x for -(-x)."""
+    return _folded(node) or operand(node.args[0], "neg")
+
+
+def _product(node: Node) -> Node | None:
+    """Return a·(−b) as −(a·b), a·(1/b) as a/b, x for 1·x, and a product whose number is in front."""
+    a, b = node.args
     if (positive := operand(b, "neg")) is not None:
-        return simplified("neg", simplified("mul", a, positive))
+        return -(a * positive)
     if b.op == "div" and is_const(b.args[0], 1) and b.shape == b.args[1].shape:
-        return simplified("div", a, b.args[1])
-    return None
+        return a / b.args[1]
+    if not (a.is_constant or b.is_constant):
+        return None
+    one = _as_large(a, node) if is_const(b, 1) else _as_large(b, node) if is_const(a, 1) else None
+    return _folded(node) or one or _sign(node, a, b) or _sign(node, b, a) or _number_first(node)
 
 
-def _unchanged(op: str, args: tuple[Node, ...]) -> Node | None:
-    """Return the argument that the operation leaves as it is: x + 0, 1·x, x/1, x**1, −(−x)."""
-    a, b = args[0], args[-1]
-    if op in ("add", "sub") and is_const(b, 0):
-        return a
-    if op == "add" and is_const(a, 0):
-        return b
-    if op in ("mul", "div", "pow") and is_const(b, 1):
-        return a
-    if op == "mul" and is_const(a, 1):
-        return b
-    return operand(a, "neg") if op == "neg" else None
+def _quotient(node: Node) -> Node | None:
+    """Return x for x/1, and −x for x/(−1)."""
+    a, b = node.args
+    if not b.is_constant:
+        return None
+    return _folded(node) or (_as_large(a, node) if is_const(b, 1) else _sign(node, b, a))
 
 
-def _signed(op: str, a: Node, b: Node) -> Node:
-    """Return a·b or a/b with a factor −1 written as a sign, and numbers gathered in front."""
-    shape = broadcast_shapes([a.shape, b.shape])
-    if is_const(a, -1) and op == "mul" and b.shape == shape:
-        return simplified("neg", b)
-    if is_const(b, -1) and a.shape == shape:
-        return simplified("neg", a)
-    if op == "mul" and b.is_constant and not a.is_constant:
+def _power(node: Node) -> Node | None:
+    """Return x for x**1, and 1 for x**0."""
+    a, b = node.args
+    if not b.is_constant:
+        return None
+    one = const(1, node.shape) if is_const(b, 0) else None
+    return _folded(node) or (_as_large(a, node) if is_const(b, 1) else one)
+
+
+def _folded(node: Node) -> Node | None:
+    """Return the exact result of an operation on numbers."""
+    exact = fold(node.op, [a.value for a in node.args]) if all(a.is_constant for a in node.args) else None
+    return None if exact is None else const(exact, node.shape)
+
+
+def _as_large(argument: Node, node: Node) -> Node | None:
+    """Return an argument that has the shape of the result."""
+    return argument if argument.shape == node.shape else None
+
+
+def _sign(node: Node, factor: Node, x: Node) -> Node | None:
+    """Return −x for the factor −1."""
+    return -x if is_const(factor, -1) and x.shape == node.shape else None
+
+
+def _number_first(node: Node) -> Node | None:
+    """Return x·2 as 2·x, and 2·(3·x) as 6·x."""
+    a, b = node.args
+    swapped = b.is_constant and not a.is_constant
+    if swapped:
         a, b = b, a
-    if op == "mul" and a.is_constant and b.op == "mul" and b.args[0].is_constant:
-        product = a
-        while b.op == "mul" and (factor := fold("mul", [product.value, b.args[0].value])) is not None:
-            product, b = const(factor, broadcast_shapes([product.shape, b.args[0].shape])), b.args[1]
-        if product is not a:
-            return simplified("mul", product, b)
-    return Node(op, (a, b), shape)
+    product = a
+    while b.op == "mul" and b.args[0].is_constant:
+        factor = fold("mul", [product.value, b.args[0].value])
+        if factor is None:
+            break
+        product, b = const(factor, broadcast_shapes([product.shape, b.args[0].shape])), b.args[1]
+    if product is not a:
+        return product * b
+    return node.with_args((a, b)) if swapped else None
+
+
+# The rules that operators between nodes apply at once, for the rewriter too.
+ARITHMETIC: Final[dict[str, Rule]] = {
+    "add": _sum, "sub": _difference, "mul": _product, "div": _quotient, "neg": _negative, "pow": _power,
+}  # fmt: skip
 
 
 def fold(op: str, values: Sequence[Constant | None]) -> Constant | None:
@@ -295,13 +330,13 @@ def fold(op: str, values: Sequence[Constant | None]) -> Constant | None:
         return None
     decimal = any(isinstance(v, Decimal) for v in values)
     if decimal and not result:
-        return _zero(op, _sign(values[0]), _sign(values[-1]), odd=numbers[-1] % 2 == 1)
+        return _zero(op, _sign_of(values[0]), _sign_of(values[-1]), odd=numbers[-1] % 2 == 1)
     if result.denominator == 1:
         return result.numerator
     return _decimal(result) if decimal else result
 
 
-def _sign(number: Constant | None) -> float:
+def _sign_of(number: Constant | None) -> float:
     """Return 1, -1, 0.0 or -0.0."""
     if number:
         return 1.0 if Fraction(number) > 0 else -1.0

@@ -1,8 +1,9 @@
 """The rewriter: one pass over nodes, in the order of computation, by rules and with equal nodes made one.
 
 Equal nodes, the same operation on the same arguments, are found by hash-consing (J.-C. Filliâtre and S. Conchon,
-"Type-safe modular hash-consing", 2006).  Common subexpressions, lowering, substitution and the elements of exported
-functions are this pass with other rules.
+"Type-safe modular hash-consing", 2006).  Common subexpressions, lowering, substitution, exported functions and their
+elements are this pass with other rules.  Those of arithmetic are `ARITHMETIC`, which operators between nodes apply
+at once; those of signs are `SIGNS`.
 """
 
 from __future__ import annotations
@@ -10,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, Rule
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.weights import Weights
 
 _COMMUTATIVE = frozenset(op for op, row in OPERATIONS.items() if row.commutes)
-Rule = Callable[[Node], Node | None]  # None: the node stays as it is
 
 
 def settings_key(node: Node) -> Hashable:
@@ -57,7 +57,8 @@ class Rewriter:
     """Rewrites nodes by `rules` and `definitions`, each by operation, and makes equal nodes one if it is `sharing`.
 
     A rule gets a node whose arguments are rewritten, and its result is final; what a definition returns is rewritten
-    again, down to the node's arguments.
+    again, down to the node's arguments.  `every` is the rule of operations without one.  `note` gets each node and
+    what it becomes.
 
     >>> from gradcli.graph.node import elementwise, leaf
     >>> x = leaf()
@@ -71,8 +72,12 @@ class Rewriter:
         rules: Mapping[str, Rule] | None = None,
         definitions: Mapping[str, Rule] | None = None,
         sharing: bool = True,
+        every: Rule | None = None,
+        note: Callable[[Node, Node], None] | None = None,
     ) -> None:
         self.rules = rules or {}
+        self.every = every
+        self.note = note
         self.definitions = definitions or {}
         self.sharing = sharing
         self.first: dict[Hashable, Node] = {}
@@ -85,7 +90,9 @@ class Rewriter:
             if node not in new:
                 args = tuple(map(new.__getitem__, node.args))
                 moved = node if args == node.args else node.with_args(args)
-                new[node] = self.node(moved) if self.sharing or node.op in ruled else moved
+                new[node] = self.node(moved) if self.sharing or self.every or node.op in ruled else moved
+                if self.note is not None:
+                    self.note(node, new[node])
         return new
 
     def node(self, node: Node) -> Node:
@@ -95,7 +102,7 @@ class Rewriter:
             # Simplification may have taken the definition to an argument's argument: -(-x) is x.
             known = {n: n for arg in node.args for n in (arg, *arg.args)}
             return self.rewritten(scheduled([simpler], known), known)[simpler]
-        rule = self.rules.get(node.op)
+        rule = self.rules.get(node.op, self.every)
         result = rule(node) if rule is not None else None
         return self.unique(node if result is None else result)
 
@@ -141,10 +148,8 @@ def are_equal(a: Node, b: Node) -> bool:
     return True
 
 
-def rewritten(
-    nodes: Iterable[Node], rule: Callable[[Node], Node], known: Mapping[Node, Node] | None = None
-) -> dict[Node, Node]:
-    """Return for each node, in the order of computation, what one rule for all operations makes of it.
+def rewritten(nodes: Iterable[Node], rule: Rule | None, known: Mapping[Node, Node] | None = None) -> dict[Node, Node]:
+    """Return for each node, in the order of computation, what one rule for all operations makes of it, if there is one.
 
     The rule gets a node whose arguments are rewritten; those in `known` are rewritten already.
 
@@ -154,12 +159,7 @@ def rewritten(
     >>> rewritten(nodes, lambda n: n.args[0] if n.op == "neg" else n)[y].args[0] is x
     True
     """
-    new = dict(known or {})
-    for n in nodes:
-        if n not in new:
-            args = tuple([new[a] for a in n.args])
-            new[n] = rule(n if args == n.args else n.with_args(args))
-    return new
+    return Rewriter(sharing=False, every=rule).rewritten(nodes, known)
 
 
 def substituted(wanted: Iterable[Node], meant: Mapping[Node, Node], kept: Iterable[Node] = ()) -> list[Node]:
@@ -173,5 +173,5 @@ def substituted(wanted: Iterable[Node], meant: Mapping[Node, Node], kept: Iterab
     """
     wanted = list(wanted)
     known = dict(meant) | {n: n for n in kept if n not in meant}
-    new = rewritten(scheduled(wanted, known), lambda n: n, known)
+    new = rewritten(scheduled(wanted, known), None, known)
     return [new[n] for n in wanted]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from gradcli.export.torch import LANGUAGE
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.rewrite import rewritten
+from gradcli.graph.rewrite import Rewriter
 
 
 def _numbers(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
@@ -109,7 +109,7 @@ def _leaf(result: BackwardResult, point: BackwardPoint, name: str, written: str)
 
 def _function(graph: Graph) -> Function:
     """Return the system as steps that PyTorch has, under the names that the user gave."""
-    new = rewritten(graph.nodes, _spelled)
+    new = _SPELLED.rewritten(graph.nodes)
     results = {identifier(name): new[y] for name, y in graph.outputs.items()}
     names = {new[n]: identifier(name) for n, name in reversed(graph.labels.items()) if not n.is_constant}
     nodes = scheduled(results.values())
@@ -119,18 +119,16 @@ def _function(graph: Graph) -> Function:
     return Function("system", "", arguments, results, nodes, names, readers, None)
 
 
-def _spelled(node: Node) -> Node:
-    """Return a node, or what it is by its definition where PyTorch lacks it."""
-    if not node.args or _LANGUAGE.rules.get(node.op, "refused") != "refused":
-        return node
-    simpler = next(_definitions(node), None)
-    if simpler is None:
-        return node
-    return rewritten(scheduled([simpler], node.args), _spelled, {a: a for a in node.args})[simpler]
-
-
-def _definitions(node: Node) -> Iterator[Node]:
+def _definition(node: Node) -> Node | None:
+    """Return what an operation is in simpler ones."""
     row = OPERATIONS[node.op]
     for definition in (row.lowered, row.definition, row.formula):
         if definition is not None and (simpler := definition(*node.settings, *node.args)) is not None:
-            yield simpler
+            return simpler
+    return None
+
+
+# Operations that PyTorch lacks, in ones that it has.
+_SPELLED = Rewriter(
+    definitions={op: _definition for op in OPERATIONS if _LANGUAGE.rules.get(op, "refused") == "refused"}, sharing=False
+)

@@ -16,6 +16,7 @@ from gradcli.export.program import Function, Program, loop_function
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.rewrite import substituted
 from gradcli.graph.vjp import reverse
 
 ADJOINT, RESULT = -1, -2  # what a function may read beside the arguments of its operation
@@ -88,9 +89,7 @@ class Kernels:
         """Add the function of a node that is computed from some others, which become its arguments."""
         known = {n: leaf(n.shape, n.dtype) for n in read.values() if not n.is_leaf}
         if known:
-            from gradcli.graph.rewrite import rewritten
-
-            result = rewritten(scheduled([result], known), lambda n: n, known)[result]
+            (result,) = substituted([result], known)
         names = {known.get(n, n): k for k, n in read.items()}
         used = [(names[n], n) for n in scheduled([result]) if n in names]
         inputs = {f"a{k}" if k >= 0 else "gy"[-k - 1]: n for k, n in used}
