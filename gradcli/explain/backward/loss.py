@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from gradcli.explain.results import Named
+from decimal import Decimal
+
+import numpy as np
+
+from gradcli.explain.results import Array, Named
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import adjoint_name
+from gradcli.graph.node import Exact
 
 
 def loss_name(graph: Graph, v: Named) -> str:
@@ -37,3 +42,15 @@ def cotangent(graph: Graph, loss: str = "") -> str:
 
 def _has(graph: Graph, name: str) -> bool:
     return any(name in names for names in (graph.inputs, graph.names, graph.outputs))
+
+
+def uniform(v: Array) -> Exact | None:
+    """Return the one number that all elements of a cotangent are; None where they differ, and for 0.
+
+    >>> uniform(np.ones(3)), uniform(np.array([1.0, 2.0]))
+    (1, None)
+    """
+    if v.dtype == object or not v.size or not np.isfinite(v).all() or (v != v.reshape(-1)[0]).any() or not v.any():
+        return None
+    number = float(v.reshape(-1)[0])
+    return int(number) if number.is_integer() else Decimal(repr(number))

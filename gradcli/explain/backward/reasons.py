@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gradcli.engine.evaluate import at_point
+from gradcli.explain.backward.loss import uniform
+from gradcli.explain.forms.matrix_form import scaled
+from gradcli.explain.results import Array
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import adjoint_name
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Pass, Sweep
 from gradcli.notation.nodes import Notation
@@ -23,7 +27,7 @@ _LISTED = 3  # names in a sentence
 _NODES = 2_000  # of a system that is looked through: more would take longer than the rest of the page
 _EXTREMA = ("max", "min")
 _MATRIX = 2  # axes
-_CLOSE = 1e-5  # of the numbers of float32
+_CLOSE = 1e-5  # of sums of float32's numbers, relatively
 _UNNAMED = "g"  # the adjoint of a product without a name
 
 
@@ -46,7 +50,7 @@ def reasons(graph: Graph, swept: Sweep, wrt: Sequence[str], loss: str, trace: Tr
     for p in swept.passes:
         passes.setdefault(p.argument, []).append(p)
     yield from _extrema(graph, swept)
-    yield from _softmax(graph, passes, trace)
+    yield from _softmax(graph, swept, passes, trace)
     yield from _vectors(graph, passes, wrt, loss)
     yield from _added_up(graph, passes, wrt)
 
@@ -63,9 +67,8 @@ def _extrema(graph: Graph, swept: Sweep) -> Iterator[str]:
             yield f"{op}: a small change of the others does not change {result}, so their slope is 0."
 
 
-def _softmax(graph: Graph, passes: Mapping[Node, Sequence[Pass]], trace: Trace | None) -> Iterator[str]:
+def _softmax(graph: Graph, swept: Sweep, passes: Mapping[Node, Sequence[Pass]], trace: Trace | None) -> Iterator[str]:
     """Yield how the logarithm of a softmax cancels in the gradient of the scores, for the first one."""
-    readers = {p.argument: p.node for own in passes.values() for p in own}
     for node in graph.nodes:
         scores = _scores(node)
         if scores is None or scores not in passes:
@@ -77,7 +80,7 @@ def _softmax(graph: Graph, passes: Mapping[Node, Sequence[Pass]], trace: Trace |
             f"`{z}[j]` is `1 - p[j]` where i = j, else `-p[j]`. No division by p is left."
         )
         if trace is not None and len(passes[scores]) == 1:
-            yield from _minus_target(node, readers.get(node), graph.labels, z, trace)
+            yield from _minus_target(graph, node, swept, z, trace)
         return
 
 
@@ -88,33 +91,38 @@ def has_softmax(graph: Graph) -> bool:
 
 def _scores(node: Node) -> Node | None:
     """Return the scores of which a node is the logarithm of the softmax."""
-    if node.op == "log_softmax":
-        return node.args[0]
-    return node.args[0].args[0] if node.op == "log" and node.args[0].op == "softmax" else None
+    if (scores := operand(node, "log_softmax")) is not None:
+        return scores
+    inner = operand(node, "log")
+    return None if inner is None else operand(inner, "softmax")
 
 
-def _minus_target(node: Node, reader: Node | None, labels: Mapping[Node, str], z: str, trace: Trace) -> Iterator[str]:
-    """Yield that the gradient of the scores is p - t, where the targets of each row sum to one number."""
-    adjoint = trace.calls[0].adjoints.get(node)
-    if adjoint is None or adjoint.dtype == object:
+def _minus_target(graph: Graph, node: Node, swept: Sweep, z: str, trace: Trace) -> Iterator[str]:
+    """Yield that the gradient of the scores is p - t: the adjoint of log(p) is -t, and t sums to 1 in each row."""
+    seeds = {swept.cotangents[name]: trace.calls[0].seeds[y] for name, y in graph.outputs.items()}
+    known = {v: weight for v, seed in seeds.items() if (weight := uniform(seed)) is not None}
+    adjoint = scaled(swept.adjoints[node], graph.labels, known) if len(known) == len(seeds) else None
+    if adjoint is None or not float(adjoint[0]) < 0:
         return
-    (axis,) = (node.args[0] if node.op == "log" else node).settings[:1]
-    sums = -np.sum(adjoint, axis=axis)
-    share = float(sums.reshape(-1)[0]) if sums.size else 0.0
-    if not share > 0 or not np.allclose(sums, share, rtol=_CLOSE):
+    number, target = float(adjoint[0]), adjoint[1]
+    at = {name: trace.values[x] for name, x in graph.inputs.items()}
+    values = at_point(graph, at, [target])[target]
+    (axis,) = (operand(node, "log") or node).settings[:1]
+    sums = np.sum(values, axis=axis)
+    if not sums.size or not np.allclose(sums, 1, rtol=_CLOSE):
         return
-    partner = next((a for a in reader.args if a is not node and a in labels), None) if reader is not None else None
-    is_one_hot = np.isin(np.round(-adjoint / share, 5), (0, 1)).all()
-    t = labels[partner] if partner is not None else "t"
-    who = t if partner is not None else "The one-hot target t" if is_one_hot else "The target t"
-    if partner is not None and not np.allclose(np.sum(trace.values[partner], axis=axis), 1, rtol=_CLOSE):
-        return
-    rows = round(1 / share)
-    difference = f"p - {t}" if share == 1 else f"(p - {t})/{rows}"
-    if abs(rows * share - 1) > _CLOSE:
-        difference = f"{share:.6g}*(p - {t})"
+    name = graph.labels.get(target)
+    t, who = (name, name) if name else ("t", "The one-hot target t" if _is_one_hot(values) else "The target t")
+    rows = round(-1 / number)
+    difference = f"p - {t}" if number == -1 else f"(p - {t})/{rows}"
+    if abs(rows * number + 1) > _CLOSE:
+        difference = f"{-number:.6g}*(p - {t})"
     each = " in each row" if sums.size > 1 else ""
     yield f"{who} sums to 1{each}, so the gradient of {z} is `{difference}`."
+
+
+def _is_one_hot(values: Array) -> bool:
+    return bool(np.isin(values, (0, 1)).all())
 
 
 def _vectors(graph: Graph, passes: Mapping[Node, Sequence[Pass]], wrt: Sequence[str], loss: str) -> Iterator[str]:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from gradcli.explain.backward.loss import cotangent, loss_name
+from gradcli.explain.backward.loss import cotangent, loss_name, uniform
 from gradcli.explain.backward.record import BackwardResult
 from gradcli.explain.forms.matrix_form import matrix_form
-from gradcli.explain.results import Array, Named
+from gradcli.explain.results import Named
 from gradcli.explain.sections import Computed, Math, quantity
 from gradcli.graph.construct import reshape, spread
 from gradcli.graph.graph import scheduled
@@ -50,7 +47,7 @@ def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = N
         return Forms({}, {})
     cotangents = result.swept.cotangents
     rest = len(v) - len(called)
-    known = {n: k for name, n in cotangents.items() if name not in called and (k := _uniform(v[name])) is not None}
+    known = {n: k for name, n in cotangents.items() if name not in called and (k := uniform(v[name])) is not None}
     names = dict(result.graph.labels)
     only = cotangent(result.graph, loss_name(result.graph, v)) if rest == 1 else None
     names |= {
@@ -58,14 +55,6 @@ def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = N
         for name, n in cotangents.items()
     }
     return _GradientWriter(result, known, names, loss_name(result.graph, v)).forms()
-
-
-def _uniform(v: Array) -> Exact | None:
-    """Return the one number of all weights."""
-    if v.dtype == object or not v.size or not np.isfinite(v).all() or (v != v.reshape(-1)[0]).any() or not v.any():
-        return None
-    number = float(v.reshape(-1)[0])
-    return int(number) if number.is_integer() else Decimal(repr(number))
 
 
 class _GradientWriter:

@@ -61,14 +61,34 @@ def matrix_form(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exac
     >>> matrix_form(2 * (x * 3), {x: "x"}).args[0].value
     6
     """
-    known = known or {}
+    term, letters = _term(node, named, known or {})
+    (result,) = substituted([_written(term, node)], letters)
+    return result
+
+
+def scaled(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exact]) -> tuple[Exact, Node] | None:
+    """Return a node as a number times an array in its shape; None where it has other scalars in front.
+
+    >>> from gradcli.graph.node import leaf
+    >>> t = leaf((3,))
+    >>> scaled(2 * (t / -3), {t: "t"}, {}) == (Fraction(-2, 3), t)
+    True
+    """
+    term, letters = _term(node, named, known)
+    if term.scalars or term.divisors or term.body is None:
+        return None
+    (body,) = substituted([spread(term.body, node.shape)], letters)
+    return term.number, body
+
+
+def _term(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exact]) -> tuple[Term, dict[Node, Node]]:
+    """Return a node as a term, in which leaves replace computed nodes with names, and the node of each such leaf."""
     letters = {n: leaf(n.shape) for n in named if n.args}  # into which no rule looks
     terms = {n: Term(number) for n, number in known.items()}
     for n in scheduled([node], [*named, *known]):
         if n not in terms:
             terms[n] = Term(1, body=letters.get(n, n)) if n in named else _read(n, [terms[a] for a in n.args])
-    (result,) = substituted([_written(terms[node], node)], {letter: n for n, letter in letters.items()})
-    return result
+    return terms[node], {letter: n for n, letter in letters.items()}
 
 
 def _read(node: Node, args: list[Term]) -> Term:
@@ -85,8 +105,11 @@ def _read(node: Node, args: list[Term]) -> Term:
         return result
     if counts:
         args = [_whole(a, own) for a, own in zip(args, node.args, strict=True)]
-    if not row.broadcasts and len(args) == 1 and row.is_linear_in(0) and args[0].body is not None:
-        return replace(args[0], body=_of_linear(node, args[0].body))
+    if not row.broadcasts and len(args) == 1 and row.is_linear_in(0):
+        if args[0].body is not None:
+            return replace(args[0], body=_of_linear(node, args[0].body))
+        if row.kind == "scatter":  # of a number into zeros: that number times ones
+            return replace(args[0], body=node.with_args((const(1, node.args[0].shape),)))
     rule = _RULES.get(node.op)
     if result := rule(node, *args) if rule is not None else None:
         return _by_inverse(result)
@@ -256,6 +279,8 @@ def _outer(node: Node, a: Term, b: Term) -> Term | None:
 
 def _where(node: Node, condition: Term, a: Term, b: Term) -> Term | None:
     """Return a choice between 0 and a term as that term chosen, and what two terms share in front."""
+    if condition.body is not None and a.body is None and b.body is None:
+        return _one_choice(node, condition.body, a, b)
     if condition.body is None or b.body is None:
         return None
     if a.body is not None and (a.number, a.scalars, a.divisors) == (b.number, b.scalars, b.divisors):
@@ -263,6 +288,15 @@ def _where(node: Node, condition: Term, a: Term, b: Term) -> Term | None:
     if a.body is not None or a.number:
         return None
     return replace(b, body=_of(node, condition.body, const(0), b.body))
+
+
+def _one_choice(node: Node, condition: Node, a: Term, b: Term) -> Term | None:
+    """Return a choice between a number and 0 as that number times a choice between 1 and 0."""
+    term = a if a.number else b
+    if (a.number and b.number) or term.number == 1:
+        return None
+    ones = (const(int(t.number != 0)) for t in (a, b))
+    return replace(term, body=_of(node, condition, *ones))
 
 
 def _add(node: Node, a: Term, b: Term, sign: int = 1) -> Term:
