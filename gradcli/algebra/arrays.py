@@ -1,6 +1,7 @@
-"""SymPy functions of whole arrays: operations that SymPy has no algebra for stay unevaluated.
+"""SymPy as a target: the rule of each operation, for arrays of expressions.
 
-An element of their result is `sort([a, b, c])[1]`, or `inv([[a, b], [c, d]])[0, 1]`.
+Where SymPy has no algebra for an operation of a whole array, its elements stay unevaluated: `sort([a, b, c])[1]`, or
+`inv([[a, b], [c, d]])[0, 1]`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from gradcli.algebra.functions import TableFunction, apply
+from gradcli.algebra.functions import TableFunction, apply, extremum
+from gradcli.engine.numpy_target import forward
 from gradcli.graph.array import objects
 from gradcli.graph.construct import swap
 from gradcli.graph.matrices import inv
@@ -23,6 +25,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
 
 Exprs = np.ndarray[Any, Any]  # of SymPy expressions
+_MATRIX = 2  # axes
 
 
 class ArrayElement(TableFunction):
@@ -156,7 +159,54 @@ def nested(elements: Any, write: Any) -> Iterator[str]:
     yield "]"
 
 
-ARRAYS: dict[str, Callable[..., Exprs]] = {
+def _by_element(node: Node, *args: Exprs) -> Exprs:
+    """Return the formulas of an elementwise operation, whose arguments broadcast."""
+    flat = [(a if a.shape == node.shape else np.broadcast_to(a, node.shape)).ravel() for a in args]
+    return objects([apply(node.op, *elements) for elements in zip(*flat, strict=True)], node.shape)
+
+
+def _reduced(combine: Callable[..., Any]) -> Callable[..., Exprs]:
+    """Return the rule of a reduction; `combine` makes one expression of many."""
+
+    def rule(node: Node, x: Exprs) -> Exprs:
+        return objects([combine(*column) for column in _columns(node, x)], node.shape)
+
+    return rule
+
+
+def _columns(node: Node, x: Exprs) -> Exprs:
+    """Return for each element of a reduction the elements that are reduced to it."""
+    axes = node.settings[0]
+    return np.moveaxis(x, axes, range(len(axes))).reshape(x.size // (node.size or 1), node.size).T
+
+
+def _matmul(node: Node, a: Exprs, b: Exprs) -> Exprs:
+    """Return the formulas of a product of matrices or vectors, or of stacks of them."""
+    return objects(list(_products(a, b)), node.shape) if max(a.ndim, b.ndim) <= _MATRIX else _by_numpy(node, a, b)
+
+
+def _products(a: Exprs, b: Exprs) -> Iterator[sympy.Expr]:
+    """Yield the elements of a product of matrices or vectors; most factors in a derivative are 0."""
+    rows = a if a.ndim > 1 else a[None]
+    columns = b.T if b.ndim > 1 else b[None]
+    for row in rows:
+        read = [k for k, e in enumerate(row) if e is not sympy.S.Zero]
+        for column in columns:
+            yield sympy.Add(*(row[k] * column[k] for k in read if column[k] is not sympy.S.Zero))
+
+
+def _by_numpy(node: Node, *args: Exprs) -> Exprs:
+    """Return what NumPy makes of arrays of expressions: it moves, adds and multiplies them as it does numbers."""
+    result = forward(node)(*(a[..., None] for a in args))[..., 0]
+    return objects([sympy.sympify(e) for e in np.ravel(result)], node.shape)
+
+
+RULES: dict[str, Callable[..., Exprs]] = {
+    **{op: _by_element if row.broadcasts else _by_numpy for op, row in OPERATIONS.items()},
+    "sum": _reduced(sympy.Add),
+    "prod": _reduced(sympy.Mul),
+    **{op: _reduced(extremum(op)) for op in ("max", "min")},
+    "matmul": _matmul,
     **dict.fromkeys(("sort", "argsort", "argmax", "argmin", "median", *_PLACES), _along),
     **dict.fromkeys(("det", "inv"), _of_matrices),
     **dict.fromkeys(("eigvalsh", "eigvecsh", "svdvals", "svd_u", "svd_vh"), _of_spectra),

@@ -7,17 +7,15 @@ definition is kept beside them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import sympy
 
-from gradcli.algebra.arrays import ARRAYS, Exprs
+from gradcli.algebra.arrays import RULES, Exprs
 from gradcli.algebra.display import READABLE
-from gradcli.algebra.functions import apply, constant, extremum, symbol
-from gradcli.engine.numpy_target import forward
+from gradcli.algebra.functions import constant, symbol
 from gradcli.graph.array import objects
 from gradcli.graph.graph import scheduled
 from gradcli.graph.names import element_names, fresh_names
@@ -112,22 +110,10 @@ class _Interpreter:
         if node.is_constant:
             values = [constant(v) for v in node.values]
             return objects(values * node.size if len(values) == 1 else values, node.shape)
-        if node.op == "corner":
-            return objects([f if c != 1 else a for c, a, f in zip(*_flat(node, args), strict=True)], node.shape)
-        row = OPERATIONS[node.op]
-        if row.for_formulas is not None and (simpler := row.for_formulas(*node.settings, *node.args)) is not None:
+        definition = OPERATIONS[node.op].for_formulas
+        if definition is not None and (simpler := definition(*node.settings, *node.args)) is not None:
             return self.inline(simpler, dict(zip(node.args, args, strict=True)))
-        if row.broadcasts:
-            return objects([apply(node.op, *elements) for elements in zip(*_flat(node, args), strict=True)], node.shape)
-        if node.op in ("sum", "prod", "max", "min"):
-            combine = {"sum": sympy.Add, "prod": sympy.Mul}.get(node.op) or extremum(node.op)
-            return objects([combine(*column) for column in _columns(node, args[0])], node.shape)
-        if node.op in ARRAYS:
-            return ARRAYS[node.op](node, *args)
-        if node.op == "matmul" and max(a.ndim for a in args) <= len(("row", "column")):
-            return objects(list(_products(*args)), node.shape)
-        result = forward(node)(*(a[..., None] for a in args))[..., 0]
-        return objects([sympy.sympify(e) for e in np.ravel(result)], node.shape)
+        return RULES[node.op](node, *args)
 
     def inline(self, node: Node, known: dict[Node, Exprs]) -> Exprs:
         """Interpret the definition of an operation in terms of its arguments."""
@@ -194,27 +180,6 @@ def _final(nodes: Sequence[Node], wanted: Iterable[Node]) -> set[Node]:
         if node in final and node.args and OPERATIONS[node.op].move is not None:
             final.update(node.args)
     return final
-
-
-def _flat(node: Node, args: list[Exprs]) -> list[Any]:
-    """Return the elements of the arguments of an elementwise operation, for each element of its result."""
-    return [(a if a.shape == node.shape else np.broadcast_to(a, node.shape)).ravel() for a in args]
-
-
-def _products(a: Exprs, b: Exprs) -> Iterator[sympy.Expr]:
-    """Yield the elements of a product of matrices or vectors; most factors in a derivative are 0."""
-    rows = a if a.ndim > 1 else a[None]
-    columns = b.T if b.ndim > 1 else b[None]
-    for row in rows:
-        read = [k for k, e in enumerate(row) if e is not sympy.S.Zero]
-        for column in columns:
-            yield sympy.Add(*(row[k] * column[k] for k in read if column[k] is not sympy.S.Zero))
-
-
-def _columns(node: Node, x: Exprs) -> Exprs:
-    """Return for each element of a reduction the elements that are reduced to it."""
-    axes = node.settings[0]
-    return np.moveaxis(x, axes, range(len(axes))).reshape(x.size // (node.size or 1), node.size).T
 
 
 def symbols(name: str, shape: Shape) -> Exprs:

@@ -124,33 +124,35 @@ def exact_number(value: float) -> Any:
 
 def apply(op: str, *args: Any) -> Any:
     """Return a scalar operation of SymPy expressions."""
-    match op:
-        case "mul" if any(a is sympy.S.Zero for a in args):  # most of a derivative is 0
-            return sympy.S.Zero
-        case "add":
-            return sympy.Add(*args)  # `+` goes through the class of each operand first
-        case "sub":
-            return sympy.Add(args[0], -args[1])
-        case "mul":
-            return sympy.Mul(*args)
-        case "div":
-            return args[0] / args[1] if args[1] is not sympy.S.Zero else kept("div")(*args)
-        case "neg":
-            return -args[0]
-        case "identity":
-            return args[0]
-        case "pow":
-            return _power(*args)
-        case "floor_divide":
-            return apply("floor", apply("div", *args))
-        case "gamma" | "lgamma" | "exp" | "expm1" if args[0].is_number and not _harmless(op, args[0]):
-            return kept(op)(args[0])
-        case "exp" if args[0].is_Add and len(args[0].args) > _LONG_SUM:
-            return sympy.exp(args[0], evaluate=False)  # SymPy would look for logarithms among the terms
+    rule = _SCALARS.get(op)
+    return rule(*args) if rule is not None else _called(op, *args)
+
+
+def _called(op: str, *args: Any) -> Any:
+    """Return a function of expressions; one of numbers is the number, where SymPy's is real and finite."""
     if op not in SYMPY or not all(a.is_number for a in args):
         return function(op)(*args)
     number = function(op)(*args)
     return number if _is_number(number) else kept(op)(*args)
+
+
+def _product(a: Any, b: Any) -> Any:
+    zero = a is sympy.S.Zero or b is sympy.S.Zero  # most of a derivative is 0
+    return sympy.S.Zero if zero else sympy.Mul(a, b)
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    return a / b if b is not sympy.S.Zero else kept("div")(a, b)
+
+
+def _careful(op: str) -> Any:
+    """Return the rule of a function that SymPy would compute of numbers until the result has millions of digits."""
+    return lambda x: kept(op)(x) if x.is_number and not _harmless(op, x) else _called(op, x)
+
+
+def _exp(x: Any) -> Any:
+    long = x.is_Add and len(x.args) > _LONG_SUM and not x.is_number
+    return sympy.exp(x, evaluate=False) if long else _careful("exp")(x)  # SymPy would look for logarithms among terms
 
 
 def _is_number(found: Any) -> bool:
@@ -188,6 +190,21 @@ def _digits(number: Any, exponent: Any) -> bool:
 def _bits(number: Any) -> int:
     return bits(max(abs(number.p), number.q))
 
+
+# Operations that are no calls of a function, or not always.
+_SCALARS: dict[str, Callable[..., Any]] = {
+    "add": sympy.Add,  # `+` goes through the class of each operand first
+    "sub": lambda a, b: sympy.Add(a, -b),
+    "mul": _product,
+    "div": _quotient,
+    "neg": operator.neg,
+    "identity": lambda x: x,
+    "corner": lambda condition, value, formula: formula if condition != 1 else value,
+    "pow": _power,
+    "floor_divide": lambda a, b: apply("floor", apply("div", a, b)),
+    "exp": _exp,
+    **{op: _careful(op) for op in ("gamma", "lgamma", "expm1")},
+}
 
 # SymPy's own functions.  The others it leaves as they are: it has none, or one that is complex where NumPy's is real;
 # of hyperbolic ones it asks whether their arguments are real, which takes it twice as long at each level of nesting.

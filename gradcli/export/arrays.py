@@ -9,6 +9,7 @@ from typing import Any
 
 from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
+from gradcli.export.helpers import calls
 from gradcli.export.program import Function
 from gradcli.graph.graph import depending
 from gradcli.graph.names import fresh_names
@@ -72,6 +73,7 @@ class ArrayWriter:
     lines: list[str] = field(default_factory=list)
     done: dict[Node, Text] = field(default_factory=dict)
     tables: dict[str, list[int]] = field(default_factory=dict)  # that stand before the function
+    called: set[str] = field(default_factory=set)  # functions that the lines call
 
     def __post_init__(self) -> None:
         self.fresh = fresh_names({*self.function.names.values(), *self.function.results})
@@ -87,6 +89,11 @@ class ArrayWriter:
     def is_infix(self, node: Node) -> bool:
         """Tell whether the operation is an operator of the language."""
         return node.op in _INFIX and self.language.rules.get(node.op) == "infix"
+
+    def helper(self, name: str) -> str:
+        """Return the name of a function that the file is to bring along."""
+        self.called.add(name)
+        return name
 
     def points(self) -> str:
         """Return the name of the points' shape, which the function is to begin with."""
@@ -152,6 +159,7 @@ class ArrayWriter:
             args = [self.named(args[0]), *args[1:]]
         texts = [self.argument(a, result) for a, result in zip(node.args, args, strict=True)]
         if isinstance(rule, str):
+            self.called |= calls(rule)
             return Text(rule.format(*texts), args[0].level if rule == "{}" else ATOM)
         text = rule(self, node, texts)
         return Text(text, ATOM if is_atom(text) else 0)

@@ -79,16 +79,18 @@ NUMBERS = True  # whether its functions have numbers and flat arrays alone
 
 def source(program: Program) -> str:
     """Return the file."""
-    functions = [line for f in program.functions for line in _function(f)]
-    called = [line for lines in needed("\n".join(functions), HELPERS) for line in ("", *lines)]
+    names: set[str] = set()
+    functions = [line for f in program.functions for line in _function(f, names)]
+    called = [line for lines in needed(names, HELPERS) for line in ("", *lines)]
     head = ["/*", " * The system below and its derivatives in C, written by gradcli.", " *"]
     head += [*(f" *     {line.replace('*/', '* /')}" for line in program.system), " */", "", "#include <math.h>"]
     head += ["", "static const double PI = 3.141592653589793;"] if any("PI" in line for line in called) else []
     return "\n".join([*head, *called, *functions, *_self_test(program)]) + "\n"
 
 
-def _function(function: Function) -> list[str]:
-    writer = LoopWriter(LANGUAGE, function)
+def _function(function: Function, called: set[str]) -> list[str]:
+    """Return the lines of a function; what it calls is added to `called`."""
+    writer = LoopWriter(LANGUAGE, function, called=called)
     written = writer.write()
     unused = [f"    (void){name};" for name, n in function.arguments.items() if n not in function.nodes]
     about = about_lines(function)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 _HEAD = re.compile(r"^(?:static inline \w+|function) (\w+)\(", re.MULTILINE)
@@ -21,19 +22,31 @@ def helpers(file: str) -> dict[str, list[str]]:
     return {head[1]: block.splitlines() for block in blocks if (head := _HEAD.search(block))}
 
 
-def needed(text: str, known: Mapping[str, list[str]]) -> list[list[str]]:
-    """Return the lines of the functions that a text calls, and of those that these call, in the order of the file.
+def needed(called: Iterable[str], known: Mapping[str, list[str]]) -> list[list[str]]:
+    """Return the lines of the functions that are called, and of those that these call, in the order of the file.
 
-    >>> [lines[1] for lines in needed("y = softplus(x);", helpers("helpers.c"))]
+    Names of other functions are left out.
+
+    >>> [lines[1] for lines in needed({"softplus", "sqrt"}, helpers("helpers.c"))]
     ['static inline double larger(double a, double b)', 'static inline double softplus(double x)']
     """
     result: set[str] = set()
-    pending = [text]
+    pending = set(called)
     while pending:
-        called = set(re.findall(r"\w+(?=\()", pending.pop())) & known.keys() - result
-        result |= called
-        pending += ["\n".join(line for line in known[name] if not line.startswith(("/*", "//"))) for name in called]
+        if (name := pending.pop()) in known and name not in result:
+            result.add(name)
+            pending |= calls("\n".join(line for line in known[name] if not line.startswith(("/*", "//"))))
     return [lines for name, lines in known.items() if name in result]
+
+
+@cache
+def calls(rule: str) -> frozenset[str]:
+    """Return the names of the functions that the text of a rule, or of a helper, calls.
+
+    >>> sorted(calls("smaller(larger({}, {}), {})"))
+    ['larger', 'smaller']
+    """
+    return frozenset(re.findall(r"\w+(?=\()", rule))
 
 
 def camel(name: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from gradcli.export.helpers import camel, helpers, needed
 from gradcli.export.layout import each_alone, filled
@@ -73,31 +75,44 @@ NUMBERS = True  # whether its functions have numbers and flat arrays alone
 
 def source(program: Program) -> str:
     """Return the file."""
-    functions = [line for f in program.functions for line in _function(f)]
-    called = [line for lines in needed("\n".join(functions), HELPERS) for line in ("", *lines)]
+    names: set[str] = set()
+    functions = [line for f in program.functions for line in _function(f, names)]
+    called = [line for lines in needed(names, HELPERS) for line in ("", *lines)]
     head = ["// The system below and its derivatives in JavaScript, written by gradcli.", "//"]
     head += [f"//     {line}" for line in program.system]
     return "\n".join([*head, *called, *functions, *_self_test(program)]) + "\n"
 
 
-def _function(function: Function) -> list[str]:
-    writer = LoopWriter(LANGUAGE, function)
+class Body(NamedTuple):
+    """The statements of a function, and the tables that they read."""
+
+    tables: Sequence[str]
+    statements: Sequence[str]
+
+
+def body(function: Function, called: set[str]) -> Body:
+    """Return the body of a function; what it calls is added to `called`."""
+    writer = LoopWriter(LANGUAGE, function, called=called)
     arrays = [f"  const {name} = new Float64Array({n.size});" for name, n in function.results.items() if n.shape]
     written = writer.write()
     results = list(function.results)
     end = f"  return {results[0]};"
     if len(results) == 1 and not function.results[results[0]].shape:
         end = f"  return {written.pop().partition(' = ')[2]}"
+    returned = [end] if len(results) == 1 else each_alone("  return [", "];", results, "  ")
+    return Body(writer.tables, [*arrays, *written, *returned])
+
+
+def _function(function: Function, called: set[str]) -> list[str]:
+    tables, statements = body(function, called)
     head = each_alone(f"export function {function.name}(", ") {", list(function.arguments), "  ")
     return [
         "",
         *pattern_lines(function, "// {}", "export const {name} = [|];", " × ", "  "),
-        *([*writer.tables, ""] if writer.tables else []),
+        *([*tables, ""] if tables else []),
         *(f"// {line}".rstrip() for line in about_lines(function)),
         *head,
-        *arrays,
-        *written,
-        *([end] if len(results) == 1 else each_alone("  return [", "];", results, "  ")),
+        *statements,
         "}",
     ]
 

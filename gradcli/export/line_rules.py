@@ -54,7 +54,9 @@ class Line:
 
     def call(self, name: str, *arguments: object) -> str:
         """Return a call of a function that the file brings along."""
-        return f"{self.w.language.helper(name)}({', '.join(map(str, arguments))})"
+        name = self.w.language.helper(name)
+        self.w.called.add(name)
+        return f"{name}({', '.join(map(str, arguments))})"
 
 
 def _joined(x: Elements, axes: Sequence[int]) -> Elements:

@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
 from gradcli.export.arrays import refused
+from gradcli.export.helpers import calls
 from gradcli.export.layout import filled
 from gradcli.export.number_language import ATOM, CONDITIONS, Elements, NumberLanguage, Value, operand
 from gradcli.export.number_rules import LEVELS
@@ -44,6 +45,7 @@ class LoopWriter:
     numbers: int = 0
     scalar: Value | None = None  # the result of a structural operation that is a scalar
     name: str | None = None  # that the user gave it
+    called: set[str] = field(default_factory=set)  # functions that the lines call
 
     def __post_init__(self) -> None:
         taken = {*self.function.names.values(), *self.function.results}
@@ -193,7 +195,13 @@ class LoopWriter:
         """Return an elementwise operation."""
         name = _OPERATIONS.get(op, op)
         texts = [operand(name, v.text, v.level, i) for i, v in enumerate(values)]
-        return Value(self.language.rules[name].format(*texts), LEVELS.get(name, ATOM), op, values)
+        return Value(self.computed(name, texts), LEVELS.get(name, ATOM), op, values)
+
+    def computed(self, op: str, texts: Sequence[str]) -> str:
+        """Return the text of an operation in those of its operands."""
+        rule = self.language.rules[op]
+        self.called |= calls(rule)
+        return rule.format(*texts)
 
     def position(self, counter: Counter) -> Value:
         """Return a counter as a number."""
@@ -350,7 +358,7 @@ class LoopWriter:
         own = list(values)
         while True:
             texts = [operand(node.op, v.text, v.level, i) for i, v in enumerate(own)]
-            text = self.language.rules[node.op].format(*texts)
+            text = self.computed(node.op, texts)
             compound = [i for i, v in enumerate(own) if v.level < ATOM or "(" in v.text]
             if len(text) < _LONG or not compound:
                 return text

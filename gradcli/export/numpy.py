@@ -70,7 +70,7 @@ def mask(place: str) -> Rule:
         (axis,) = node.settings
         x = w.named(args[0])
         result = place.format(x=x, axis=axis, middle=(node.shape[axis] - 1) // 2)
-        return f"_is_at({result}, {node.shape[axis]}, {axis})"
+        return f"{w.helper('_is_at')}({result}, {node.shape[axis]}, {axis})"
 
     return rule
 
@@ -98,7 +98,7 @@ def _einsum(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
 
 def _linear(function: str) -> Rule:
     def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-        return f"_linear({function.format(*node.settings)}, {w.points()}, {', '.join(args)})"
+        return f"{w.helper('_linear')}({function.format(*node.settings)}, {w.points()}, {', '.join(args)})"
 
     return rule
 
@@ -113,7 +113,7 @@ def _reshape(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
 def _triangle(op: str) -> Rule:
     def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
         kept = f"np.{op}(np.ones({tuple(node.shape[-2:])}, dtype=bool), {node.settings[0]})"
-        return f"np.where(_spread({kept}, {w.points()}), {args[0]}, 0.0)"
+        return f"np.where({w.helper('_spread')}({kept}, {w.points()}), {args[0]}, 0.0)"
 
     return rule
 
@@ -168,7 +168,7 @@ RULES: dict[str, Rule | str] = {
 def _array(w: ArrayWriter, node: Node) -> str:
     if node.value is not None:
         return f"np.full({_shape(w, node.shape)}, {number_literal(number(node.value))})"
-    return f"_spread({numbers_text(node)}, {w.points()})"
+    return f"{w.helper('_spread')}({numbers_text(node)}, {w.points()})"
 
 
 def _result(w: ArrayWriter, node: Node, text: str) -> str:
@@ -190,9 +190,9 @@ NUMBERS = False  # whether its functions have numbers and flat arrays alone
 
 def source(program: Program) -> str:
     """Return the file."""
-    functions = [function_lines(f, LANGUAGE) for f in program.functions]
-    text = "\n".join(line for lines in functions for line in lines)
-    helpers = needed(text, HELPERS)
+    called: set[str] = set()
+    functions = [function_lines(f, LANGUAGE, called) for f in program.functions]
+    helpers = needed(called, HELPERS)
     imports = ["import math", ""] if any("math." in line for lines in helpers for line in lines) else []
     tested = self_test(program, ["np.array"], "np")
     return assembled(program, "NumPy", [*imports, "import numpy as np"], [*helpers, *functions], tested, _ABOUT)

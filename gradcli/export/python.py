@@ -21,9 +21,9 @@ points _check _spread _is_at _linear _erf _erfc _gamma _lgamma _digamma _polygam
 RESERVED = frozenset([*keyword.kwlist, *_WORDS.split()])
 
 
-def function_lines(function: Function, language: ArrayLanguage) -> list[str]:
-    """Return the lines of a function."""
-    writer = ArrayWriter(language, function)
+def function_lines(function: Function, language: ArrayLanguage, called: set[str] | None = None) -> list[str]:
+    """Return the lines of a function; what it calls is added to `called`."""
+    writer = ArrayWriter(language, function, called=set() if called is None else called)
     written = writer.write()
     texts = [language.result(writer, n, writer.done[n]) for n in function.results.values()]
     if len(texts) > 1:

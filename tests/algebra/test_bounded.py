@@ -116,7 +116,7 @@ def test_a_new_python_answers_where_there_is_no_fork(monkeypatch, tmp_path):
     (tmp_path / "numpy.py").write_text("raise SystemExit")
     (tmp_path / "pickle.py").write_text("raise SystemExit")
     monkeypatch.setattr(platform, "FORKS", False)
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, Path(__file__).parents[:2])))  # and conftest
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))  # as a script's folder is
     with Bounded(in_another_python, 0.2) as bounded:

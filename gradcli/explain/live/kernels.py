@@ -6,13 +6,13 @@ Operations that are alike share theirs, so that a page of 2,000 of them has a fe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from gradcli.export.javascript import RESERVED, source
-from gradcli.export.program import Function, Program, loop_function
+from gradcli.export.helpers import needed
+from gradcli.export.javascript import HELPERS, RESERVED, body
+from gradcli.export.program import Function, loop_function
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.operations import OPERATIONS
@@ -99,13 +99,20 @@ class Kernels:
 
     def program(self) -> str:
         """Return the functions as JavaScript: a list of them, in their order."""
-        text = source(Program("k", (), tuple(self.functions)))
-        lines = [line.strip() for line in text.splitlines() if not line.lstrip().startswith("//")]
-        helpers, *functions = re.split(r"^export function k\d+", "\n".join(filter(None, lines)), flags=re.MULTILINE)
+        called: set[str] = set()
+        tables: list[str] = []
         first: dict[str, int] = {}  # functions of different shapes may be the same program
-        names = [f"k{first.setdefault(body, k)}" for k, body in enumerate(functions)]
-        written = [f"function k{k}{body}" for body, k in first.items()]
-        return f"{helpers}{''.join(written)}\nconst KERNELS = [{', '.join(names)}];\n"
+        names = []
+        for k, function in enumerate(self.functions):
+            used, statements = body(function, called)
+            tables += used
+            text = f"({', '.join(function.arguments)}) {{\n" + "\n".join(statements)
+            names.append(f"k{first.setdefault(text, k)}")
+        helpers = [line for lines in needed(called, HELPERS) for line in lines]
+        functions = [f"function k{k}{text}\n}}" for text, k in first.items()]
+        lines = [*helpers, *tables, *functions, f"const KERNELS = [{', '.join(names)}];"]
+        short = (line.strip() for line in "\n".join(lines).splitlines())
+        return "\n".join(line for line in short if line and not line.startswith("//")) + "\n"
 
 
 def standing_alone(node: Node) -> tuple[Node, dict[int, Node]]:
