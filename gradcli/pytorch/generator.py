@@ -18,7 +18,8 @@ from gradcli.pytorch.modes import Mode
 Array = np.ndarray[Any, Any]
 
 _BLOCK = 16  # normal numbers that are made together
-_LONG = 2**28  # from this range on, a whole number takes two words
+_PIECE = 2**20  # numbers that are computed at a time, in float64
+_LONG = 2**28  # from this range on, an integer takes two words
 
 
 class Generator:
@@ -72,8 +73,12 @@ class Generator:
         """Return numbers from `low` to before `high`, each rounded once, as by a fused multiply-add."""
         kind = np.dtype(dtype).type
         a, b = kind(low), kind(high)
-        result = (self.uniform(n, dtype) * np.float64(b - a) + np.float64(a)).astype(dtype)
-        return np.where(result == b, a, result)
+        result = self.uniform(n, dtype)
+        for start in range(0, n, _PIECE):
+            piece = result[start : start + _PIECE]
+            piece[...] = piece * np.float64(b - a) + np.float64(a)
+            piece[piece == b] = a
+        return result
 
     def normal(
         self, n: int, dtype: Any = np.float32, mean: float = 0.0, std: float = 1.0, one_by_one: bool = False

@@ -344,6 +344,7 @@ ELSEWHERE = {
 }
 ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolutions")
 ELSEWHERE |= dict.fromkeys(("max_unpool1d", "max_unpool2d"), "nn.pooling")
+ELSEWHERE |= dict.fromkeys(("affine_grid", "grid_sample"), "nn.grids")
 ELSEWHERE |= dict.fromkeys(("fold", "unfold"), "nn.folding")
 ELSEWHERE["embedding_bag"] = "nn.bags"
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")

@@ -73,6 +73,7 @@ def _product(name: str, a: Tensor, b: Tensor) -> Tensor:
 
 
 mm: Callable[..., Tensor] = method("mm")(lambda input, mat2: _product("mm", input, mat2))
+function("spmm")(mm)
 mv: Callable[..., Tensor] = method("mv")(lambda input, vec: _product("mv", input, vec))
 dot: Callable[..., Tensor] = method("dot")(lambda input, tensor: _product("dot", input, tensor))
 method("bmm")(lambda input, mat2: _product("bmm", input, mat2))

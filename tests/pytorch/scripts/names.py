@@ -250,3 +250,7 @@ print(torch.Tensor.__bases__, torch.Tensor.sinh(x), torch.Tensor.relu_(torch.ten
 y.grad_fn.metadata["own"] = 1
 print(y.grad_fn.metadata, y.grad_fn.next_functions[0][0].metadata)
 x.tolist_()
+# --- the functions of layers under another name
+from torch.functional import F as functions
+A = torch.tensor([[1.0, 0.0], [2.0, 3.0]], requires_grad=True)
+print(functions is F, torch.spmm(A, A), torch.functional.norm(A).item())
