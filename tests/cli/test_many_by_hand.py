@@ -150,7 +150,7 @@ def test_the_result_of_one_run_gives_the_cotangents_of_the_next(cli):
     ],
 )
 def test_a_jacobian_of_zeros(cli, engine, system, header, row):
-    pytest.importorskip("llvm" if engine == "llvm" else "numpy")
+    pytest.importorskip("llvmlite" if engine == "llvm" else "numpy")
     out = cli.done("jacobian", system, "--points", "-", "--engine", engine, stdin=AB).out
     assert out == f"{header}\n{row}\n{row}\n"
     refused = cli.refused("jacobian", system, "--points", "-", "--engine", engine, "--sparse", stdin=AB)

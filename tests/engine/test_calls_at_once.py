@@ -25,7 +25,7 @@ def expected(x):
 @pytest.fixture(params=["numpy", "llvm"])
 def run(request):
     """Return what was compiled, and called once: it keeps its memory for the next call."""
-    pytest.importorskip(request.param)
+    pytest.importorskip({"llvm": "llvmlite"}.get(request.param, request.param))
     run = Compiled(GRAPH, engine=request.param, threads=1)
     run({"x": np.arange(64.0)})
     return run
