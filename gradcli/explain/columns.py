@@ -113,6 +113,6 @@ def check_whole(graph: Graph, wrt: Sequence[str]) -> None:
 
 
 def check_rows(graph: Graph) -> None:
-    """Refuse a Jacobian of more rows than are swept one by one."""
+    """Check that a Jacobian has few enough rows to be swept one by one."""
     if (rows := dimensions(graph)[0]) > MAX_SINGLE:
         raise InputError(f"the Jacobian would have {rows:,} rows", hint="choose some outputs with --outputs")

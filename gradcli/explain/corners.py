@@ -21,7 +21,7 @@ _SHOWN = 60  # characters of an expression: a note fits on two lines
 
 
 class Condition(NamedTuple):
-    """That a point lies on the corner of a node, as a node of booleans; the argument that has it; what is taken."""
+    """A corner: the condition as a node of booleans, the node and the argument at it, and what the rule gives there."""
 
     node: Node
     argument: Node
@@ -47,7 +47,7 @@ def condition(node: Node, active: Collection[Node]) -> Condition | None:
 
 
 class Corners:
-    """The corners that a system has, and the notes on those that a point lies on; none of a very large system.
+    """The corners of a system, and the notes on those that a point lies on; a very large system has none.
 
     `nodes` are those whose values the notes are made of: without a corner there are none.
     """

@@ -63,7 +63,7 @@ def _not_finite_argument(node: Node, values: Mapping[Node, Array]) -> Node | Non
 
 
 def fix(swept: Sweep, inputs: Named) -> str:
-    """Return what to type instead of the operation where a sweep has its first number that is not finite; "" for none.
+    """Return a fix for the operation where a sweep has its first number that is not finite; "" for none.
 
     The operation is one of the system, and its input is written as the user named it, or as a short formula.
     """
@@ -100,14 +100,14 @@ def _words(node: Node, graph: Graph) -> str:
 
 
 def not_finite(swept: Sweep, inputs: Named, grads: Named) -> list[str]:
-    """Return what to tell of gradients that are not finite, with the operation where the first such number arose."""
+    """Return a warning for each gradient that is not finite, with the operation where the first such number arose."""
     texts = [_first_not_finite(f"{name}.grad", grad) for name, grad in grads.items()]
     where = origin(swept, inputs) if any(texts) else ""
     return [f"{what}: {where}" for what in texts if what]
 
 
 def not_finite_values(graph: Graph, at: Named, same: Collection[str] = ()) -> list[str]:
-    """Return what to tell of outputs that are not finite at a point, with the operations where that arose.
+    """Return a warning for each output that is not finite at a point, with the operation where that arose.
 
     `same` as for `at_points`.
     """
@@ -132,7 +132,7 @@ def _first_not_finite(name: str, array: Array) -> str:
 
 
 def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array, of: str = "") -> str:
-    """Return what to tell of the first entry of J that is not finite, with the operation where it arose.
+    """Return a warning for the first entry of J that is not finite, with the operation where it arose.
 
     `of` is what J's rows are derivatives of, where they are.
     """
@@ -143,7 +143,7 @@ def not_finite_entry(graph: Graph, wrt: Sequence[str], at: Named, matrix: Array,
 def entry_not_finite(
     graph: Graph, wrt: Sequence[str], at: Named, entry: tuple[int, int], value: float, of: str = ""
 ) -> str:
-    """Return the same of one entry of J, at that row and column, which has this value."""
+    """Return the warning for the entry of J at that row and column, which has this value."""
     i, j = entry
     places = ((name, y, k) for name, y in graph.outputs.items() for k in range(y.size))
     name, y, k = next(itertools.islice(places, i, None))

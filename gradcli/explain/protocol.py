@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Answer(Protocol):
-    """What a question's answer is at some points: it holds what every format shows."""
+    """The answer to a question at some points: the record that every format reads."""
 
     def formula(self, expr: Any) -> str:
         """Return an expression as gradcli reads it."""

@@ -24,7 +24,7 @@ Row = list[tuple[str | tuple[str, ...], Array]]  # of CSV: each array with its n
 
 
 class Wanted(NamedTuple):
-    """What is to be shown beside what a command is about."""
+    """What a result has beside the numbers of its command: steps, notes, a page."""
 
     retain: tuple[str, ...] = ()
     steps: bool = False
@@ -67,7 +67,7 @@ def noted(notes: tuple[str | Text, ...]) -> dict[str, tuple[str | Text, ...]]:
 
 @dataclass(frozen=True)
 class Shown:
-    """What every result knows of its system; `symbolic` is None where no formulas are shown."""
+    """A result with its system; `symbolic` is the Jacobian in formulas, None where none are shown."""
 
     graph: Graph
     wrt: tuple[str, ...]

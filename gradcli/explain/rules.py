@@ -1,4 +1,4 @@
-"""How a node passes its adjoint on, as a reader would write it: ∂t/∂x = 2*x, or W̄ += x.T @ t̄.
+"""The VJP rule of a node as formulas: a local derivative ∂t/∂x = 2*x, or W̄ += x.T @ t̄.
 
 A rule is written in its own node's adjoint, the node and its arguments: it is the table's, applied to nodes that stand
 for them, so that no simplification has mixed in what other nodes are.
@@ -28,7 +28,7 @@ _WORDS = {
 
 
 def rule(p: Pass, names: Mapping[Node, str], adjoint: str, to: str, adds: bool) -> Formula:
-    """Return the local derivative of an elementwise node, or what a structural one passes on.
+    """Return the local derivative of an elementwise node, or the contribution of a structural one, as a formula.
 
     `names` are those of the graph's nodes, `adjoint` and `to` those of the adjoints of the node and of the argument;
     `adds` tells that the argument gets more contributions than this one.
@@ -45,7 +45,7 @@ def rule(p: Pass, names: Mapping[Node, str], adjoint: str, to: str, adds: bool) 
 
 
 class _Pulled(NamedTuple):
-    """A node with leaves for arguments, what each of these is in the graph, and what it passes on of an adjoint g."""
+    """A node whose arguments are leaves, the names of these, and its contribution for an adjoint g."""
 
     own: Node
     originals: Mapping[Node, Node]
@@ -86,13 +86,13 @@ def slopes(passes: Sequence[Pass], names: Mapping[Node, str]) -> Formula:
 
 
 def standing_in(node: Node, names: Mapping[Node, str]) -> tuple[Node, dict[Node, str]]:
-    """Return a node like this one whose arguments are leaves, and what it and they are called."""
+    """Return a copy of a node whose arguments are leaves, and the names of the copy and the leaves."""
     own, arguments = _with_leaves(node)
     return own, {own: names[node]} | {s: names[a] for s, a in zip(arguments, node.args, strict=True) if a in names}
 
 
 def _with_leaves(node: Node) -> tuple[Node, list[Node]]:
-    """Return a node like this one, and its arguments, which are leaves and constants."""
+    """Return a copy of a node whose arguments are leaves and constants, and these arguments."""
     arguments = [a if a.is_constant else leaf(a.shape, a.dtype) for a in node.args]
     return node.with_args(tuple(arguments)), arguments
 

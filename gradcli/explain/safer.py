@@ -1,4 +1,4 @@
-"""What to type instead of an operation that is not finite at a point of its domain, in one line."""
+"""A stable formula in place of an operation that is not finite at a point of its domain, in one line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GENERAL = "keep its input away from that point, with `clamp` or a small eps"
 
 
 def safer(op: str, name: str, chosen: bool = False) -> str:
-    """Return what to type instead of an operation on an input of that name; `chosen` is whether a `where` follows it.
+    """Return a fix for an operation on an input of that name; `chosen` is whether a `where` follows it.
 
     >>> safer("sqrt", "x"), safer("sqrt", "x", chosen=True)[:31]
     ('`sqrt(x + eps)` with a small eps such as 1e-12', '`where` on the input of `sqrt`,')

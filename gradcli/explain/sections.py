@@ -101,7 +101,7 @@ class Added:
 
 @dataclass(frozen=True)
 class Words:
-    """Words, and mathematics between them."""
+    """Words with mathematics between them."""
 
     parts: tuple[Math, ...]
 

@@ -27,7 +27,7 @@ MAX_FORMULAS = 50_000  # elements whose formulas are computed: more would keep t
 
 
 def check_entries(graph: Graph, wrt: Sequence[str], hint: str = "", what: str = "Jacobian") -> None:
-    """Refuse a Jacobian that nobody could read, or that of a gradient; `hint` is another way out."""
+    """Check that a Jacobian, or a Hessian, has at most `MAX_ENTRIES` entries; `hint` replaces the usual hint."""
     rows, columns = dimensions(graph, wrt)
     if rows * columns > MAX_ENTRIES:
         raise InputError(
@@ -56,7 +56,7 @@ def symbolic(graph: Graph, wrt: Sequence[str], steps: bool = False) -> SymbolicJ
 
 
 def formulas_of(graph: Graph) -> int:
-    """Return how many elements of arrays are computed; what is made of many elements counts what goes into it."""
+    """Return about how many formulas of elements a graph has; a reduction counts the elements of its argument."""
     total = 0
     for n in graph.nodes:
         kind = OPERATIONS[n.op].kind if n.args else ""
@@ -84,7 +84,7 @@ def cotangents(calls: Sequence[Named]) -> Named:
 
 
 def letters(outputs: Mapping[str, Node]) -> Named:
-    """Return cotangents as letters: v of a single output, y.v of each of several, as claims have them.
+    """Return cotangents as symbols: v of a single output, y.v of each of several, as in claims.
 
     >>> from gradcli.graph.node import leaf
     >>> letters({"y": leaf((2,))})["y"].tolist(), letters({"y": leaf(), "z": leaf()})["z"].item()
@@ -96,14 +96,14 @@ def letters(outputs: Mapping[str, Node]) -> Named:
 
 
 def weight(number: Any) -> Any:
-    """Return a cotangent's number for formulas, exactly, or its letter."""
+    """Return an element of a cotangent as an exact SymPy number, or the symbol that it is."""
     from gradcli.algebra.functions import exact_number
 
     return exact_number(number) if isinstance(number, int | float) else number
 
 
 def summed(terms: Mapping[int, Sequence[Any]], nodes: Mapping[str, Node]) -> Named:
-    """Return the sums of terms as arrays of formulas; `terms` are given by the place of an element in all `nodes`."""
+    """Return sums of terms as arrays of formulas; the keys of `terms` count the elements of all `nodes`."""
     import sympy
 
     from gradcli.algebra.display import tidy
@@ -126,7 +126,7 @@ def style_of(graph: Graph, calls: Sequence[Named] = ()) -> Style:
 
 
 def _single(graph: Graph) -> tuple[str, str] | None:
-    """Return the output and the input of a system that has one of each, both scalar."""
+    """Return the output and the input of a system with one of each, both scalar."""
     if len(graph.outputs) != 1 or len(graph.inputs) != 1:
         return None
     (y_name, y), (x_name, x) = *graph.outputs.items(), *graph.inputs.items()

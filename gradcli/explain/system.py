@@ -20,7 +20,7 @@ _LEAVES = 12  # inputs of a point that are listed: two lines
 
 
 def system_section(result: Shown, at: Named | None, values: Named, above: Sequence[Block] = ()) -> Section:
-    """Return the statements with their values; `at` is the point, None without one; or else it stands in `above`."""
+    """Return the statements with their values at the point `at`; `above` is a title that has the point already."""
     equations = list(_equations(result.graph))
     left_out = len(equations) - _FIRST - _LAST
     lines = [line(values) for line in (equations if left_out <= 0 else equations[:_FIRST] + equations[-_LAST:])]
@@ -57,7 +57,7 @@ def rates(u: Named) -> Text:
 
 
 def _equations(graph: Graph) -> Iterator[Callable[[Named], Line]]:
-    """Yield for each statement, and for each part of one that is too deep to read as a whole, what writes it."""
+    """Yield an equation for each statement, and for each part of a statement that is too deep to read."""
     names = readable_names(graph)
     deep = any(n not in graph.labels for n in names)
     parts = [(name, node) for node, name in names.items() if node not in graph.labels] if deep else []
@@ -76,7 +76,7 @@ def _equations(graph: Graph) -> Iterator[Callable[[Named], Line]]:
 
 
 def _right(name: str, node: Node, names: Mapping[Node, str], written: str) -> Math:
-    """Return what a name was given: what its node computes, or the name that the node has already."""
+    """Return the right side of a name's statement: the formula of its node, or another name of that node."""
     return Computed(node, names, written) if names.get(node, name) == name else Name(names[node])
 
 

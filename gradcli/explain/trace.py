@@ -1,4 +1,4 @@
-"""A trace: what a forward pass and its reverse passes computed, by node and by pass along an edge."""
+"""A trace: the values of a forward pass by node, and of reverse passes by node and by edge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gradcli.notation.nodes import node_names
 
 @dataclass(frozen=True)
 class Reverse:
-    """What the passes of a trace are in one `backward` call.
+    """The values of a reverse pass in one `backward` call.
 
     `seeds` are the cotangents of the outputs, `adjoints` those of all nodes that were reached, leaves included.
     `slopes` has the local derivatives, of elementwise nodes alone; `contributions` what each pass brought, and `totals`
@@ -59,12 +59,12 @@ class Trace:
         return result
 
     def several(self, node: Node) -> bool:
-        """Tell whether an adjoint comes together from more than one part: several passes, or a pass and a v."""
+        """Tell whether an adjoint is a sum of several contributions, the cotangent v among them."""
         return len(self.incoming.get(node, ())) + (node in self.calls[0].seeds) > 1
 
     @cached_property
     def adjoint_names(self) -> Mapping[Node, str]:
-        """What the adjoint of each node is called: t̄ of t, and v of the only output if nothing else uses it."""
+        """The name of each node's adjoint: t̄ of t, and v of the only output if no node reads that."""
         outputs = list(self.graph.outputs.values())
         v = {name: self.calls[0].seeds[y] for name, y in self.graph.outputs.items() if y in self.calls[0].seeds}
         loss = loss_name(self.graph, v) if len(v) == len(outputs) else any_loss(self.graph)
@@ -121,7 +121,7 @@ def symbolic_trace(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Trace:
 
 
 def given(swept: Sweep, names: Mapping[Node, str], call: Named) -> dict[Node, Array]:
-    """Return what stands for nodes in the formulas of a sweep: primals their names, cotangents their numbers."""
+    """Return the formulas of a sweep's known nodes: the names of primals, and the numbers of cotangents."""
     from gradcli.algebra.formulas import symbols
 
     result = {n: symbols(name, n.shape) for n, name in names.items()}

@@ -93,7 +93,7 @@ def _is_small(graph: Graph, wrt: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Numbers:
-    """The gradients in numbers: what is shown at a point is named first, and computed for all points at once."""
+    """Computes gradients in numbers: lists the nodes that are shown, and evaluates them at all points together."""
 
     graph: Graph
     wrt: Sequence[str]
@@ -105,7 +105,7 @@ class _Numbers:
 
     @cached_property
     def traced(self) -> bool:
-        """Whether there are traces: for steps, or for a page that has something to say of them."""
+        """Whether all passes are computed: for the section `steps`, or the page of a system that is not large."""
         return self.wanted.steps or (self.wanted.page and len(self.graph.nodes) <= TRACED)
 
     @cached_property
@@ -168,7 +168,7 @@ class _Numbers:
         return trace_of(self.graph, self.swept, values, self.measured)
 
     def notes_beside(self, at: Named, calls: Sequence[Named], grads: Named) -> Iterator[str | Text]:
-        """Yield what a page says beside the gradients, for formats without pages: why they are nan, or None."""
+        """Yield a page's explanations, for JSON: why gradients are nan or None, and which rules surprise."""
         if self.wanted.page or not self.wanted.notes:
             return
         yield from leaves_without(self.graph, self.wrt)
@@ -182,7 +182,7 @@ class _Numbers:
                 yield why
 
     def reasons(self, at: Named, calls: Sequence[Named]) -> Iterator[str]:
-        """Yield why the gradients are what they are, where a rule surprises: rules of scalars do not."""
+        """Yield a sentence for each rule of arrays that surprises: softmax, a maximum, a bias."""
         if not any(node.shape for node in self.graph.nodes):
             return
         from gradcli.explain.backward.loss import loss_name
@@ -196,7 +196,7 @@ class _Numbers:
         yield from reasons(self.graph, self.swept, self.wrt, loss_name(self.graph, calls[0]), trace)
 
     def tell(self, at: Named, value: Named, calls: Sequence[Named], grads: Named, values: Values) -> tuple[str, ...]:
-        """Add notes of what is not finite at a point, and of the corners that it lies on; return these."""
+        """Add warnings about numbers that are not finite; return the notes on corners that the point lies on."""
         if self.wanted.warn:
             warn_of_values(self.graph, at, value, self.notes)
         if self.wanted.warn and not all(np.isfinite(g).all() for g in grads.values()):

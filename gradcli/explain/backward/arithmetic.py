@@ -21,7 +21,7 @@ _TERMS = 16  # in all of these sums together: more are longer than two lines
 
 
 def products(result: BackwardResult, jacobian: Array | None, weights: Array, name: str) -> Iterator[Math]:
-    """Yield vᵀJ for one leaf, in formulas where they are all there is, or one product of scalars; then in numbers."""
+    """Yield vᵀJ for one leaf as a sum of products: in formulas without a point or for scalars, then in numbers."""
     symbolic, leaf = result.symbolic, result.leaves[name]
     if symbolic is None or leaf.size > ELEMENTS:
         return
@@ -37,20 +37,20 @@ def products(result: BackwardResult, jacobian: Array | None, weights: Array, nam
 
 
 def _rows(symbolic: SymbolicJacobian, weights: Array, j: int) -> list[int]:
-    """Return the rows of J that a sum reads: an infinite weight of an entry that is 0 everywhere adds nothing."""
+    """Return the rows i of J whose v_i is finite, or whose entry in column j is not structurally 0."""
     finite = np.isfinite(weights)
     return [i for i, is_finite in enumerate(finite) if is_finite or (i, j) in symbolic.entries]
 
 
 def _terms(weights: Array, column: Sequence[Any]) -> list[Math]:
-    """Return v_i·J_ij for a column of J: without what is 0, unless it is the only one; 0·inf is no 0."""
+    """Return the terms v_i·J_ij of a column of J without those that are 0, but one; 0·inf is nan and stays."""
     pairs = list(zip(weights.tolist(), column, strict=True))
     shown = pairs if len(pairs) == 1 else [(weight, entry) for weight, entry in pairs if weight * entry != 0]
     return [Product((Value.of(weight), Value.of(entry))) for weight, entry in shown]
 
 
 def _written(leaf: Node, elements: Sequence[list[Math]]) -> Iterator[Math]:
-    """Yield the sums in the shape of the leaf, if they are worth writing out."""
+    """Yield the sums in the shape of the leaf, unless they have no term, or more than `_TERMS` together."""
     if sum(map(len, elements)) <= _TERMS and any(elements):
         yield _nested([Sum(tuple(terms)) if terms else "0" for terms in elements], leaf.shape)
 

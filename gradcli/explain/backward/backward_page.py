@@ -78,7 +78,7 @@ def _reasons(result: BackwardResult, point: BackwardPoint) -> list[Section]:
 
 
 def _product(result: BackwardResult, point: BackwardPoint, choice: Choice, written: Forms) -> list[Section]:
-    """Return J beside v, where it is not too large, and not told by the gradients' own lines."""
+    """Return the section `jacobian`: J beside v, unless J is too large or the gradients' lines show it."""
     wanted = choice.jacobian or "jacobian" in choice.only
     if choice.jacobian is False or (not wanted and _told(result, point, written)):
         return []
@@ -92,7 +92,7 @@ def _product(result: BackwardResult, point: BackwardPoint, choice: Choice, writt
 
 
 def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
-    """Tell whether J is too large, or says no more than the gradients' own lines: a row of it is a gradient."""
+    """Tell whether J is too large for a page, or its only row is what the lines of the gradients show."""
     if result.symbolic is None:
         return False
     rows, columns = len(result.symbolic.rows), len(result.symbolic.columns)
@@ -108,7 +108,7 @@ def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
 
 
 def _is_readable(result: BackwardResult, written: Forms) -> bool:
-    """Tell whether the only row of J is all that says how the gradients come about, and can be read."""
+    """Tell whether the only row of J is short, and no line of a gradient has a formula."""
     if written.gradients or (result.symbolic and has_new_names(result)) or formulas_of(result.graph) > OPERATIONS:
         return False
     lengths = [len(result.formula(entry)) for entry in result.formulas.entries.values()]

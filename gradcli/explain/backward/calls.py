@@ -20,7 +20,7 @@ _RUNNING = 4  # elements of a gradient whose sum is written as a sum: more are w
 
 
 def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
-    """Return one row for each call: its v, its vᵀJ, and what .grad holds after it; and what follows from that."""
+    """Return a table with a row for each call (its v, its vᵀJ, and `.grad` after it), and the sum of all calls."""
     rows: list[tuple[Math, ...]] = []
     leaves = result.wrt if len(result.wrt) <= _LEAVES else result.wrt[: _LEAVES - 1]
     more: tuple[str, ...] = ("…",) if len(leaves) < len(result.wrt) else ()
@@ -43,7 +43,7 @@ def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
 
 
 def _total(result: BackwardResult, point: BackwardPoint, leaves: Sequence[str]) -> tuple[Math, ...]:
-    """Return the sum of all v, and its own vᵀJ: what has accumulated."""
+    """Return the sum of all v and its vᵀJ, which is what has accumulated in `.grad`."""
     v = _sum_of_all(result, point)
     total = {name: point.grad[name] for name in leaves}
     if len(leaves) != 1:
@@ -70,7 +70,7 @@ def _meaning(result: BackwardResult) -> Text:
 
 
 def _own(result: BackwardResult, point: BackwardPoint, call: Call, name: str, weights: Array) -> Math:
-    """Return what one call adds: vᵀJ, with its arithmetic where that is short."""
+    """Return the vᵀJ of one call, with its arithmetic where that is short."""
     sums = products(result, point.jacobian, weights, name)
     return Equal((*list(sums)[-1:], Value(call.own[name])))
 

@@ -19,7 +19,7 @@ _MEDIUM = 30  # operations in all factors: more are longer than two lines
 
 
 def path(swept: Sweep, leaf: Node, output: Node) -> list[Pass] | None:
-    """Return the passes from an output to a leaf, if there is one path, and each pass is a product, entry by entry."""
+    """Return the passes from an output to a leaf; none unless one path leads there, of products entry by entry."""
     incoming: dict[Node, list[Pass]] = {}
     for p in swept.passes:
         incoming.setdefault(p.argument, []).append(p)
@@ -35,7 +35,7 @@ def path(swept: Sweep, leaf: Node, output: Node) -> list[Pass] | None:
 
 
 def _multiplies(p: Pass) -> bool:
-    """Tell whether a pass multiplies an adjoint of the argument's shape, or one that is spread over it."""
+    """Tell whether a pass multiplies an adjoint of the argument's shape, or a scalar that broadcasts to it."""
     if OPERATIONS[p.node.op].broadcasts:
         return p.node.shape == p.argument.shape
     return p.node.op in ("sum", "mean", "norm")
@@ -58,7 +58,7 @@ def numbers(passes: list[Pass], trace: Trace) -> list[Math] | None:
 
 
 def _local(p: Pass) -> Node:
-    """Return what a pass multiplies the adjoint by."""
+    """Return the local derivative of a pass: the factor of its adjoint."""
     if p.slope is not None:
         return textbook_slope(p.node, p.position)
     pullback: Any = OPERATIONS[p.node.op].pullback

@@ -16,7 +16,7 @@ _EXACT = 1000  # numbers and exponents: a power, or gamma, of larger ones has to
 
 
 def disagreements(result: BackwardResult, point: BackwardPoint, lines: Sequence[Line]) -> Iterator[Text]:
-    """Yield why the gradient of a scalar is finite where its formula as written is not, or the other way round.
+    """Yield why only one of the two is finite: the gradient of a scalar, or its formula as written.
 
     At such a point a value is 0, or not finite.
     """
@@ -41,7 +41,7 @@ def disagreements(result: BackwardResult, point: BackwardPoint, lines: Sequence[
 
 
 def _formulas(sides: Sequence[Math]) -> Iterator[Any]:
-    """Yield the local derivatives of a sum of formulas, beside which the sum of their numbers is shown."""
+    """Yield the local derivatives of a line that shows a sum both in formulas and in numbers."""
     sums = [side for side in sides if isinstance(side, Sum)]
     for term in sums[0].terms if len(sums) > 1 else ():
         for factor in term.factors[1:] if isinstance(term, Product) else ():
@@ -50,7 +50,7 @@ def _formulas(sides: Sequence[Math]) -> Iterator[Any]:
 
 
 def _as_written(formula: Any, numbers: Mapping[str, float]) -> float | None:
-    """Return the value of a formula, nan where it has none; None where it mentions more than the numbers."""
+    """Return the value of a formula: nan where it is undefined, None where it mentions more than the numbers."""
     import sympy
 
     if isinstance(formula, float):  # 0, where all terms of the formula cancel

@@ -52,7 +52,7 @@ Place = tuple[Node, Key]  # an element of a node
 
 
 class _Slopes:
-    """The derivatives of all elements of some nodes by one element of what they read, with `fixed` nodes held fixed.
+    """The derivatives of the elements of `readers` by one element of the leaf `x`, with `fixed` nodes held fixed.
 
     Two sweeps give them: the element's gradient is linear in the cotangents, with the slopes as its derivatives.
     """
@@ -93,7 +93,7 @@ class _Slopes:
 
 @dataclass
 class Entries:
-    """Writes entries of gradients in full; what they mention is defined once, above them.
+    """Writes entries of gradients as sums of adjoint · local derivative, below definitions of the names in these.
 
     `known` are the adjoints that have a line of their own elsewhere.
     """
@@ -114,7 +114,7 @@ class Entries:
         self.adjoints = self.trace.calls[0].adjoints
 
     def add(self, name: str, grad: Array) -> None:
-        """Add the largest entry of a leaf's gradient, unless it is 0, or its terms do not say how it comes about."""
+        """Add the line of the largest entry of a leaf's gradient, unless the entry is 0 or no short sum gives it."""
         if not np.isfinite(grad).all() or not grad.any():
             return
         key = tuple(map(int, np.unravel_index(np.abs(grad).argmax(), grad.shape)))
@@ -131,7 +131,7 @@ class Entries:
                 return
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the entries, below what they mention."""
+        """Yield the lines of the entries, below the definitions of their names."""
         if self.lines:
             each = " of each" if len(self.lines) > 1 else ""
             yield Text((f"One entry{each} in full, adjoint · local derivative added up:",))
@@ -140,7 +140,7 @@ class Entries:
             yield Equations(tuple(self.lines))
 
     def _line(self, name: str, key: Key, readers: Sequence[Node], entry: float) -> Line | None:
-        """Return an entry in formulas, in numbers, and its value; None where that is v·∂y/∂x alone, or 1 = 1."""
+        """Return an entry as a sum of formulas, of numbers, and its value; None where the sum is v·∂y/∂x, or 1 = 1."""
         slopes = _Slopes(self.result.leaves[name], key, readers, self.trace, self.result.graph.labels)
         products = {n: np.asarray(self.adjoints[n] * slopes.numbers[n]) for n in readers}
         places = [(n, tuple(map(int, k))) for n in readers for k in np.argwhere(products[n] != 0)]
@@ -167,7 +167,7 @@ class Entries:
     def _symbolic(
         self, name: str, key: Key, shown: Sequence[Place], formulas: Sequence[Any]
     ) -> tuple[list[Math], list[Math]]:
-        """Return the adjoints and the local derivatives of the terms; no terms where their names are too long."""
+        """Return the pairs (adjoint, local derivative) of an entry's terms; none where the names are too long."""
         adjoints = [self._adjoint(n, k) for n, k in shown]
         if formulas:
             return adjoints, [_rounded(e) for e in formulas]
@@ -184,12 +184,12 @@ class Entries:
         return Partial(self.loss, _element(self.names[node], key))
 
     def _bar(self, node: Node) -> AdjointName | None:
-        """Return what the adjoint of a node is called; None for the cotangent v."""
+        """Return the name of a node's adjoint; None for the cotangent v."""
         own = self.trace.adjoint_names.get(node)
         return None if own == "v" else adjoint_name(self.names[node], self.loss)
 
     def _define(self, node: Node) -> None:
-        """Define a node without a name, and its adjoint, unless another line does."""
+        """Add the definitions of a node without a name and of its adjoint, unless there are such lines."""
         name, bar = self.names[node], self._bar(node)
         if node not in self.result.graph.labels:
             others = {n: label for n, label in self.names.items() if n is not node}
@@ -206,7 +206,7 @@ def _element(name: str, key: Key) -> str:
 
 
 def _rounded(formula: Any) -> Value:
-    """Return a formula; a number of many digits as one that a page rounds."""
+    """Return a formula, in which a number of more than `_DIGITS` digits is a float, which pages round."""
     many = formula.is_number and len(str(formula)) > _DIGITS
     return Value.of(float(formula) if many else formula)
 
@@ -216,7 +216,7 @@ def _product(adjoint: Math, slope: Math, one: bool) -> Math:
 
 
 def _sum(terms: Sequence[Math], count: int) -> Math:
-    """Return the terms that are shown of so many as a sum; the last one follows those that are left out."""
+    """Return a sum that shows the first terms, `…`, and the last one."""
     return Sum(tuple(terms)) if len(terms) == count else Sum((*terms[:-1], "…", terms[-1]))
 
 

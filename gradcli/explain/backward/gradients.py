@@ -73,7 +73,7 @@ def _in_v(result: BackwardResult, name: str) -> list[Math]:
 
 
 def _spelled(result: BackwardResult, point: BackwardPoint, written: Forms, bare: Sequence[str]) -> list[Block]:
-    """Return an entry in full of each gradient that has neither a formula nor arithmetic."""
+    """Return the sum that gives one entry, for each gradient whose line has neither a formula nor arithmetic."""
     if not bare or not result.numeric or point.trace is None or len(point.calls) > 1:
         return []
     entries = Entries(result, point.trace, written.adjoints)
@@ -83,7 +83,7 @@ def _spelled(result: BackwardResult, point: BackwardPoint, written: Forms, bare:
 
 
 def nonzero_rows(name: str, grad: Array) -> Iterator[Block]:
-    """Yield the rows of a large gradient that are not 0, where these are a few of many, as of an embedding."""
+    """Yield the rows of a large gradient that are not 0, where most rows are 0, as for an embedding."""
     if grad.dtype == object or grad.ndim < _MATRIX or grad.size <= WHOLE:
         return
     rows = np.flatnonzero(grad.reshape(len(grad), -1).any(axis=1))
@@ -93,13 +93,13 @@ def nonzero_rows(name: str, grad: Array) -> Iterator[Block]:
 
 
 def _adjoints(result: BackwardResult, point: BackwardPoint, written: Forms) -> list[Block]:
-    """Return the adjoints that the gradients' formulas mention, and what that means."""
+    """Return the definitions of the adjoints in the gradients' formulas, below a sentence that defines adjoints."""
     lines = tuple(Line((Name(bar), formula)) for bar, formula in written.adjoints.items())
     return [introduced(list(written.adjoints)), Equations(lines)] if lines else []
 
 
 def introduced(adjoints: Sequence[AdjointName]) -> Text:
-    """Return what adjoints are, told of the first that a bar marks; ∂L/∂h says it itself."""
+    """Return a sentence that defines adjoints by the first name with a bar; ∂L/∂h defines itself."""
     said = f"with the adjoint{'s' * (len(adjoints) > 1)}"
     barred = next((name for name in adjoints if name.barred), None)
     if barred is None:
@@ -108,7 +108,7 @@ def introduced(adjoints: Sequence[AdjointName]) -> Text:
 
 
 def _is_long(result: BackwardResult, grad: Array) -> bool:
-    """Tell whether a gradient is formulas that nobody reads beside the one of matrices."""
+    """Tell whether a gradient is an array of formulas too long to be shown beside its formula of matrices."""
     if grad.dtype != object:
         return False
     texts = [result.formula(e) for e in grad.reshape(-1)[:WHOLE]]
@@ -116,7 +116,7 @@ def _is_long(result: BackwardResult, grad: Array) -> bool:
 
 
 def _retained(result: BackwardResult, point: BackwardPoint, name: str, written: Forms) -> Line:
-    """Return the gradient of an intermediate: as a derivative, in formulas that can be read, and as a number."""
+    """Return the line of an intermediate's gradient: as a derivative, as a short formula, and as a number."""
     loss = loss_name(result.graph, point.calls[0].v)
     sides: list[Math] = [Grad(name), Partial(loss, name)]
     formulas = point.adjoints.get(name)
@@ -128,7 +128,7 @@ def _retained(result: BackwardResult, point: BackwardPoint, name: str, written: 
 
 
 def _nan(point: BackwardPoint, lines: Sequence[Line]) -> list[Text]:
-    """Return why a gradient is nan, beside formulas that may not be; a product 0·inf in a line says it itself."""
+    """Return why a gradient is nan; nothing where a line shows the product 0·inf."""
     if len(point.calls) > 1 or point.trace is None or not any(_has_nan(g) for g in point.grad.values()):
         return []
     result = (
@@ -142,7 +142,7 @@ def _has_nan(grad: Array) -> bool:
 
 
 def _is_indeterminate(side: Math) -> bool:
-    """Tell whether a side is, or adds up, a product of numbers, none of which is nan, that is nan."""
+    """Tell whether a side is a product or a sum of products that is nan, although no number in it is."""
     if isinstance(side, Sum | Listed):
         return any(map(_is_indeterminate, side.terms if isinstance(side, Sum) else side.items))
     factors = side.factors if isinstance(side, Product) else ()
@@ -153,7 +153,7 @@ def _is_indeterminate(side: Math) -> bool:
 
 
 def _kept(result: BackwardResult, point: BackwardPoint) -> list[Text]:
-    """Return which gradients are None in PyTorch, and when it keeps a retained one."""
+    """Return which gradients are None in PyTorch, and how `retain_grad` keeps those of intermediates."""
     unreached = [name for name in result.wrt if name not in result.wanted.reached]
     texts = [Text((why,)) for why in leaves_without(result.graph, unreached)]
     if result.wanted.returned:
@@ -179,7 +179,7 @@ def _why_none(result: BackwardResult, h: str) -> str:
 
 
 def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math | None, weights: Array) -> list[Math]:
-    """Return what stands between a gradient's name and its value; `form` is its formula in a system of arrays."""
+    """Return the sides between a gradient's name and its value; `form` is its formula in a system of arrays."""
     leaf = result.leaves[name]
     if len(point.calls) > 1:
         return []

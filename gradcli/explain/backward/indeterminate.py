@@ -11,7 +11,7 @@ from gradcli.graph.vjp import Pass, textbook_slope
 
 
 def indeterminate(trace: Trace) -> Text | None:
-    """Return what the first product 0·inf of the only reverse pass is, or its first sum inf - inf; None without one."""
+    """Return a sentence on the first product 0·inf or sum inf - inf of the only reverse pass; None without one."""
     (result,) = trace.calls
     before = dict(result.seeds)
     for p in trace.passes:
@@ -23,7 +23,7 @@ def indeterminate(trace: Trace) -> Text | None:
 
 
 def _product(trace: Trace, call: Reverse, p: Pass) -> Text | None:
-    """Return that an adjoint of 0 meets an infinite local derivative, or the other way round."""
+    """Return a sentence on a product of an adjoint and a local derivative, of which one is 0 and one infinite."""
     slope = call.slopes.get(p)
     if slope is None:
         return None
@@ -40,7 +40,7 @@ def _product(trace: Trace, call: Reverse, p: Pass) -> Text | None:
 
 
 def _sum(trace: Trace, before: Array | None, contribution: Array, p: Pass) -> Text | None:
-    """Return that contributions inf and -inf are added up."""
+    """Return a sentence on contributions inf and -inf that are added up."""
     pair = None if before is None else _first_nan(before, contribution, before + contribution)
     if pair is None:
         return None
@@ -50,7 +50,7 @@ def _sum(trace: Trace, before: Array | None, contribution: Array, p: Pass) -> Te
 
 
 def _first_nan(a: Array, b: Array, result: Array) -> tuple[float, float] | None:
-    """Return two numbers that are not nan, of which the result is."""
+    """Return the first pair of elements whose result is nan while neither element is."""
     a, b = np.broadcast_arrays(a, b)
     places = np.argwhere(np.isnan(result) & ~np.isnan(a) & ~np.isnan(b))
     return (float(a[tuple(places[0])]), float(b[tuple(places[0])])) if len(places) else None

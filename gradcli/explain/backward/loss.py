@@ -13,18 +13,18 @@ from gradcli.graph.node import Exact
 
 
 def loss_name(graph: Graph, v: Named) -> str:
-    """Return the name of the scalar whose gradient a call gives: the output, if it is that, or a name of its own."""
+    """Return the name of the scalar that a call differentiates: the output, or a new name for Σ v_i·y_i."""
     (name, y), *others = graph.outputs.items()
     return name if not others and not y.shape and v[name] == 1 else any_loss(graph)
 
 
 def any_loss(graph: Graph) -> str:
-    """Return a name for a scalar that is computed from the outputs: L, unless the user has an L."""
+    """Return a name for Σ v_i·y_i: L, or `loss` where the user has an L."""
     return "loss" if _has(graph, "L") else "L"
 
 
 def cotangent(graph: Graph, loss: str = "") -> str:
-    """Return what the cotangent is called: v, unless the user has a v; then the adjoint of the only output.
+    """Return the name of the cotangent: v, or the adjoint of the only output where the user has a v.
 
     Several outputs have no such name: "".  `loss` is what adjoints are derivatives of; `any_loss`, if it is not named.
 

@@ -27,7 +27,7 @@ def leaves_without(graph: Graph, wrt: Sequence[str]) -> Iterator[str]:
 
 
 def _why(graph: Graph, name: str) -> str:
-    """Return what keeps gradients from a leaf."""
+    """Return the operation that cuts a leaf from the outputs, in words."""
     nodes = scheduled(graph.outputs.values())
     active = active_nodes(graph, [graph.inputs[name]])
     cuts = [n for n in nodes if n not in active and not active.isdisjoint(n.args)]

@@ -23,7 +23,7 @@ _ELEMENTS = 12  # numbers of a tensor that is written out: more are longer than 
 
 
 def pytorch_section(graph: Graph, calls: Sequence[Call], retained: Sequence[str] = ()) -> Section:
-    """Return the calls of `backward` as PyTorch has them, behind what keeps the gradients of intermediates."""
+    """Return the lines of PyTorch: `retain_grad` for intermediates, then each call of `backward`."""
     lines = [call_line(graph.outputs, call.v, k < len(calls) - 1) for k, call in enumerate(calls)]
     if len(lines) == 1 and (stacked := _stacked(graph.outputs, calls[0].v)):
         lines.append(f"# or: {stacked}")
@@ -37,7 +37,7 @@ def pytorch_section(graph: Graph, calls: Sequence[Call], retained: Sequence[str]
 
 
 def _stacked(outputs: Outputs, v: Named) -> str:
-    """Return the call that has v as PyTorch's argument, where outputs are a few scalars; "" for others."""
+    """Return the call with all v as one argument, for outputs that are a few scalars; "" for others."""
     if any(weights.dtype == object for weights in v.values()):
         return ""
     if not 1 < len(outputs) <= _STACKED or any(y.shape for y in outputs.values()):

@@ -32,7 +32,7 @@ _UNNAMED = "g"  # the adjoint of a product without a name
 
 
 def reasons(graph: Graph, swept: Sweep, wrt: Sequence[str], loss: str, trace: Trace | None = None) -> Iterator[str]:
-    """Yield a sentence for each rule that surprises; with the trace of a call, also what holds for its numbers.
+    """Yield a sentence for each rule that surprises; with the trace of a call, also facts of its numbers.
 
     `loss` is what adjoints are derivatives of.
 
@@ -56,7 +56,7 @@ def reasons(graph: Graph, swept: Sweep, wrt: Sequence[str], loss: str, trace: Tr
 
 
 def _extrema(graph: Graph, swept: Sweep) -> Iterator[str]:
-    """Yield that the elements that an extremum does not take have the slope 0."""
+    """Yield a sentence for `max` and `min`: elements that are not the extremum have slope 0."""
     found: dict[str, set[Node]] = {op: set() for op in _EXTREMA}
     for p in swept.passes:
         if p.argument.size > p.node.size:
@@ -68,7 +68,7 @@ def _extrema(graph: Graph, swept: Sweep) -> Iterator[str]:
 
 
 def _softmax(graph: Graph, swept: Sweep, passes: Mapping[Node, Sequence[Pass]], trace: Trace | None) -> Iterator[str]:
-    """Yield how the logarithm of a softmax cancels in the gradient of the scores, for the first one."""
+    """Yield the derivative of log(softmax(z)) by z, for the first such pair in the system."""
     for node in graph.nodes:
         scores = _scores(node)
         if scores is None or scores not in passes:
@@ -85,12 +85,12 @@ def _softmax(graph: Graph, swept: Sweep, passes: Mapping[Node, Sequence[Pass]], 
 
 
 def has_softmax(graph: Graph) -> bool:
-    """Tell whether a system has the logarithm of a softmax, of which more is known where there is a trace."""
+    """Tell whether a system has the logarithm of a softmax, about which `reasons` says more with a trace."""
     return len(graph.nodes) <= _NODES and any(_scores(n) is not None for n in graph.nodes)
 
 
 def _scores(node: Node) -> Node | None:
-    """Return the scores of which a node is the logarithm of the softmax."""
+    """Return z where a node is log(softmax(z)); None for another node."""
     if (scores := operand(node, "log_softmax")) is not None:
         return scores
     inner = operand(node, "log")
@@ -98,7 +98,7 @@ def _scores(node: Node) -> Node | None:
 
 
 def _minus_target(graph: Graph, node: Node, swept: Sweep, z: str, trace: Trace) -> Iterator[str]:
-    """Yield that the gradient of the scores is p - t: the adjoint of log(p) is -t, and t sums to 1 in each row."""
+    """Yield that the gradient of the scores is p - t, where the adjoint of log(p) is -t and each row of t sums to 1."""
     seeds = {swept.cotangents[name]: trace.calls[0].seeds[y] for name, y in graph.outputs.items()}
     known = {v: weight for v, seed in seeds.items() if (weight := uniform(seed)) is not None}
     adjoint = scaled(swept.adjoints[node], graph.labels, known) if len(known) == len(seeds) else None
@@ -126,7 +126,7 @@ def _is_one_hot(values: Array) -> bool:
 
 
 def _vectors(graph: Graph, passes: Mapping[Node, Sequence[Pass]], wrt: Sequence[str], loss: str) -> Iterator[str]:
-    """Yield that a product of a vector and a matrix has two ways to be written, for the first such leaf."""
+    """Yield the two ways to write the gradient of a vector in a matrix product, for the first such leaf."""
     for name in wrt:
         for p in passes.get(graph.inputs[name], ()):
             shapes = [len(a.shape) for a in p.node.args]
@@ -145,7 +145,7 @@ def _vectors(graph: Graph, passes: Mapping[Node, Sequence[Pass]], wrt: Sequence[
 
 
 def _adjoint(graph: Graph, node: Node, loss: str) -> str:
-    """Return what the adjoint of a product is called."""
+    """Return the name of the adjoint of a product: v, a name with a bar, or `_UNNAMED`."""
     if list(graph.outputs.values()) == [node] and "v" not in {*graph.inputs, *graph.names}:
         return "v"
     name = graph.labels.get(node)
@@ -154,7 +154,7 @@ def _adjoint(graph: Graph, node: Node, loss: str) -> str:
 
 
 def _added_up(graph: Graph, passes: Mapping[Node, Sequence[Pass]], wrt: Sequence[str]) -> Iterator[str]:
-    """Yield which leaves are used for several rows, or elements, whose gradients add up: a bias, a factor."""
+    """Yield which leaves broadcast to several rows or elements, whose gradients add up: a bias, a factor."""
     rows: list[str] = []
     elements: list[str] = []
     for name in wrt:

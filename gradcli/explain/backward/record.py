@@ -41,7 +41,7 @@ class BackwardPoint:
 
     @property
     def grad(self) -> Named:
-        """What has accumulated after the last call."""
+        """The gradients accumulated by all calls."""
         return self.calls[-1].grad
 
 

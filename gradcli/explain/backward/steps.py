@@ -28,7 +28,7 @@ class ForwardStep:
     value: Array | None
 
     def data(self) -> dict[str, Any]:
-        """Return what JSON says of it."""
+        """Return its JSON object."""
         result = {
             "node": self.name,
             "operation": "leaf" if self.node.is_leaf else self.node.op,
@@ -59,7 +59,7 @@ class ReverseStep:
     total: Array
 
     def data(self) -> dict[str, Any]:
-        """Return what JSON says of it."""
+        """Return its JSON object."""
         result: dict[str, Any] = {"call": self.call, "node": self.node, "adjoint": self.adjoint}
         result |= {"passes_to": self.argument, "rule": self.rule.text}
         result |= {} if self.slope is None else {"local_derivative": self.slope}
@@ -82,7 +82,7 @@ def reverse_steps(trace: Trace, call: int) -> Iterator[ReverseStep]:
 
 
 def reverse_step(trace: Trace, call: int, p: Pass, adjoint: str) -> ReverseStep:
-    """Return what a pass is in a call; `adjoint` is what the adjoint of its node is called."""
+    """Return the step of a pass in a call; `adjoint` is the name of its node's adjoint."""
     result = trace.calls[call]
     return ReverseStep(
         call,
@@ -99,7 +99,7 @@ def reverse_step(trace: Trace, call: int, p: Pass, adjoint: str) -> ReverseStep:
 
 
 def steps_objects(trace: Trace) -> dict[str, Any]:
-    """Return what JSON says of the forward pass, and of the reverse passes."""
+    """Return the JSON object of the forward pass and the reverse passes."""
     reverse = [step.data() for call in range(len(trace.calls)) for step in reverse_steps(trace, call)]
     forward = [step.data() for step in forward_steps(trace.graph, trace.names, trace.values)]
     return {"forward": forward, "reverse": reverse}

@@ -32,7 +32,7 @@ _RULES = {"add": "sum", "sub": "difference", "mul": "product", "div": "quotient"
 
 
 def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[str] = ()) -> list[Section]:
-    """Return the forward table and a reverse table for each call; `names` say what each call is for."""
+    """Return the forward table and a reverse table for each call, with the call's entry of `names` as its title."""
     result = [forward_section(trace)]
     for k, v in enumerate(cotangents[: len(trace.calls)]):
         title = _meaning(trace, v)
@@ -47,7 +47,7 @@ def steps_sections(trace: Trace, cotangents: Sequence[Named], names: Sequence[st
 
 
 def _meaning(trace: Trace, v: Named) -> tuple[Math, ...]:
-    """Return the title of a reverse table: what an adjoint is, and how it comes about."""
+    """Return the title of a reverse table, which defines the adjoint."""
     x = next((name for name, n in trace.graph.inputs.items() if n in trace.incoming), next(iter(trace.graph.inputs)))
     loss = loss_name(trace.graph, v)
     whole = Partial(loss, x)
@@ -57,7 +57,7 @@ def _meaning(trace: Trace, v: Named) -> tuple[Math, ...]:
 
 
 def forward_section(trace: Trace) -> Section:
-    """Return each node with what it computes, and its value at a point."""
+    """Return a table of the nodes: their names, operations, and values at a point."""
     lines = []
     leaves = [trace.graph.inputs[name] for name in appearance(trace.graph)]
     for node in dict.fromkeys([*leaves, *trace.graph.nodes]):
@@ -70,7 +70,7 @@ def forward_section(trace: Trace) -> Section:
 
 
 def reverse_grid(trace: Trace, call: int) -> Grid:
-    """Return one row for each pass: its local derivative or rule, the argument's adjoint so far, the rule's name."""
+    """Return a row for each pass: its local derivative or VJP rule, the argument's adjoint so far, the rule's name."""
     before: dict[Node, Math] = {n: Value(v) for n, v in trace.calls[call].seeds.items()}
     rows = []
     for step in reverse_steps(trace, call):
@@ -82,24 +82,24 @@ def reverse_grid(trace: Trace, call: int) -> Grid:
 
 
 def _adds_nothing(step: ReverseStep) -> bool:
-    """Tell whether a pass brings a 0 from a 0."""
+    """Tell whether a pass adds a contribution of 0 from an adjoint of 0."""
     return step.adjoint.dtype != object and not step.adjoint.any() and not step.contribution.any()
 
 
 def local_derivative(step: ReverseStep) -> Math:
-    """Return what a pass does on its way: ∂t/∂x = 2*x, with its number where that is one."""
+    """Return the local derivative of a pass as an equation, ∂t/∂x = 2*x, with its value where it is a scalar."""
     return with_number(step.rule, step.slope)
 
 
 def with_number(formula: Formula, slope: Array | None) -> Math:
-    """Return a formula with its number, where that is one, unless it is that number already."""
+    """Return a formula and its value, where that is a scalar and the formula is not that number."""
     if slope is None or slope.shape or slope.dtype == object or formula.number is not None:
         return formula
     return Equal((formula, Value(slope)))
 
 
 def _adjoint(step: ReverseStep, before: Mapping[Node, Math]) -> Math:
-    """Return x̄ = 1 + 1·6 = 7: what was there, the product of this pass, and their sum."""
+    """Return the accumulation of an adjoint as an equation, x̄ = 1 + 1·6 = 7: before the pass, its product, the sum."""
     name = Name(step.adjoints[1])
     if step.contribution.dtype == object and step.contribution.shape:  # of formulas, each would be a page
         return _unwritten(name, step, step.passed.argument in before)
@@ -112,7 +112,7 @@ def _adjoint(step: ReverseStep, before: Mapping[Node, Math]) -> Math:
 
 
 def _unwritten(name: Name, step: ReverseStep, adds: bool) -> Math:
-    """Return an adjoint of many formulas in terms of adjoints: t̄3 = t̄4·∂t4/∂t3."""
+    """Return an adjoint whose formulas are too long by the chain rule: t̄3 = t̄4·∂t4/∂t3."""
     if step.slope is None:
         return ""  # the rule says it
     product = Product((Name(step.adjoints[0]), Partial(step.node, step.argument, local=True)))
@@ -120,7 +120,7 @@ def _unwritten(name: Name, step: ReverseStep, adds: bool) -> Math:
 
 
 def _rule_name(step: ReverseStep) -> str:
-    """Return the rule that gave a local derivative: power, product; a function's is called after it."""
+    """Return the name of a differentiation rule: power, product, or that of the function."""
     op = step.passed.node.op
     spread = step.passed.node.shape != step.passed.argument.shape and step.slope is not None
     return _RULES.get(op, op) + (", broadcast" if spread else "")

@@ -63,7 +63,7 @@ _LANGUAGE = replace(LANGUAGE, rules={**LANGUAGE.rules, **_OWN})
 
 
 def torch_script(result: BackwardResult, point: BackwardPoint) -> list[str]:
-    """Return the lines of the script; without a point, leaves are ones.
+    """Return the lines of the script; without a point, leaves are arrays of ones.
 
     Errors: `InputError` for an operation that PyTorch lacks.
     """
@@ -82,7 +82,7 @@ def torch_script(result: BackwardResult, point: BackwardPoint) -> list[str]:
 
 
 def statements(graph: Graph) -> tuple[dict[str, str], list[str]]:
-    """Return what the inputs and outputs of a system are called in PyTorch, and the lines that compute the outputs.
+    """Return the identifiers of a system's inputs and outputs in Python, and the lines that compute the outputs.
 
     Errors: `InputError` for an operation that PyTorch lacks.
 
@@ -108,7 +108,7 @@ def _leaf(result: BackwardResult, point: BackwardPoint, name: str, written: str)
 
 
 def _function(graph: Graph) -> Function:
-    """Return the system as steps that PyTorch has, under the names that the user gave."""
+    """Return the system in operations that PyTorch has, with the user's names."""
     new = _SPELLED.rewritten(graph.nodes)
     results = {identifier(name): new[y] for name, y in graph.outputs.items()}
     names = {new[n]: identifier(name) for n, name in reversed(graph.labels.items()) if not n.is_constant}
@@ -120,7 +120,7 @@ def _function(graph: Graph) -> Function:
 
 
 def _definition(node: Node) -> Node | None:
-    """Return what an operation is in simpler ones."""
+    """Return the definition of an operation in simpler ones; None where it has none."""
     row = OPERATIONS[node.op]
     for definition in (row.lowered, row.definition, row.formula):
         if definition is not None and (simpler := definition(*node.settings, *node.args)) is not None:

@@ -36,7 +36,7 @@ _NAMES = 4  # of outputs that are listed: a line
 
 
 def weights_section(result: BackwardResult, calls: Sequence[Call]) -> Section:
-    """Return what v is and means, for the only call."""
+    """Return the section `v` of a single call: its cotangent, and the scalar whose gradient that gives."""
     graph, outputs, v = result.graph, result.graph.outputs, calls[0].v
     name = loss_name(graph, v)
     if sum(y.size for y in outputs.values()) == 1:
@@ -58,7 +58,7 @@ def _of_one_number(result: BackwardResult, name: str, v: Named) -> tuple[Math, .
 
 
 def _meaning(graph: Graph, v: Named) -> str:
-    """Return what the weights do to the outputs."""
+    """Return a sentence on the scalar that the weights make of the outputs."""
     weights, name = flat(v), cotangent(graph, loss_name(graph, v))
     if (weights == 1).all():
         return f"{name or 'a v'} = ones sums the outputs"
@@ -68,7 +68,7 @@ def _meaning(graph: Graph, v: Named) -> str:
 
 
 def loss(graph: Graph, v: Named, name: str) -> Math:
-    """Return L = Σ v_i·y_i, without what is 0, and as sum(v*y) where y is an array."""
+    """Return L = Σ v_i·y_i without terms of 0; that of an array y is sum(v*y)."""
     terms = [
         Product((Value.of(weight), Name(element)))
         for output, y in graph.outputs.items()
@@ -94,7 +94,7 @@ def _as_sum(graph: Graph) -> list[Math]:
 
 
 def _whatever(graph: Graph, v: Named, name: str) -> tuple[Math, ...]:
-    """Return what v is: slopes of L, which is often a loss that is computed later."""
+    """Return a sentence for v without numbers: v = ∂L/∂y for a loss L computed later."""
     outputs, called = graph.outputs, cotangent(graph)
     what: list[Math]
     if len(outputs) == 1:
@@ -109,7 +109,7 @@ def _whatever(graph: Graph, v: Named, name: str) -> tuple[Math, ...]:
 
 
 def array_of(outputs: Outputs, v: Named) -> Math:
-    """Return a cotangent: one array as it is, several as a list of them."""
+    """Return the cotangent of one output as an array, of several as a list of arrays."""
     values: list[Math] = [Value(v[name]) for name in outputs]
     return values[0] if len(values) == 1 else Listed(tuple(values))
 

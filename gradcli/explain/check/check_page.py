@@ -11,7 +11,7 @@ _EXACT = 1e-6  # the relative error of a finite difference that six digits do no
 
 
 def check_page(result: CheckResult) -> Page:
-    """Return the verdicts, one after the other; of a wrong claim, what is right and a point that shows it."""
+    """Return the page: the verdict of each claim, and for a wrong one the right derivative and a counterexample."""
     return Page(tuple(_sections(result)), result.style)
 
 
@@ -39,7 +39,7 @@ def _claim(v: Verdict) -> Formula:
 
 
 def _told(v: Verdict, source: str) -> Iterator[Text]:
-    """Yield the right derivative, a point with the three numbers there, and how often the claim is wrong."""
+    """Yield the right derivative, a counterexample with the three numbers there, and how many points are wrong."""
     assert v.at is not None
     entry = f"{v.entry} " if v.entry else ""
     if v.formula:
@@ -75,7 +75,7 @@ def _points(v: Verdict, source: str) -> str:
 
 
 def _without(v: Verdict) -> str:
-    """Return how many points did not count, and why."""
+    """Return how many points were not compared, and why."""
     more = "more" if v.counted else "point"
     shown_parts = [
         f"{n:,} {more}{'s' * (n > 1 and not v.counted)} {'do' if n > 1 else 'does'} not count: {WHY[w]}"

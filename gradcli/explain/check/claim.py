@@ -54,14 +54,14 @@ class Case:
 
     @cached_property
     def columns(self) -> Array:
-        """The places, in `by` as a flat vector, of the variables that the claim has entries for."""
+        """The indices into `by`, flattened, of the variables that the claim has entries for."""
         whole = np.arange(self.by.size).reshape(self.by.shape)
         return np.asarray(whole[self.key[len(self.base.shape) :]]).reshape(-1)
 
     @cached_property
     def work(self) -> int:
-        """About how many numbers are worked out at a point, terms of sums included."""
-        return multiplications([self.truth, self.yours, self.base])
+        """About how much a point takes, as `operations_of` counts."""
+        return operations_of([self.truth, self.yours, self.base])
 
     @property
     def width(self) -> int:
@@ -69,19 +69,19 @@ class Case:
         return len(self.columns)
 
 
-def multiplications(nodes: Sequence[Node]) -> int:
-    """Return about how many numbers are worked out for nodes at a point, those that are added up included.
+def operations_of(nodes: Sequence[Node]) -> int:
+    """Return about how much the nodes take at a point: a unit an element, or a product of a contraction.
 
     >>> from gradcli.graph.construct import matmul
     >>> from gradcli.graph.node import leaf
-    >>> multiplications([matmul(leaf((3, 4)), leaf((4, 5)))])
+    >>> operations_of([matmul(leaf((3, 4)), leaf((4, 5)))])
     92
     """
     return sum(products(n) if _is_contraction(n) else max(n.size, _of_matrices(n)) for n in scheduled(nodes))
 
 
 def _of_matrices(node: Node) -> int:
-    """Return what the elimination, or the singular values, of a node's matrices take, as numbers that are worked out.
+    """Return about how much the elimination, or the singular values, of a node's matrices takes.
 
     A multiplication there is quick: a sixteenth of what a number takes, and singular values take eight times as many.
     """
@@ -141,7 +141,7 @@ def numbers(graph: Graph, points: Named, nodes: Sequence[Node]) -> list[Array]:
 
 
 def term_numbers(graph: Graph, points: Named, nodes: Sequence[Node]) -> list[Array]:
-    """Return how large the terms are that the nodes' values are the sums of, as arrays of shape (elements, points)."""
+    """Return the sums of the absolute terms of the nodes' values, as arrays of shape (elements, points)."""
     count = next(iter(points.values())).shape[-1]
     sizes = term_sizes(graph, points, nodes)
     return [np.broadcast_to(s, (*n.shape, count)).reshape(n.size, count) for n, s in zip(nodes, sizes, strict=True)]

@@ -21,7 +21,7 @@ _OPPOSITE = {"lt": "gt", "le": "gt", "gt": "lt", "ge": "lt"}  # apart from the c
 
 
 def _good(e: Evidence) -> Array | None:
-    """Return where the claim is right; None if everywhere or nowhere, or only where the derivative is 0."""
+    """Return at which points, or entries, the claim is right; None if all or none, or only those of derivative 0."""
     good = np.asarray(relative_errors(e.yours, e.truth, e.rounding) <= e.tolerance)
     return good if e.truth[good].any() and not good.all() else None
 

@@ -30,7 +30,7 @@ Prove = Callable[[int, int | None], "Proof"]  # of a claim's place, and of the e
 
 @dataclass(frozen=True)
 class Proof:
-    """What algebra found within its time.
+    """The result of algebra within its time limit.
 
     `proved` tells that all entries are right, `formula` is the right derivative, `difference` what it has more than
     the claim has, and `terms` what terms are missing, too many or wrong, all of one entry.
@@ -44,7 +44,7 @@ class Proof:
 
 @contextmanager
 def prover(shown: Shown, cases: Sequence[Case]) -> Iterator[Prove]:
-    """Give the function that proves that a claim is right, or tells what is wrong with an entry of it.
+    """Yield a function that proves a claim, or returns the difference of an entry, in a child process.
 
     It computes for two seconds at most; what was found by then is the result.
     """
@@ -77,7 +77,7 @@ def _found(shown: Shown, case: Case, wrong: int | None) -> Iterator[Proof]:
 
 
 def _of_a_wrong_one(shown: Shown, case: Case, wrong: int) -> Iterator[Proof]:
-    """Yield the right derivative of the entry that is wrong, and what it has that the claim has not."""
+    """Yield the right derivative of a wrong entry, and the terms in which the claim differs."""
     from gradcli.algebra.display import tidy
 
     right, said = (_entries(case, node, {})[wrong] for node in (case.truth, case.yours))
@@ -89,7 +89,7 @@ def _of_a_wrong_one(shown: Shown, case: Case, wrong: int) -> Iterator[Proof]:
 
 
 def _of_a_right_one(shown: Shown, case: Case) -> Iterator[Proof]:
-    """Yield what shows that numbers that agree do so everywhere, and the derivative written out."""
+    """Yield the proof that a claim holds for all values, and the derivative written out."""
     from gradcli.algebra.display import tidy
     from gradcli.algebra.equality import is_zero
 
@@ -108,7 +108,7 @@ def _of_a_right_one(shown: Shown, case: Case) -> Iterator[Proof]:
 
 
 def _proved(case: Case) -> bool:
-    """Tell whether both are equal for any values of some of the system's intermediates, whatever these are made of.
+    """Tell whether the claim equals the derivative with some intermediates as free variables.
 
     Formulas in them are short.  What is found equal so, is equal.  What is not may be so because one is made of another
     in a way that counts: those are taken that leave both equal in numbers, one after the other.
@@ -130,7 +130,7 @@ def _proved(case: Case) -> bool:
 
 
 def _differences(case: Case, known: Mapping[Node, str]) -> list[Any] | None:
-    """Return what the claim's elements differ by from the derivative's; None where numbers show that they do."""
+    """Return the differences claim - derivative as formulas; None where numbers show that one is not 0."""
     from gradcli.algebra.equality import is_refuted
     from gradcli.algebra.formulas import TooDeepError
 

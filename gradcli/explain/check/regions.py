@@ -74,7 +74,7 @@ def _is_complete(states: Array) -> bool:
 
 @dataclass(frozen=True)
 class _Conditions:
-    """The conditions and step functions of a claim's graphs."""
+    """The conditions and step functions of a claim's graphs, whose states divide the inputs into regions."""
 
     case: Case
     nodes: tuple[Node, ...]
@@ -212,7 +212,7 @@ class _Lines:
 
     @property
     def apart(self) -> Array:
-        """Tell which points have a next one on their line, which is not next to them."""
+        """Tell which points have a next point on their line that is not the neighbouring float."""
         gap = np.diff(self.t) > _CLOSE * np.maximum(np.abs(self.t[1:]), np.abs(self.t[:-1]))
         return np.asarray(gap & (self.line[1:] == self.line[:-1]))
 
@@ -261,13 +261,13 @@ class _Lines:
         return line, (low + high) / 2
 
     def between(self) -> tuple[Array, Array]:
-        """Return lines and the points in the middle between those that are known: none lies on a border."""
+        """Return lines and the midpoints between the known points, none of which lies on a border."""
         cells = np.flatnonzero(self.apart)
         return self.line[cells], (self.t[cells] + self.t[cells + 1]) / 2
 
 
 def _new(case: Case, seen: _Conditions, space: _Space, bases: Array, known: Array) -> Array:
-    """Return points, on lines through the bases, in regions whose states are not among those that are known."""
+    """Return points on lines through the bases that lie in regions with new states."""
     lines = _Lines.of(seen, space, bases)
     for _ in range(_ROUNDS):
         if not lines.divide():
@@ -282,7 +282,7 @@ def _new(case: Case, seen: _Conditions, space: _Space, bases: Array, known: Arra
 
 
 def _strangeness(space: _Space, flat: Array) -> Array:
-    """Return how many powers of ten the numbers of each point are from their usual sizes."""
+    """Return by how many powers of ten the numbers of each point differ from their usual sizes."""
     sizes = np.abs(flat) / space.sizes[:, None]
     return np.asarray(np.abs(np.log10(np.where(sizes == 0, 1, sizes))).max(axis=0))
 

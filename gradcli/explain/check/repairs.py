@@ -62,7 +62,7 @@ def _readers(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
 
 
 def _changed(node: Node, other: Node, readers: Sequence[Node]) -> Iterator[Mapping[Node, Node]]:
-    """Yield what changes if a node becomes another one: everywhere, or, if several read it, for one of them alone."""
+    """Yield the substitutions that replace a node: everywhere, or for one of several readers."""
     yield {node: other}
     for reader in readers if len(readers) > 1 else ():
         yield {reader: reader.with_args(tuple(other if a is node else a for a in reader.args))}
@@ -83,7 +83,7 @@ def _fits(other: Node, node: Node, readers: Sequence[Node]) -> bool:
 
 
 def _of_system(node: Node, system: Mapping[Node, bool], write: Write) -> Changes:
-    """Yield what the system has as a function of a node, and the node times the slope of one of the system's functions.
+    """Yield the system's functions of a node, and the node times the slopes of these functions.
 
     Either may be missing.
     """
@@ -115,7 +115,7 @@ def _exponents(node: Node, graph: Graph, write: Write) -> Changes:
 
 
 def _axes(node: Node, graph: Graph, write: Write) -> Changes:
-    """Yield what goes along another axis."""
+    """Yield the same operation along another axis."""
     if node.args and OPERATIONS[node.op].settings == ("axis",) and node.shape == node.args[0].shape:
         for axis in range(len(node.shape)):
             if axis != node.settings[0]:

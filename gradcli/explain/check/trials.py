@@ -34,7 +34,7 @@ _KEPT = 100  # wrong points, and right ones, that a diagnosis looks at: more sho
 
 @dataclass(frozen=True)
 class Trials:
-    """What was tried: the points, along the last axis, and for each the entries of both, flat.
+    """Points along the last axis, and the entries of the claim and of the derivative at each, flattened.
 
     `why` tells at which points the comparison says nothing: `corner`, `not finite`, `far`; `places` are the numbers of
     the points among all that are tried.  `narrow` tells that points were left out where only the claim is not finite.
@@ -89,7 +89,7 @@ class Trials:
 
 @dataclass
 class Tally:
-    """How many points were tried, counted and wrong, why others said nothing, and some of both kinds to look at."""
+    """The numbers of points that were tried, compared and wrong, why others were not compared, and examples."""
 
     tolerance: float
     points: int = 0
@@ -100,7 +100,7 @@ class Tally:
     narrow: bool = False
 
     def add(self, batch: Trials) -> Tally:
-        """Add what was found at more points."""
+        """Add the trials at more points."""
         wrong = batch.wrong(self.tolerance)
         self.points += len(batch.why)
         self.narrow |= batch.narrow
@@ -242,7 +242,7 @@ def _two_digits(values: Array) -> Array:
 
 
 def tried(case: Case, points: Named, seed: int, first: int = 0) -> Trials:
-    """Return what the claim and the derivative are at points, and where the comparison says something."""
+    """Return the claim and the derivative at points, and at which of them they can be compared."""
     truth, yours, base = numbers(case.graph, points, [case.truth, case.yours, case.base])
     finite = np.isfinite(base).all(axis=0) & np.isfinite(truth).all(axis=0)
     agree, corner = agreement(case, points, truth, seed)

@@ -31,7 +31,7 @@ _NARROW = "yours is not finite everywhere that the derivative is"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found of one claim.
+    """The verdict on one claim.
 
     `by` is `proof` or `points`; `points` is how many were tried, `left_out` why some of them did not count, and `wrong`
     at how many of the others the claim is.  Of a wrong one, `entry` is where the error was found, `at` the point,
@@ -63,7 +63,7 @@ class Verdict:
         return self.points - sum(self.left_out.values())
 
     def data(self) -> dict[str, Any]:
-        """Return what JSON says of it."""
+        """Return its JSON object."""
         result: dict[str, Any] = {"claim": self.claim, "said": self.said, "verdict": self.verdict, "by": self.by}
         if self.by == "points":
             result["points"] = self.counted
@@ -200,7 +200,7 @@ def _result(
 
 
 def _tried(case: Case, tally: Tally, proof: Proof) -> Verdict:
-    """Return the verdict on a claim that seems right, until something is said against it."""
+    """Return the verdict on a claim that all trials confirm."""
     return Verdict(case.text, case.said, "right", "points", tally.points, dict(tally.why), formula=proof.formula)
 
 

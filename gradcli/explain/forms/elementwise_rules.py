@@ -111,7 +111,7 @@ def _root(form: ElementwiseForm, node: Node) -> Formula | None:
 
 
 def _reshaped(form: ElementwiseForm, node: Node) -> Formula | None:
-    """Return what axes of size 1 are added to, or taken from, in terms of letters of which the same is true."""
+    """Return a reshape that adds or removes axes of size 1 as a formula of reshaped letters."""
     (x,) = node.args
     formula = form.formulas[x]
     whole = {s: m for s in formula.free_symbols if (m := _in_shape(form.meanings[s], x, node)) is not None}
@@ -131,7 +131,7 @@ def _in_shape(meaning: Node, x: Node, node: Node) -> Node | None:
 
 
 def _total(form: ElementwiseForm, node: Node) -> Formula | None:
-    """Return a sum with what is the same for all its terms drawn out."""
+    """Return a sum with the factors outside that are the same for all its terms."""
     (x,) = node.args
     axes = node.settings[0]
     kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
@@ -150,7 +150,7 @@ def _total(form: ElementwiseForm, node: Node) -> Formula | None:
 
 
 def _placed(form: ElementwiseForm, node: Node) -> Formula | None:
-    """Return what is put to some places of a few zeros, as that times ones at these places.
+    """Return a scatter of equal numbers into a small array as that number times ones at the indices.
 
     It is the same number at all of them, or at each a formula of the elements that were taken there.
     """
@@ -174,7 +174,7 @@ def _before_taking(form: ElementwiseForm, formula: Formula, put: Node) -> Formul
 
 
 def at_places(form: ElementwiseForm, formula: Formula) -> Formula:
-    """Return a formula in which beside zeros and a single 1 an array's element stands: x[0]*[1, 0] for x*[1, 0]."""
+    """Return a formula in which the factor of a one-hot array is an element: x[0]*[1, 0] for x*[1, 0]."""
     places = {s: place for s in formula.free_symbols if (place := _only_one(form.meanings[s])) is not None}
     if not places:
         return formula
@@ -199,7 +199,7 @@ def _only_one(node: Node) -> tuple[int, ...] | None:
 
 
 def _is_of_classes(form: ElementwiseForm, factors: Sequence[Formula]) -> bool:
-    """Tell whether each sample has one 1, for its class: another number than a class makes no formula, but nan."""
+    """Tell whether factors are a one-hot encoding of classes, whose rows sum to 1."""
     choice = form.meanings.get(factors[0]) if len(factors) == 1 else None
     result = one_hot_of(choice, form.named) if choice is not None and choice.op == "where" else None
     return result is not None and not result[0].is_constant
@@ -219,7 +219,7 @@ def _choice(form: ElementwiseForm, node: Node) -> Formula | None:
 
 
 def _either(form: ElementwiseForm, node: Node) -> Formula | None:
-    """Return a condition without the one that holds for a NaN alone, which is unlike itself."""
+    """Return a for `a or b != b`, whose second condition holds for nan alone."""
     a, b = node.args
     return form.formulas[a] if b.op == "ne" and form.formulas[b.args[0]] == form.formulas[b.args[1]] else None
 

@@ -58,7 +58,7 @@ def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = N
 
 
 class _GradientWriter:
-    """Writes the gradients in terms of what the user named, or of adjoints of that, too."""
+    """Writes gradients as formulas in the user's names, or also in adjoints of named intermediates."""
 
     def __init__(
         self, result: BackwardResult, known: Mapping[Node, Exact], names: Mapping[Node, str], loss: str
@@ -97,7 +97,7 @@ class _GradientWriter:
         return self.readable(direct if sum(map(size, direct.values())) <= sum(map(size, told)) else by_adjoints)
 
     def readable(self, readable_forms: Mapping[str, Node]) -> Forms:
-        """Return forms that say something, and the adjoints that they mention."""
+        """Return the forms that are worth showing, and the adjoints in them."""
         shown = {
             name: form
             for name, form in readable_forms.items()
@@ -116,12 +116,12 @@ class _GradientWriter:
         )
 
     def picks(self, form: Node) -> bool:
-        """Tell whether a formula names elements of v: a column of J says that better."""
+        """Tell whether a formula has elements of v, which a column of J shows better."""
         seeds = self.result.swept.cotangents.values()
         return any(operand(n, "index") in seeds for n in scheduled([form], self.names))
 
     def only_places(self, form: Node) -> bool:
-        """Tell whether a formula is one number at some places, and 0 elsewhere: its elements say that better."""
+        """Tell whether a formula is a number at some indices and 0 elsewhere, which its elements show better."""
         pending, arrays = [form], []
         while pending:
             node = pending.pop()
@@ -136,7 +136,7 @@ class _GradientWriter:
 
     @cached_property
     def algebra(self) -> bool:
-        """Whether there is something to shorten, which takes SymPy, and not too much."""
+        """Whether SymPy shortens the gradients: they have arithmetic, and at most `_PARTS` nodes."""
         parts = [n for n in scheduled(self.result.swept.gradients.values(), self.names) if n not in self.names]
         return len(parts) <= _PARTS and any(n.op in _ALGEBRA for n in parts)
 
@@ -149,19 +149,19 @@ class _GradientWriter:
         return ElementwiseForm(names, self.known, adjoints)
 
     def form(self, node: Node, by_adjoints: bool = False) -> Node:
-        """Return the form of a node in terms of what the user named, and of v; or of other adjoints, too."""
+        """Return the form of a node in the user's names and v, or also in other adjoints."""
         names = self.all_names if by_adjoints else self.names
         return matrix_form(self.elementwise(by_adjoints)(node) if self.algebra else node, names, self.known)
 
     @cache  # noqa: B019 - it lives as long as a page
     def definition(self, adjoint: Node) -> Node:
-        """Return the form of an adjoint that has a name, in terms of others."""
+        """Return the form of a named adjoint in terms of other adjoints."""
         others = {n: name for n, name in self.all_names.items() if n is not adjoint}
         later = matrix_form(self.elementwise(True).definition(adjoint) if self.algebra else adjoint, others, self.known)
         return spread(min(self.form(adjoint), later, key=partial(written_size, names=others)), adjoint.shape)
 
     def adjoints(self, wanted: Iterable[Node]) -> dict[Node, Node]:
-        """Return the forms of the adjoints that others mention, each in terms of those of later nodes."""
+        """Return the forms of the adjoints in the wanted forms, each in terms of adjoints of later nodes."""
         result: dict[Node, Node] = {}
         pending, seen = list(wanted), set(self.names)
         while pending:
@@ -177,7 +177,7 @@ class _GradientWriter:
 
 
 def _summed(form: Node, names: Mapping[Node, str]) -> Node:
-    """Return a form in which what drops axes of size 1 in front, as of a batch of one, is a sum over them.
+    """Return a form in which a reshape that drops leading axes of size 1 is a sum over them.
 
     A formula does not show a reshape, and 2*y has one axis more than the bias of y = x @ W + b.
 

@@ -52,7 +52,7 @@ class Term:
 
 
 def matrix_form(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exact] | None = None) -> Node:
-    """Return a node that is worth the same, up to broadcasting, and shorter to read.
+    """Return a node with the same value, up to broadcasting, that is shorter to read.
 
     Nodes in `named` stand for themselves; those in `known` have one number for all elements.
 
@@ -92,7 +92,7 @@ def _term(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exact]) ->
 
 
 def _read(node: Node, args: list[Term]) -> Term:
-    """Return a node as a term, given its arguments'."""
+    """Return a node as a term, from the terms of its arguments."""
     if isinstance(node.value, Exact):
         return Term(node.value)
     if not node.args:
@@ -141,12 +141,12 @@ def _of_scalars(node: Node, first: Term) -> Term | None:
 
 
 def _of(node: Node, *args: Node) -> Node:
-    """Return an elementwise node of other arguments; of what was spread it is as small as what was spread."""
+    """Return an elementwise node of other arguments, in the shape that these broadcast to."""
     return replace(node, args=args, shape=broadcast_shapes([a.shape for a in args]))
 
 
 def _whole(term: Term, like: Node) -> Term:
-    """Return a term whose body has the shape of its node, for what counts its elements."""
+    """Return a term whose body is broadcast to the shape of its node, for operations that depend on the shape."""
     if term.body is not None:
         return replace(term, body=spread(term.body, like.shape))
     return Term(1, body=spread(_written(term, like), like.shape)) if term.scalars + term.divisors else term
@@ -169,7 +169,7 @@ def _written(term: Term, like: Node) -> Node:
 
 
 def _of_linear(node: Node, body: Node) -> Node:
-    """Return a linear operation of another argument; what moves elements twice moves them once."""
+    """Return a linear operation of another argument; two reshapes, or two transposes, are one."""
     rule = _OF_LINEAR.get(node.op)
     return rule(body, node) if rule is not None else replace(node, args=(body,))
 
@@ -278,7 +278,7 @@ def _outer(node: Node, a: Term, b: Term) -> Term | None:
 
 
 def _where(node: Node, condition: Term, a: Term, b: Term) -> Term | None:
-    """Return a choice between 0 and a term as that term chosen, and what two terms share in front."""
+    """Return where(c, 0, k·x) as k·where(c, 0, x), and where(c, k·x, k·z) as k·where(c, x, z)."""
     if condition.body is not None and a.body is None and b.body is None:
         return _one_choice(node, condition.body, a, b)
     if condition.body is None or b.body is None:
@@ -291,7 +291,7 @@ def _where(node: Node, condition: Term, a: Term, b: Term) -> Term | None:
 
 
 def _one_choice(node: Node, condition: Node, a: Term, b: Term) -> Term | None:
-    """Return a choice between a number and 0 as that number times a choice between 1 and 0."""
+    """Return where(c, k, 0) as k·where(c, 1, 0)."""
     term = a if a.number else b
     if (a.number and b.number) or term.number == 1:
         return None
@@ -331,7 +331,7 @@ def _together(a: Term, x: Node, b: Term, z: Node) -> Term | None:
 
 
 def _gathered(a: Term, x: Node, b: Term, z: Node) -> Term | None:
-    """Return a sum with one more term that is like one of its own: eye(4) + 2*A.T for eye(4) + A.T + A.T."""
+    """Return a sum plus a multiple of one of its terms: eye(4) + 2*A.T for eye(4) + A.T + A.T."""
     terms = _addends(x)
     like = next((k for k, (_, body) in enumerate(terms) if are_equal(body, z)), None)
     ratio = _exact("div", b.number, a.number)
@@ -348,7 +348,7 @@ def _gathered(a: Term, x: Node, b: Term, z: Node) -> Term | None:
 
 
 def _addends(body: Node) -> list[tuple[Exact, Node]]:
-    """Return the last terms of a sum of arrays, and what is before them, with their factors."""
+    """Return the last terms of a sum of arrays with their factors, after the rest of the sum."""
     result: list[tuple[Exact, Node]] = []
     while body.op in ("add", "sub") and body.args[0].shape == body.args[1].shape and len(result) < _TERMS:
         number, last = _factor(body.args[1])
@@ -367,7 +367,7 @@ def _factor(node: Node) -> tuple[Exact, Node]:
 
 
 def _joined(a: Node, b: Node, op: str) -> Node:
-    """Return a sum of bodies; of two products by the same factor, the sum by that factor."""
+    """Return a sum of bodies: A @ (x + z) for A @ x + A @ z."""
     if a.op == b.op == "matmul":
         for k in (0, 1):
             if are_equal(a.args[k], b.args[k]) and a.args[1 - k].shape == b.args[1 - k].shape:

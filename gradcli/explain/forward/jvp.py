@@ -46,7 +46,7 @@ class TangentStep:
     tangent: Array | None = None
 
     def data(self) -> dict[str, Any]:
-        """Return what JSON says of it."""
+        """Return its JSON object."""
         result = self.forward.data()
         del result["arguments"]  # the rule has them
         result["rule"] = "" if self.rule is None else self.rule.text
@@ -256,7 +256,7 @@ def _steps(graph: Graph, pushed: Push, node_values: Mapping[Node, Array]) -> Ite
 
 
 def tangent_rule(node: Node, names: Mapping[Node, str], pushed: Push) -> Formula:
-    """Return how a node's tangent comes from those of its arguments: for each a slope times it, or all in one.
+    """Return the formula of a node's tangent: Σ slope·tangent over its arguments, or one formula of a structural node.
 
     >>> x, a = leaf(), leaf()
     >>> graph = Graph.of({"x": x, "a": a}, {"y": x**2 - a})

@@ -51,7 +51,7 @@ def _sections(result: JvpResult, p: JvpPoint) -> dict[str, Callable[[], Sequence
 
 
 def _tangents(p: JvpPoint) -> Section:
-    """Say how fast the inputs change."""
+    """Return the tangents of the inputs, as rates of change."""
     return Section("u", (rates(p.u), Text(("J·u: the outputs change with them, each at the rate below",))))
 
 

@@ -108,7 +108,7 @@ def steepest(matrix: Array) -> tuple[float, Array] | None:
 
 
 def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
-    """Return what the eigenvalues say of the point, as words and numbers; nothing of a large H.
+    """Return whether the point is a minimum, maximum or saddle, by the eigenvalues of H; nothing for a large H.
 
     >>> definiteness(np.zeros(2), np.diag([1.0, 2.0]))
     ('minimum: the gradient is 0, and the eigenvalues ', Value(array=array([1., 2.]), given=False), ' are positive')
@@ -132,7 +132,7 @@ def definiteness(gradient: Array, matrix: Array) -> tuple[Math, ...]:
 
 
 def _of_one(second: float, at_rest: bool) -> tuple[Math, ...]:
-    """Return what a second derivative that is not 0 says of the point."""
+    """Return whether f'' ≠ 0 makes the point a minimum or a maximum."""
     sign, kind, way = ("positive", "minimum", "up") if second > 0 else ("negative", "maximum", "down")
     if at_rest:
         return (f"{kind}: the gradient is 0, and the second derivative is {sign}",)
@@ -140,7 +140,7 @@ def _of_one(second: float, at_rest: bool) -> tuple[Math, ...]:
 
 
 def _kind(up: bool, down: bool, flat: bool, at_rest: bool) -> tuple[str, str]:
-    """Return what a point is, by the signs of the eigenvalues: what stands before them, and what behind."""
+    """Return the words before and after the eigenvalues that classify a point by their signs."""
     still = "the gradient is 0, and the eigenvalues"
     if up and down:
         return (f"saddle point: {still}", "have both signs") if at_rest else ("eigenvalues", _SADDLE)

@@ -173,14 +173,14 @@ def hessian(
 
 
 def _elements(nodes: Sequence[Node], values: Values) -> Array:
-    """Return the elements of some nodes one behind the other; the last axis of a block of points stays."""
+    """Return the elements of some nodes as one vector; the last axis of a block of points stays."""
     parts = [values[n].reshape(n.size, *values[n].shape[len(n.shape) :]) for n in nodes]
     tail = max(part.shape[1:] for part in parts)
     return np.concatenate([np.broadcast_to(part, (len(part), *tail)) for part in parts])
 
 
 def mirrored(matrix: Array) -> Array:
-    """Return the matrix that has the lower half twice: rounding may differ above it.  Other axes stay as they are.
+    """Return the symmetric matrix with this lower half, since rounding may differ above it; further axes stay.
 
     >>> mirrored(np.array([[1.0, 5.0], [2.0, 3.0]])).tolist()
     [[1.0, 2.0], [2.0, 3.0]]

@@ -42,7 +42,7 @@ def extent(result: Shown, matrix: Array | None) -> Extent:
 
 
 def shown_sections(result: Shown, matrix: Array | None) -> list[Section]:
-    """Return of J what fits on a page."""
+    """Return the sections of J, shortened to a page."""
     match extent(result, matrix):
         case Extent.WHOLE:
             return jacobian_sections(result, matrix)
@@ -53,7 +53,7 @@ def shown_sections(result: Shown, matrix: Array | None) -> list[Section]:
 
 
 def _beginning(result: Shown, matrix: Array | None) -> list[Section]:
-    """Return what is said of a J that is too large for a page: its shape, its zeros, and a few entries."""
+    """Return the section of a J that is too large for a page: its shape, its zeros, and a few entries."""
     symbolic = result.formulas
     rows, columns = len(symbolic.rows), len(symbolic.columns)
     said = f": {rows:,} × {columns:,}{zeros(result, rows, columns)}"

@@ -42,7 +42,7 @@ def _whole_or_shown(result: JacobianResult, point: JacobianPoint | None, only: S
 
 
 def _calls_for_rows(result: JacobianResult) -> list[Section]:
-    """Return what J has to do with `backward`."""
+    """Return how calls of `backward` give the rows of J."""
     if len(result.formulas.rows) == 1:
         return []
     y = result.formulas.rows[0]
@@ -53,7 +53,7 @@ def _calls_for_rows(result: JacobianResult) -> list[Section]:
 
 
 def _rows(result: JacobianResult, trace: Trace | None) -> list[Section]:
-    """Return how the first rows of J come about, each by a call of its own."""
+    """Return the calls of `backward` that give the first rows of J."""
     if trace is None:
         return []
     vectors = list(islice(one_hots(result.graph), len(trace.calls)))

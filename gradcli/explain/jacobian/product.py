@@ -111,7 +111,7 @@ def _matrices(result: Shown) -> bool:
 
 
 def heading(result: Shown) -> tuple[Math, ...]:
-    """Return what the entries of J are, in the names of outputs and leaves."""
+    """Return the definition of J[i, j] in the names of outputs and leaves."""
     of, i = _side(result.graph.outputs, "i")
     by, j = _side(result.leaves, "j")
     places = ", ".join(filter(None, (i, j)))
@@ -119,7 +119,7 @@ def heading(result: Shown) -> tuple[Math, ...]:
 
 
 def _side(nodes: Mapping[str, Node], index: str) -> tuple[str, str]:
-    """Return what the rows or the columns are: y, y[i] with the index, or (y0, y1)."""
+    """Return the variable of the rows or columns: y, y[i] with the index, or (y0, y1)."""
     (name, node), *others = nodes.items()
     if others:
         return f"({', '.join(list(nodes)[:_NAMES])}{', …' * (len(nodes) > _NAMES)})", ""

@@ -9,7 +9,7 @@ from gradcli.graph.jacobian import plan
 
 
 def sweeps_told(result: JacobianResult) -> str:
-    """Return in a sentence which mode the Jacobian was worked out in; nothing of one row, which is a gradient."""
+    """Return a sentence on the mode (forward or reverse) and the number of passes; nothing for a gradient."""
     rows, columns = len(result.formulas.rows), len(result.formulas.columns)
     if rows == 1:
         return ""
@@ -27,7 +27,7 @@ def sweeps_told(result: JacobianResult) -> str:
 
 
 class _Mode(NamedTuple):
-    """A mode, with what a pass of it gives, how many of these J has, and how many passes it takes."""
+    """A mode: what a pass gives (a row or a column), how many of these J has, and how many passes J takes."""
 
     name: str
     line: str

@@ -30,7 +30,7 @@ class Call(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """What is passed to one argument, and the local derivative, of an elementwise operation alone."""
+    """The calls of a node's contribution to an argument and, for an elementwise node, of its local derivative."""
 
     contribution: Call
     slope: Call | None
@@ -60,7 +60,7 @@ class Kernels:
         return self._forward[key]
 
     def pull(self, node: Node, position: int) -> Pull:
-        """Return the calls that pass an adjoint from a node to one of its arguments."""
+        """Return the calls of the VJP rule of a node for one argument."""
         key = _signature(node)
         if key not in self._pulls:
             self._pulls[key] = {}

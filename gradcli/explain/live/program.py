@@ -53,7 +53,7 @@ class LiveNode:
 
 @dataclass(frozen=True)
 class LivePass:
-    """An adjoint that is passed on: from a node to the argument at a position, by a rule in words."""
+    """A pass of the sweep: from a node to the argument at a position, with its rule as text."""
 
     node: int
     position: int
@@ -79,7 +79,7 @@ class LiveCorner:
 
 @dataclass(frozen=True)
 class LivePage:
-    """A page: the nodes in the order in which they are computed, the passes in theirs, and what is said around them.
+    """A live page: the nodes in the order of computation, the passes in theirs, and the texts around them.
 
     `statements` are the nodes that have lines of their own; `wrt` are the leaves that have gradients; `v` are the
     cotangents, by the nodes of the outputs.  `command` is the command that shows the same numbers, without its point.
@@ -193,13 +193,13 @@ def _jacobian(graph: Graph, wrt: Sequence[str], formulas: bool) -> Sequence[Sequ
 
 
 def _statements(graph: Graph) -> list[Node]:
-    """Return the nodes that have lines: what is computed under a name, and outputs, which may be inputs as they are."""
+    """Return the nodes with a line each: computed nodes with a name, and outputs, which may be inputs."""
     outputs = set(graph.outputs.values())
     return [n for n in dict.fromkeys([*graph.names.values(), *graph.outputs.values()]) if n.args or n in outputs]
 
 
 def _scalar(graph: Graph) -> str:
-    """Return what adjoints are derivatives of: the only output, if that is one number, or a loss of a new name."""
+    """Return the name of the scalar L of the adjoints: the only output, if it is a scalar, or a new name."""
     (name, y), *others = graph.outputs.items()
     return name if not others and not y.shape and name.isidentifier() else any_loss(graph)
 
@@ -231,7 +231,7 @@ def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str) -> Sequenc
 
 
 def _written(graph: Graph, node: Node, readable: Notation) -> str:
-    """Return what a node computes: as a model has it, or in the user's names."""
+    """Return the formula of a node: the model's own text, or one in the user's names."""
     return graph.spans[node].line if graph.parts and node in graph.spans else readable.expression(node)
 
 

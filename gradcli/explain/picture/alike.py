@@ -1,4 +1,4 @@
-"""Operations that stand side by side and are alike: ten branches that do the same to inputs of their own."""
+"""Isomorphic operations without a path between them: ten branches with the same operations on different inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Colours = Mapping[Node, int]
 
 
 def alike(graph: Graph, nodes: Iterable[Node]) -> list[list[Node]]:
-    """Return the operations among `nodes` that are alike, each group in the order in which they are computed.
+    """Return the groups of isomorphic operations among `nodes`, each in the order of computation.
 
     Two are alike if they do the same to arguments that are alike, or the same; leaves are, where what reads them is.
     Which element an index takes makes no difference.  No node of a group needs another of it.  They are found as
@@ -38,7 +38,7 @@ def alike(graph: Graph, nodes: Iterable[Node]) -> list[list[Node]]:
 
 
 def _colours(graph: Graph) -> Colours:
-    """Return a number for each node, the same for those that are alike."""
+    """Return a colour for each node by colour refinement: isomorphic nodes have the same."""
     outputs = frozenset(graph.outputs.values())
     leaves: dict[Node, Hashable] = {n: n.shape for n in graph.nodes if n.is_leaf}
     colours = _computed(graph, leaves, outputs)

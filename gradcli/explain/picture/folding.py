@@ -1,4 +1,4 @@
-"""Which operations share a box of a picture: repeated parts, those that are alike, and the middle of a long system."""
+"""Which operations share a box of a picture: repeated parts, isomorphic ones, and the middle of a long system."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Fold(NamedTuple):
 
 
 def folds(graph: Graph, nodes: Sequence[Node], fold: bool = True) -> list[Fold]:
-    """Return which of the computed nodes share a box, each behind what it needs; every node has a box if not `fold`.
+    """Return the folds of the computed nodes in topological order; without `fold`, each node is one.
 
     Where there would be more than `MOST_BOXES` boxes, those in the middle become one.
 
@@ -55,7 +55,7 @@ def folds(graph: Graph, nodes: Sequence[Node], fold: bool = True) -> list[Fold]:
 
 
 def _parts(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:
-    """Return the nodes by the parts of the model that they belong to, deep ones together where there are many.
+    """Return the nodes grouped by the module of the model; deep modules are merged where there are many.
 
     Only nodes that follow each other are put together, so that no two parts need each other.
     """
@@ -72,7 +72,7 @@ def _parts(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:
 
 
 def _repeated(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:
-    """Return the nodes with those together that are repeated, or alike."""
+    """Return the folds of repeated parts, then of isomorphic operations, and the other nodes alone."""
     chains = _chains(graph, nodes)
     rest = _without(nodes, chains)
     beside = [Fold(tuple(group), 1, True) for group in alike(graph, rest)]
@@ -84,7 +84,7 @@ def _repeated(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:
 
 
 def _shortened(parts: list[Fold]) -> list[Fold]:
-    """Return the parts, with those in the middle as one where there are too many boxes.
+    """Return the folds, with those in the middle as one where there are too many boxes.
 
     As each part is behind what it needs, so is the one in the middle: no arrow leads from it to a part before it.
     """
@@ -103,7 +103,7 @@ def _shortened(parts: list[Fold]) -> list[Fold]:
 
 
 def _new_leaves(parts: Iterable[Fold]) -> Iterator[set[Node]]:
-    """Yield for each part the leaves that get a box with it: those that a single operation is the first to read."""
+    """Yield for each fold the leaves whose boxes come right before it: those that it is the first to read."""
     seen: set[Node] = set()
     for part in parts:
         single = part.times == 1 and len(part.nodes[0].args) < _MANY
@@ -113,7 +113,7 @@ def _new_leaves(parts: Iterable[Fold]) -> Iterator[set[Node]]:
 
 
 def leaves_alike(graph: Graph, parts: Sequence[Fold]) -> list[list[Node]]:
-    """Return the groups of leaves that nothing but folded parts reads, or one operation of many arguments.
+    """Return the groups of leaves that share a box: only one fold, or one operation of many arguments, reads them.
 
     Leaves of a group are read at the same indices of the same parts.
     """
@@ -146,7 +146,7 @@ def _without(nodes: Sequence[Node], kept: Iterable[Fold]) -> list[Node]:
 
 
 def _in_order(nodes: Sequence[Node], kept: Sequence[Fold]) -> list[Fold]:
-    """Return what is found, and the other nodes by themselves, each behind what it needs; without those in a circle."""
+    """Return the folds and the other nodes in topological order; folds that would form a cycle are left out."""
     place = {n: k for k, n in enumerate(nodes)}
     parts = sorted([*kept, *(Fold((n,)) for n in _without(nodes, kept))], key=lambda fold: place[fold.nodes[0]])
     part_of = {n: k for k, fold in enumerate(parts) for n in fold.nodes}

@@ -1,4 +1,4 @@
-"""What a picture of a system shows, as data: boxes with what each computes, and arrows with local derivatives."""
+"""A picture of a system as data: boxes with formulas and values, and arrows with local derivatives."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LONG = 40  # operations in the formula of an adjoint that is shown: two lines
 
 @dataclass(frozen=True)
 class Arrow:
-    """From one box, by its place in the picture, to the box that has the arrow, with what the latter does with it."""
+    """An arrow into the box that holds it, from the box of that index, with its local derivative or VJP rule."""
 
     source: int
     local: Math | None
@@ -49,7 +49,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Path:
-    """What arrives at a box from one that reads it: the latter's adjoint times the local derivative, or the cotangent.
+    """A contribution to a box's adjoint from a box that reads it: that box's adjoint times the local derivative, or v.
 
     There is no `product` where these are arrays, of which only the norm of what arrives is shown.
     """
@@ -59,7 +59,7 @@ class Path:
     contribution: float
 
     def math(self) -> Math:
-        """Return what a picture says of it: `t1: 1·6 = 6`."""
+        """Return the line of a path: `t1: 1·6 = 6`."""
         number = Value.of(self.contribution)
         if self.product is None:
             return Words((Name(self.source), ": ", number))
@@ -92,7 +92,7 @@ class Box:
     paths: tuple[Path, ...] = ()
 
     def panels(self) -> list[Panel]:
-        """Return what is shown as an image: the value and the adjoint of one."""
+        """Return the images of a box: its value and its adjoint."""
         if not self.image or self.value is None:
             return []
         value = value_panel(Name(self.name), self.value)
@@ -101,7 +101,7 @@ class Box:
         return [value, gradient_panel((Name(adjoint_name(self.name, self.scalar)),), self.adjoint)]
 
     def equation(self) -> list[Math]:
-        """Return the sides of what the box says of its value."""
+        """Return the sides of the equation for the value of the box."""
         sides: list[Math] = [*map(Name, self.others), self._named(self.ends or (self.name,))]
         if self.formula is not None:
             sides.append(self.formula)
@@ -112,7 +112,7 @@ class Box:
         return sides
 
     def reverse(self) -> list[Math]:
-        """Return the sides of what the box says of its adjoint, if anything."""
+        """Return the sides of the equation for the adjoint of the box; none where it has no adjoint."""
         if self.adjoint is None:
             return []
         name = self._named([adjoint_name(name, self.scalar) for name in self.ends or (self.name,)])
@@ -126,7 +126,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Picture:
-    """Boxes in an order in which arrows lead onwards.
+    """Boxes in topological order.
 
     `scalar` is the name of what adjoints are derivatives of, if there are any, and `loss` what that is, unless it is an
     output.  `middle` says what one box has in place of many, in words; nothing where each operation is drawn.
@@ -141,7 +141,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class View:
-    """What of a system is looked at: a point, a cotangent, the leaves to differentiate by; whether repeats are folded.
+    """What a picture shows of a system: the point, the cotangent, the leaves, and whether repeated parts share a box.
 
     Without a point there are no values, without a cotangent no adjoints.
     """
@@ -153,7 +153,7 @@ class View:
 
 
 def least_boxes(graph: Graph, fold: bool = True) -> int:
-    """Return how many boxes a picture has at least, without drawing it: leaves that a folded part reads do not count.
+    """Return a lower bound of the number of boxes, without drawing them.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()
@@ -192,7 +192,7 @@ def picture(graph: Graph, view: View) -> Picture:
 
 
 def _scalar(graph: Graph, v: Named | None) -> tuple[str, Math | None]:
-    """Return the name of what adjoints are derivatives of, and what it is where that is no output."""
+    """Return the name of the scalar L that adjoints are derivatives of, and its definition where it is no output."""
     name = any_loss(graph) if v is None else loss_name(graph, v)
     if name in graph.outputs:
         return name, None
@@ -247,7 +247,7 @@ class _Drawing:
             self.also.setdefault(n, []).append(name)
 
     def _local(self, passes: Sequence[Pass]) -> Math | None:
-        """Return what the passes from a node to one of its arguments do: y = x*x multiplies by x + x."""
+        """Return the local derivative of a node by an argument, added up over positions: x + x for y = x*x."""
         if len(passes) > 1 and all(p.slope is not None for p in passes):
             result = self.trace.calls[0].slopes
             total = np.asarray(sum(result[p] for p in passes)) if self.view.at is not None else None
@@ -263,7 +263,7 @@ class _Drawing:
         return rule(p, self.names, adjoint, to, self.trace.several(p.argument))
 
     def boxes(self) -> list[Box]:
-        """Return the boxes, leaves right before what reads them first."""
+        """Return the boxes, with leaves right before their first reader."""
         for fold in self.parts:
             if fold.times > 1 or fold.part:
                 self._fold(fold)
@@ -293,7 +293,7 @@ class _Drawing:
         )  # fmt: skip
 
     def _paths(self, node: Node) -> list[Path]:
-        """Return what arrives at a node, by the nodes that read it, if there are several."""
+        """Return the contributions to a node's adjoint, one for each reader; none where there is one reader."""
         if self.view.at is None or self.view.v is None or node not in self.varying:
             return []
         reverse = self.trace.calls[0]
@@ -323,7 +323,7 @@ class _Drawing:
         self._add(self._box(node, None, ()), [node])
 
     def _compute(self, node: Node) -> None:
-        """Add the box of a node, behind those of the leaves that it is the first to read."""
+        """Add the box of a node, after the boxes of the leaves that it is the first to read."""
         arrows = list(self._arrows(node))
         formula = "constant" if _is_weights(node) else Computed(node, self.names)
         self._add(self._box(node, formula, arrows), [node])
@@ -345,7 +345,7 @@ class _Drawing:
                 yield Arrow(self.place[argument], None)
 
     def _leaf_or_group(self, argument: Node) -> None:
-        """Add the box of what is read, which is a leaf where it has none yet."""
+        """Add the box of a leaf, or of the group that it belongs to."""
         if argument in self.place:
             return
         if group := self.groups.get(argument):
@@ -354,7 +354,7 @@ class _Drawing:
             self._leaf(argument)
 
     def _fold(self, fold: Fold) -> None:
-        """Add one box for all parts that are alike, or for the middle."""
+        """Add the box of a fold."""
         nodes, inside = fold.nodes, set(fold.nodes)
         outside = [a for n in nodes for a in n.args if a not in inside and a in self.names]
         for argument in sorted(outside, key=lambda argument: argument not in self.groups):
@@ -386,7 +386,7 @@ class _Drawing:
         return Box(name, "intermediate", self.middle, (), None, None, tuple(arrows), (), len(nodes), ends, self.scalar)
 
     def _group(self, nodes: Sequence[Node], formula: Math, arrows: Sequence[Arrow]) -> Box:
-        """Return the box of several that stand side by side, with all their values and adjoints."""
+        """Return the box of isomorphic operations, with the values and adjoints of all."""
         boxes = [self._box(n, formula, arrows, len(nodes)) for n in nodes]
         values, adjoints = [box.value for box in boxes], [box.adjoint for box in boxes]
         ends = (boxes[0].name, boxes[-1].name)
@@ -396,7 +396,7 @@ class _Drawing:
         return box if none else replace(box, adjoint=_stacked(adjoints))
 
     def _part_of_model(self, fold: Fold) -> Math:
-        """Return what a part of a model computes: as the model writes it, as a formula, or how many operations."""
+        """Return the content of a module's box: the model's own text, a formula, or a number of operations."""
         last, inside = fold.nodes[-1], set(fold.nodes)
         names = {n: name for n, name in self.names.items() if n not in inside}
         if last in self.graph.spans and not any(n in self.graph.labels for n in fold.nodes[:-1]):
@@ -406,7 +406,7 @@ class _Drawing:
         return f"{len(fold.nodes):,} operations of {fold.part}"
 
     def _part(self, fold: Fold) -> Math:
-        """Return what a repeated part computes, and how often."""
+        """Return the content of a repeated part's box: its formula, and how many times it is repeated."""
         first = fold.nodes[: fold.period]
         node, times = first[-1], f", {fold.times:,} times"
         if fold.period == 1 and len(node.args) == 1 and not OPERATIONS[node.op].infix:
@@ -418,7 +418,7 @@ class _Drawing:
         return f"{fold.period} operations{times}"
 
     def _slope_of_all(self, nodes: Sequence[Node], source: Node) -> Value | None:
-        """Return the derivative of a chain of numbers by what its first part alone reads: the product of its slopes."""
+        """Return the derivative of a chain of scalars by its first argument: the product of the slopes."""
         known, factors = self.trace.calls[0].slopes, []
         if any(source in n.args for n in nodes[1:]):
             return None

@@ -1,4 +1,4 @@
-"""Repeated parts of a graph: layers alike one behind the other, a chain of 3,000 sines."""
+"""Repeated parts of a graph: equal layers that follow each other, a chain of 3,000 sines."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def repeats(graph: Graph, nodes: Sequence[Node], least: int = LEAST, varying: bo
 
 
 class _Search:
-    """What repetitions are looked for with: a number for each node, the same for nodes that are alike."""
+    """A search for repetitions among nodes that are coloured: nodes of one operation have the same number."""
 
     def __init__(self, graph: Graph, nodes: Sequence[Node], least: int, varying: bool) -> None:
         self.nodes, self.least, self.varying = nodes, least, varying
@@ -84,7 +84,7 @@ class _Search:
         return (node.op, node.shape, node.settings, node.dtype, arguments)
 
     def _argument(self, node: Node, a: Node) -> Hashable:
-        """Return what an argument looks like from a node: so far back, a leaf of its own, or this very one."""
+        """Return an argument's key relative to its reader: a distance, a leaf of its own, or the node."""
         if a in self.place:
             return self.place[node] - self.place[a]
         if a.is_constant:
@@ -100,7 +100,7 @@ class _Search:
                     yield from self._closed(self._aligned(start, stop + period, period))
 
     def _aligned(self, start: int, stop: int, period: int) -> Repeat:
-        """Return the repetition in a stretch, begun where it has most parts, and least is carried between them."""
+        """Return the repetition in a stretch, with the start that gives most parts and then fewest values between."""
         best = (0, 0, Repeat(start, period, 0))
         for first in range(start, min(start + period, stop - period + 1)):
             times = (stop - first) // period
@@ -115,7 +115,7 @@ class _Search:
         return self.nodes[start : start + period]
 
     def _begins(self, first: int, second: int, period: int) -> bool:
-        """Tell whether one part is like the next one, but for what it reads in the place of a predecessor."""
+        """Tell whether the first part equals the next, but for arguments that each part takes from the one before."""
         carried: dict[Node, Node] = {}
         for a, b in zip(self._part(first, period), self._part(second, period), strict=True):
             if not same_operation(a, b):
@@ -129,7 +129,7 @@ class _Search:
         return True
 
     def _closed(self, repeat: Repeat) -> Iterator[Repeat]:
-        """Yield the repetition in pieces, each ending where something outside uses what is computed inside."""
+        """Yield the repetition in pieces, which end where a node outside reads a value inside."""
         start, period, times = repeat
         begun = 0
         for k in range(times):
