@@ -12,6 +12,7 @@ import numpy as np
 
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import active_nodes
 from gradcli.pytorch.functions import fact, grad_name
 from gradcli.pytorch.recipes import Recipe
@@ -87,14 +88,25 @@ _IN_ORDER = frozenset(("DotBackward0", "MvBackward0"))
 
 def _name(step: Step, i: int, node: Node) -> str:
     """Return what PyTorch calls the step that makes a gradient for an input."""
-    wanted = _listed_name(step, i)
+    listed = _listed_name(step, i)
+    if (
+        _broadcasts(step.recipe) and node.shape != step.shape
+    ):  # summed over what was broadcast
+        if len(step.shape) > len(node.shape):
+            return "ViewBackward0" if node.shape else "SumBackward0"
+        return "SumBackward1"
     if node.op == "sum":
-        reduced = len(step.shape) > len(node.shape)  # axes that broadcasting added
-        wanted = "View" if wanted == "View" or (reduced and not wanted) else ""
-    if wanted:
-        return wanted if wanted.endswith(("Backward1", "Backward4")) else f"{wanted}Backward0"
+        reduced = len(step.shape) > len(node.shape)
+        listed = "View" if listed == "View" or (reduced and not listed) else ""
+    if listed:
+        return listed if listed.endswith(("Backward1", "Backward4")) else f"{listed}Backward0"
     op = "mul" if node.op == "neg" and node.args[0].op == "mul" else node.op  # PyTorch turns the factor's sign
     return grad_name(f"{op}_dim" if op in ("sum", "mean", "prod") and node.shape else op)
+
+
+def _broadcasts(recipe: Recipe) -> bool:
+    row = OPERATIONS.get(recipe.op)
+    return recipe.op in ("broadcast", "where") or (row is not None and row.broadcasts)
 
 
 def _listed_name(step: Step, i: int) -> str:

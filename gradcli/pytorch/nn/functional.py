@@ -17,6 +17,7 @@ from gradcli.graph.node import Node, const, elementwise
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
+from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import calling, row_named
 from gradcli.pytorch.nn import losses
 from gradcli.pytorch.nn.pooling import indices_of
@@ -165,6 +166,8 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return matmul(input, transposed)
     if input.dim() == 2:
         return addmm(bias, input, transposed)
+    if Mode.transforms:
+        return matmul(input, transposed) + bias
     *outer, inner = input.shape
     flat, shape = input.reshape(math.prod(outer), inner), (*outer, weight.shape[0])
     if input.is_contiguous():
