@@ -89,9 +89,7 @@ _IN_ORDER = frozenset(("DotBackward0", "MvBackward0"))
 def _name(step: Step, i: int, node: Node) -> str:
     """Return what PyTorch calls the step that makes a gradient for an input."""
     listed = _listed_name(step, i)
-    if (
-        _broadcasts(step.recipe) and node.shape != step.shape
-    ):  # summed over what was broadcast
+    if _broadcasts(step.recipe) and node.shape != step.shape:  # summed over what was broadcast
         if len(step.shape) > len(node.shape):
             return "ViewBackward0" if node.shape else "SumBackward0"
         return "SumBackward1"
