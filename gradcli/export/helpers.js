@@ -1,4 +1,4 @@
-/* What JavaScript's library lacks, and what `helpers.c` has.  Sources: M. Abramowitz and I. Stegun, "Handbook of
+/* Functions that JavaScript does not have, as in `helpers.c`.  Sources: M. Abramowitz and I. Stegun, "Handbook of
    Mathematical Functions" (1964), 6.1 (gamma function: recurrence, reflection and asymptotic series), 6.3 to 6.4
    (digamma and polygamma), 7.1 (error function: 7.1.6 and the continued fraction 7.1.14); Lanczos's approximation with
    P. Godfrey's coefficients for g = 7; Gaussian elimination with partial pivoting. */

@@ -1,8 +1,9 @@
 """Answers to questions: the sections of the guide that fit a question best, by full-text search.
 
 The sections are indexed in SQLite's FTS5, in memory, with Porter's stemmer.  A section's score is BM25 of its heading,
-its prose and, for the first section of a page, the page's names, plus half of the score of words that mean the same as
-those of the question.  Names and headings weigh more than prose.
+its prose and, for the first section of a page, the page's names, plus half of the score of its pairs of neighbouring
+words, and half of that of words that mean the same, plus a third of the score of the page's short names.  Names and
+headings weigh more than prose.
 """
 
 from __future__ import annotations
@@ -12,16 +13,22 @@ import math
 import re
 import sqlite3
 import weakref
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import pairwise
 
 from gradcli.guide.messages import Found
 from gradcli.guide.topics import EMPTY, Section, Topic, topics
 
-_WEIGHTS = "5.0, 3.0, 1.0"  # of a page's names, of a heading, of the prose below it
+_WEIGHTS = "10.0, 5.0, 3.0, 0.5"  # of a page's names, of what is asked of it, of a heading, of the prose below it
 _SYNONYMS = 0.5  # the weight of a word that means the same
+_PAIRS = 0.5  # the weight of two words that are neighbours in the question, too
+_NAMED = 0.35  # the weight of words and pairs in the short names of a page: nan, zero-grad
+_SURER = 0.15  # how much more surely a page answers a question that has one of its short names
+_UNKNOWN = 0.6  # the weight of a word that no page has, where it is asked whether a page answers the question
 _RARER = 0.7  # of the score: questions are about gradcli itself, or about a message that they do not quote, less often
-_ENOUGH = 0.4  # of what a question is about, in the section that answers it
+_ENOUGH = 0.38  # of what a question is about, in the section that answers it
 _QUESTION = 400  # characters of a question that are searched for
 _LIKE = 0.8  # how near a misspelt word is to the right one
 _CORRECTED = 0.5  # how sure it is that a corrected word is the one that was meant
@@ -31,12 +38,18 @@ _SHORT = 4  # letters of a word that is not corrected
 _ASKED = frozenset(
     re.findall(
         r"\w+",
-        "actually after all am any anyone be because been before being between but call called calling cannot "
-        "code could difference different differ each every explain explained fine first gets give going good help "
-        "here into just know like make many may me mean meaning meant much need nn no not one only other please "
-        "possible problem put pytorch question really right same should show so some something still than that "
-        "their them then there these they thing this those torch trying two us use used using versus vs was way "
-        "we were when where which while who whole will without work working works would you your",
+        "actually add advice after all allow also always am any anyone appreciate be because been before being "
+        "between bug but call called calling cannot code confused could currently differ difference different doc "
+        "docs doubt each easy efficient efficiently every example examples expect expected explain explained find "
+        "fine first found gets give going good guys hello help here hey hi however huge idea implement into issue "
+        "just keep keeping kind know let like logic look looking make many matter matters may me mean meaning "
+        "meant much need needed needs never nn no not now often one only other place please position possible "
+        "problem problems proper properly put pytorch question questions really regarding right same seem seems "
+        "should show simple simply since so solve solved some somebody someone something still strange than "
+        "thank thanks that their them then there these they thing this those thought too torch train trained "
+        "trainer training trying two understand understanding until us use used using versus very vs want wanted "
+        "was way we weird were when where which while who whole will without wonder wondering work working works "
+        "would yet you your",
     )
 )
 
@@ -51,7 +64,10 @@ _MEANT = {
     "ram gpu oom leak": "memory",
     "correct verify test debug": "check wrong",
     "numerical": "finite difference gradcheck",
-    "draw visualize visualise plot torchviz": "graph picture",
+    "draw visualize visualise visualization visualizer plot torchviz view": "graph picture",
+    "finetune finetuning pretrained": "freeze detach",
+    "diverge diverges diverged unstable": "nan exploding",
+    "explosion explode explodes": "exploding",
     "autodiff": "forward reverse mode",
     "small tiny": "vanishing",
     "huge large blow": "exploding",
@@ -64,15 +80,22 @@ _MEANT = {
     "pooling maxpool pool": "max",
     "fast fastest slow": "speed engine",
     "error fails fail crash": "message",
+    "backprop backpropagate": "backward backpropagation",
+    "param params parameter": "parameters weights",
+    "criterion objective cost": "loss",
+    "activation": "relu sigmoid tanh",
+    "initialise initialize init initialization": "initialization",
+    "handwritten homework derivation": "derivative check",
 }
 
-# Operators in a question, and what they are called.
-_CODE = {r"[-+*/]=": "inplace", r"\]\s*=(?!=)": "assign"}
+# Operators and numbers in a question, and what they are called.
+_CODE = {r"[-+*/]=": "inplace", r"\]\s*=(?!=)": "assign", r"(?<![\w.,])0(?![\w.,])": "zero"}
+_CODE |= {r"(?i)grad\w* of (?:the |a )?grad": "second derivative"}
 
 _FENCED = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
 _LISTED = re.compile(r"(?:`[^`\n]+`[,;]\s+){3,}(?:`[^`\n]+`)?")
-_RAISED = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Warning)\b")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_RAISED = re.compile(r"\b(?:Runtime|Type|Value|Key|Index|Attribute|User|Name|Import|NotImplemented)(?:Error|Warning)\b")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 
 
 @dataclass(frozen=True)
@@ -97,7 +120,7 @@ def answers(question: str, count: int = 4) -> Answers:
         return Answers([], False)
     words = {word: index.corrected(word) for word in _words(question[:_QUESTION])}
     found: dict[str, Found] = {}
-    for section in index.ranked([*dict.fromkeys(words.values())]):
+    for section in index.ranked([*dict.fromkeys(words.values())], _pairs(question[:_QUESTION])):
         found.setdefault(section.topic.name, section)
     best = list(found.values())[:count]
     return Answers(best, bool(best) and index.share(words, best[0].topic) >= _ENOUGH)
@@ -117,6 +140,17 @@ def _words(text: str) -> list[str]:
     ]
 
 
+def _pairs(text: str) -> list[str]:
+    """Return the neighbouring words of a question, of which one at least says what it is about.
+
+    >>> _pairs("is grad None?")
+    ['is grad', 'grad none']
+    """
+    words = re.findall(r"[^\W_]+", _CAMEL.sub(" ", text).casefold())
+    empty = EMPTY | _ASKED
+    return [*dict.fromkeys(f"{a} {b}" for a, b in pairwise(words) if a not in empty or b not in empty)]
+
+
 @cache
 def _index() -> _Index:
     return _Index()
@@ -132,12 +166,13 @@ class _Index:
         weakref.finalize(self, self.table.close)
         self._fill("sections", [_columns(found) for found in self.sections])
         self._fill("pages", [_whole(topic) for topic in self.pages])
-        self._fill("meant", [(words, "", "") for words in _MEANT])
+        self._fill("short", [(_plain(" ".join([topic.name, *topic.also])), "", "", "") for topic in self.pages])
+        self._fill("meant", [(words, "", "", "") for words in _MEANT])
 
-    def _fill(self, name: str, rows: list[tuple[str, str, str]]) -> None:
-        columns = "names, heading, prose, tokenize = 'porter unicode61'"
+    def _fill(self, name: str, rows: list[tuple[str, str, str, str]]) -> None:
+        columns = "names, asked, heading, prose, tokenize = 'porter unicode61'"
         self.table.execute(f"CREATE VIRTUAL TABLE {name} USING fts5({columns})")
-        self.table.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", rows)
+        self.table.executemany(f"INSERT INTO {name} VALUES (?, ?, ?, ?)", rows)
 
     @cached_property
     def vocabulary(self) -> list[str]:
@@ -165,10 +200,15 @@ class _Index:
         groups = [[*_MEANT.values()][row].split() for row in sorted(self.scores("meant", words))]
         return [word for word in dict.fromkeys(word for group in groups for word in group) if word not in words]
 
-    def ranked(self, words: list[str]) -> list[Found]:
+    def ranked(self, words: list[str], pairs: list[str]) -> list[Found]:
         """Return the sections that have one of the words, best first, after those whose heading has all words."""
-        direct, meant = self.scores("sections", words), self.scores("sections", self.same(words))
-        total = {row: direct.get(row, 0) + _SYNONYMS * meant.get(row, 0) for row in {**direct, **meant}}
+        total: defaultdict[int, float] = defaultdict(float)
+        for terms, weight in ((words, 1), (self.same(words), _SYNONYMS), (pairs, _PAIRS)):
+            for row, score in self.scores("sections", terms).items():
+                total[row] += weight * score
+        named = {self.pages[page].name: score for page, score in self.scores("short", [*words, *pairs]).items()}
+        for row in total:
+            total[row] += _NAMED * named.get(self.sections[row].topic.name, 0)
         asked = self.scores("sections", words, "heading : (", " AND ") if len(words) > 1 else {}
 
         def order(row: int) -> tuple[bool, float]:
@@ -184,31 +224,34 @@ class _Index:
         A page that has none of them in its names or headings is about something else.
         """
         page, total, have = self.pages.index(topic), 0.0, 0.0
-        if page not in self.scores("pages", [*words.values()], "{names heading} : ("):
+        if page not in self.scores("pages", [*words.values()], "{names asked heading} : ("):
             return 0
         for asked, word in words.items():
             rows = self.scores("pages", [word, *self.same([word])])
-            worth = math.log((len(self.pages) + 1) / (len(rows) + 1))
+            worth = math.log((len(self.pages) + 1) / (len(rows) + 1)) * (1 if rows else _UNKNOWN)
             total += worth
             have += worth * (page in rows) * (1 if word == asked else _CORRECTED)
-        return have / total if total else 0
+        named = page in self.scores("short", [*words.values()])
+        return have / total + _SURER * named if total else 0
 
 
-def _columns(found: Found) -> tuple[str, str, str]:
+def _columns(found: Found) -> tuple[str, str, str, str]:
     """Return what a section is found by: its page's names where it is the first, its heading, its prose."""
     topic, section = found.topic, found.section
     first = section.heading == topic.title
-    return _names(topic) if first else "", _plain(" ".join([section.heading, *section.messages])), _prose(section)
+    names = _names(topic) if first else ("", "")
+    return *names, _plain(" ".join([section.heading, *section.messages])), _prose(section)
 
 
-def _whole(topic: Topic) -> tuple[str, str, str]:
+def _whole(topic: Topic) -> tuple[str, str, str, str]:
     """Return what a page is found by: its names, its headings, its prose."""
     headings = _plain(" ".join(section.heading for section in topic.sections if not section.messages))
-    return _names(topic), headings, " ".join(_prose(section) for section in topic.sections)
+    return *_names(topic), headings, " ".join(_prose(section) for section in topic.sections)
 
 
-def _names(topic: Topic) -> str:
-    return _plain(" ".join([topic.title, topic.summary, topic.name, *topic.also, topic.words]))
+def _names(topic: Topic) -> tuple[str, str]:
+    """Return the names of a page, and the words of questions that it answers."""
+    return _plain(" ".join([topic.title, topic.summary, topic.name, *topic.also])), _plain(topic.words)
 
 
 def _prose(section: Section) -> str:

@@ -124,7 +124,7 @@ def _max_pool(
     x: Node, *, kernel_shape: Any, ceil_mode: int = 0, storage_order: int = 0, outputs: int = 1, **own: Any
 ) -> Node:
     if outputs > 1:
-        raise InputError("the indices of `MaxPool` are not supported", hint="`MaxPool` with its values alone is")
+        raise InputError("the indices of `MaxPool` are not supported", hint="`MaxPool` with one output is supported")
     return largest(x, _windows(x, kernel_shape, own, ceil_mode))
 
 

@@ -148,7 +148,7 @@ def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any
     is_median = op == "median"
     refuse_if(is_median and is_boolean(input), "no kernel", "median_cpu", "Bool")
     if is_median and dim is None and not input.numel():
-        missing_if(not input.is_floating_point(), "torch.median(…) of no whole numbers")
+        missing_if(not input.is_floating_point(), "torch.median(…) of an empty integer tensor")
         return called(input.sum().fill_(np.nan), "MedianBackward0")
     _refuse_empty(op, input, dim)
     names = [f"{op.capitalize()}Backward{number}" for number in (0, 1)]

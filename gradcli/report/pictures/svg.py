@@ -140,7 +140,7 @@ def _file(picture: Picture, layout: Layout, texts: Sequence[_Lines], foot: Seque
     )
     yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} style="{fit}">'
     outputs = ", ".join(box.name for box in picture.boxes if box.kind == OUTPUT)
-    yield f"<title>{_escaped(outputs[:200])}: what is computed from what</title>"
+    yield f"<title>{_escaped(outputs[:200])}: computation graph</title>"
     yield f"<style>\n{STYLE}</style>"
     yield f'<rect class="gg-page" width="{width:.0f}" height="{height:.0f}"/>'
     yield f'<g transform="translate({(width - layout.width) / 2:.1f} {_MARGIN})">'
