@@ -24,8 +24,8 @@ _LONGEST = 2**18  # points
 class Tally:
     """How many points there were, how many had results that are not finite, and the first of those.
 
-    `first` is its number, from 0, and `at` the inputs there, in their own shapes.  What is `found` there goes by the
-    names of results, or of their elements.
+    `first` is its number, from 0, and `at` the inputs there, in their own shapes.  `found` has the
+    results there, by their names or those of their elements.
     """
 
     points: int = 0
@@ -37,7 +37,7 @@ class Tally:
     checked: Tally | None = None  # the same of what is computed to be checked, and not written
 
     def add(self, block: Block, results: Mapping[Any, Array]) -> None:
-        """Count the points of a block."""
+        """Count the points of a block, and those whose results are not finite; keep the first of these."""
         count = next(iter(block.values())).shape[-1]
         bad = np.zeros(count, dtype=bool)
         for value in results.values():

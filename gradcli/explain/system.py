@@ -51,7 +51,7 @@ def point_parts(at: Named) -> tuple[Math, ...]:
 
 
 def rates(u: Named) -> Text:
-    """Say at which rates the inputs change."""
+    """Return the sentence on the tangents u: the rates at which the inputs change."""
     moving = ((dot(name), value) for name, value in u.items() if value.any() or len(u) == 1)
     return Text(tuple(assigned("u: the inputs change at the rates ", moving)) or ("u: no input changes",))
 

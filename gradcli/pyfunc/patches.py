@@ -57,7 +57,10 @@ _ENTERED = 0  # how often `patched` is, one within another
 
 
 def _created(original: Callable[..., Any]) -> Rule:
-    """Return what makes an array that may be assembled."""
+    """Return a NumPy function that creates arrays (`zeros`, `full`, `empty_like`), for traced code.
+
+    Its array may be assigned tracers element by element; in other code it is the original's.
+    """
 
     @wraps(original)
     def create(*args: Any, **settings: Any) -> Any:
@@ -77,7 +80,7 @@ def _created(original: Callable[..., Any]) -> Rule:
 
 
 def _converted(original: Callable[..., Any]) -> Rule:
-    """Return what makes an array of lists that tracers are in, and of tracers."""
+    """Return a NumPy function that converts to arrays (`array`, `asarray`) and takes tracers, and lists of them."""
 
     @wraps(original)
     def convert(obj: Any, *args: Any, **settings: Any) -> Any:

@@ -27,7 +27,7 @@ def _good(e: Evidence) -> Array | None:
 
 
 def by_sign(e: Evidence) -> str:
-    """Say that the claim is right for one sign of an input: as a whole, or each entry for that of its own element."""
+    """Return a sentence that the claim, or each entry, is right for one sign of an input, or ""."""
     good = _good(e)
     if good is None:
         return ""
@@ -54,7 +54,7 @@ def _is_of(e: Evidence, name: str, sign: int) -> bool:
 
 
 def by_condition(e: Evidence) -> str:
-    """Say that the claim is right where a condition of the system, or of its derivative, holds."""
+    """Return a sentence that the claim is right where a condition of the system, or of its derivative, holds, or ""."""
     good = _good(e)
     if good is None:
         return ""
@@ -82,7 +82,7 @@ def _plain(condition: Node) -> Node:
 
 
 def special(e: Evidence) -> str:
-    """Say that the claim is right only for inputs of a kind: several matrices may have to be symmetric."""
+    """Return a sentence that the claim is right for inputs of a kind alone, such as symmetric matrices, or ""."""
     if names := right_where_symmetric(e):
         return f"right only where {said_symmetric(names)}"
     for name, x in e.case.graph.inputs.items():
@@ -109,7 +109,7 @@ def said_symmetric(names: Sequence[str]) -> str:
 
 
 def of_symmetric(e: Evidence) -> str:
-    """Say that the claim is the derivative by a symmetric matrix of which two elements are one variable."""
+    """Return a sentence that the claim counts both elements of a symmetric matrix as one variable, or ""."""
     name = next((n for n, x in e.case.graph.inputs.items() if x is e.case.by), "")
     if len(e.shape) != 2 or not is_mirrored(e.case.kinds.get(name), e.shape):
         return ""

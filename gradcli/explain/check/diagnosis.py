@@ -72,7 +72,7 @@ def _explained(e: Evidence) -> str:
 
 
 def _not_finite(e: Evidence) -> str:
-    """Say that the claim is not finite where the derivative is."""
+    """Return a sentence that the claim is not finite where the derivative is, or ""."""
     bad = ~np.isfinite(e.yours).all(axis=0)
     if not bad.any():
         return ""
@@ -80,7 +80,7 @@ def _not_finite(e: Evidence) -> str:
 
 
 def _transposed(e: Evidence) -> str:
-    """Say that axes are exchanged."""
+    """Return a sentence that axes are exchanged, or ""."""
     shape = e.shape
     if not 1 < len(shape) <= _MAX_RANK:
         return ""
@@ -98,7 +98,7 @@ def _transposed(e: Evidence) -> str:
 
 
 def _cotangent(e: Evidence) -> str:
-    """Say that the cotangent is missing."""
+    """Return a sentence that the cotangent is missing, or ""."""
     for name in e.case.cotangents:
         factor = e.in_shape(e.case.graph.inputs[name])
         if factor is not None and e.right(e.yours * factor):
@@ -107,7 +107,7 @@ def _cotangent(e: Evidence) -> str:
 
 
 def _factor(e: Evidence) -> str:
-    """Say that a constant is the factor: the sign, a number, the size of an axis."""
+    """Return a sentence that a constant is the factor: the sign, a number, the size of an axis, or ""."""
     ratio = e.ratio()
     if ratio is None:
         return ""
@@ -135,19 +135,19 @@ def _counted(e: Evidence, count: float) -> str:
 
 
 def _inner(e: Evidence) -> str:
-    """Say that the derivative of an inner function is missing, or there twice."""
-    for u, slope in _inner_slopes(e):
-        if e.right(e.yours * slope[1]):
-            factor, inner = _once(e, slope[0]), e.write(u)
+    """Return a sentence that the derivative of an inner function is missing, or there twice, or ""."""
+    for u, slope, values in _inner_slopes(e):
+        if e.right(e.yours * values):
+            factor, inner = _once(e, slope), e.write(u)
             missing = f"the derivative of the inner function is missing: times {factor}, the derivative of {inner}"
             return f"the sign: {missing}" if factor == "-1" else missing
-        if not slope[0].is_constant and e.equal(e.yours, e.truth * slope[1]):
-            return f"the derivative of the inner function {e.write(u)} appears once too often: {e.write(slope[0])}"
+        if not slope.is_constant and e.equal(e.yours, e.truth * values):
+            return f"the derivative of the inner function {e.write(u)} appears once too often: {e.write(slope)}"
     return ""
 
 
-def _inner_slopes(e: Evidence) -> Iterator[tuple[Node, tuple[Node, Array]]]:
-    """Yield the arguments of functions that are functions of the variable, with their derivatives as factors."""
+def _inner_slopes(e: Evidence) -> Iterator[tuple[Node, Node, Array]]:
+    """Yield each inner function u(x) of the system, its derivative ∂u/∂x, and that at the points as factors."""
     by = e.case.by
     nodes = scheduled([e.case.base])
     read = dict.fromkeys(a for n in nodes for i, a in enumerate(n.args) if not _is_sum_or_factor(n, i))
@@ -162,7 +162,7 @@ def _inner_slopes(e: Evidence) -> Iterator[tuple[Node, tuple[Node, Array]]]:
             and (values := e.in_shape(slope)) is not None
             and not e.equal(values, np.ones_like(values))
         ):
-            yield u, (slope, values)
+            yield u, slope, values
 
 
 def _is_sum_or_factor(node: Node, position: int) -> bool:
@@ -177,7 +177,7 @@ def _once(e: Evidence, node: Node) -> str:
 
 
 def _by_factor(e: Evidence) -> str:
-    """Say by which quantity of the system the claim has to be multiplied or divided."""
+    """Return a sentence on by which quantity of the system the claim has to be multiplied or divided, or ""."""
     nodes = [n for n in scheduled([e.case.base]) if not n.is_constant and n.dtype != "bool"]
     for node in e.some(nodes[:_CANDIDATES]):
         factor = e.in_shape(node) if node.shape in ((), e.case.by.shape) else None
@@ -209,7 +209,7 @@ def _is_base(e: Evidence, node: Node) -> bool:
 
 
 def _another(e: Evidence) -> str:
-    """Say that the claim is the derivative by another input."""
+    """Return a sentence that the claim is the derivative by another input, or ""."""
     case = e.case
     others = [(name, x) for name, x in case.graph.inputs.items() if x is not case.by and x.shape == case.by.shape]
     own = next((name for name, x in case.graph.inputs.items() if x is case.by), "")
@@ -222,7 +222,7 @@ def _another(e: Evidence) -> str:
 
 
 def _exchanged(e: Evidence) -> str:
-    """Say that the claim has two inputs exchanged."""
+    """Return a sentence that the claim has two inputs exchanged, or ""."""
     inputs = list(e.case.graph.inputs.items())[:_MAX_INPUTS]
     for (a, x), (b, z) in combinations(inputs, 2):
         if x.shape == z.shape and e.right(e.at(e.points | {a: e.points[b], b: e.points[a]}).yours):
@@ -231,7 +231,7 @@ def _exchanged(e: Evidence) -> str:
 
 
 def _one_part(e: Evidence) -> str:
-    """Say that all entries but one are right, or all but those of one line, and what is wrong with these."""
+    """Return a sentence that one entry, or one row or column, is wrong, with its diagnosis, or ""."""
     if len(e.truth) < 3:
         return ""
     wrong = np.array([not e.equal(a, b) for a, b in zip(e.truth, e.yours, strict=True)]).reshape(e.shape)
@@ -254,7 +254,7 @@ def _right_but_for(e: Evidence, what: str, key: tuple[int | range, ...]) -> str:
 
 
 def _permuted(e: Evidence) -> str:
-    """Say that the slices along an axis stand in another order."""
+    """Return a sentence that the slices along an axis stand in another order, or ""."""
     for axis, size in enumerate(e.shape):
         if not 1 < size <= _MAX_LINES:
             continue
@@ -273,17 +273,17 @@ def _permuted(e: Evidence) -> str:
 
 
 def _likely(e: Evidence) -> str:
-    """Say which one change of the claim, of those that are likely mistakes, makes it right."""
+    """Return a sentence on which one change of the claim, of those that are likely mistakes, makes it right, or ""."""
     return _repaired(e, LIKELY)
 
 
 def _unlikely(e: Evidence) -> str:
-    """Say which other change of the claim makes it right."""
+    """Return a sentence on which other change of the claim makes it right, or ""."""
     return _repaired(e, UNLIKELY)
 
 
 def _factored(e: Evidence) -> str:
-    """Say which factor, somewhere in the claim, makes it right."""
+    """Return a sentence on which factor, somewhere in the claim, makes it right, or ""."""
     return _repaired(e, FACTORS)
 
 
@@ -298,12 +298,12 @@ def _repaired(e: Evidence, kinds: Sequence[Kind]) -> str:
 
 
 def _short_sums(e: Evidence) -> str:
-    """Say which term of a sum is missing, too many, or wrong, if that is short."""
+    """Return a sentence on which term of a sum is missing, too many, or wrong, if that is short, or ""."""
     return _sums(e) if len(e.proof.terms) <= _SHORT else ""
 
 
 def _sums(e: Evidence) -> str:
-    """Say which terms of a sum are missing, too many, or wrong."""
+    """Return a sentence on which terms of a sum are missing, too many, or wrong, or ""."""
     where = f"in {entry_name(e.shape, e.entry)} " if e.shape and len(e.truth) > 1 and e.proof.terms else ""
     return f"{where}{e.proof.terms}"
 

@@ -25,12 +25,12 @@ Multiply = Callable[[Array, Array], Array]
 
 
 def of_arrays(e: Evidence) -> str:
-    """Say what is wrong with a term of an array, as a whole."""
+    """Return a sentence on a wrong term that is a whole array, or ""."""
     return (terms(e) or products(e)) if e.shape else ""
 
 
 def terms(e: Evidence) -> str:
-    """Say which array is a term too many, has another sign or size than it should, or is missing as a term."""
+    """Return a sentence on a term that is too many, missing, or has a wrong sign or factor, or ""."""
     return _wrong_term(e) or _missing_term(e)
 
 
@@ -113,7 +113,7 @@ def _added(node: Node) -> Iterator[tuple[int, Node]]:
 
 
 def products(e: Evidence) -> str:
-    """Say that a number times the product of two quantities is missing."""
+    """Return a sentence that a number times the product of two quantities is missing, or ""."""
     nodes = scheduled([e.case.yours, e.case.base, e.case.truth])
     some = [n for n in nodes if not n.is_constant and n.dtype != "bool" and n.size <= _ELEMENTS and len(n.shape) <= 2]
     some = some[:_FACTORS]
