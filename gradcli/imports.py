@@ -224,5 +224,5 @@ def _folded(path: str) -> str:
 
 
 def _is_pythons(name: str) -> bool:
-    """Return whether a module is a part of Python itself, which no file can stand for."""
+    """Return whether a module is built into Python, so that no file can shadow it."""
     return BuiltinImporter.find_spec(name) is not None or FrozenImporter.find_spec(name) is not None

@@ -202,7 +202,7 @@ class _Derivative:
         return None
 
     def written(self, names: Mapping[Node, str], cut: Limits | None = None) -> _Formulas:
-        """Return the entries, in which the nodes in `names` may stand for themselves."""
+        """Return the entries, in which the nodes in `names` may be symbols of these names."""
         result = formulas(self.nodes.values(), self.leaves, names, cut, self.taken)
         numbers = _numbers(result.definitions)
         definitions = {k: e.xreplace(numbers) for k, e in result.definitions.items() if k not in numbers}

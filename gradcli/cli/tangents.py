@@ -43,7 +43,7 @@ def read_tangent(leaves: Mapping[str, Node], options: Sequence[str], notes: Note
 
 
 def _put(tangent: Named, said: Assignment, value: Array) -> None:
-    """Put a value where it is said that it belongs: it is the tangent of a leaf, or of one element of it."""
+    """Assign a tangent to a leaf, or to one of its elements."""
     name, shape = said.name, tangent[said.name].shape
     if said.key is None and value.shape != shape:
         raise InputError(

@@ -37,7 +37,9 @@ class Schedule:
 
     @classmethod
     def of(cls, graph: Graph, same: Mapping[str, Array]) -> Schedule:
-        """Return the schedule of a graph; `same` holds the inputs that have one value, with a last axis of length 1.
+        """Return the schedule of a graph: its lowered steps, those that depend on `same` alone computed already.
+
+        `same` holds the inputs that have one value at all points, with a last axis of length 1.
 
         >>> import numpy as np
         >>> from gradcli.graph.node import leaf

@@ -1,4 +1,4 @@
-"""What stands in the columns of a result over many points: graphs of derivatives, and the names of their elements."""
+"""The columns of a result over many points: graphs of derivatives, and the names of their elements."""
 
 from __future__ import annotations
 

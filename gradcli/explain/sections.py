@@ -181,7 +181,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Line:
-    """One of several equations below each other, with what is said behind it; `strong` is one that readers look for."""
+    """One of several equations below each other, with a note behind it; a `strong` one is emphasised."""
 
     sides: tuple[Math, ...]
     note: tuple[Math, ...] = ()
@@ -220,7 +220,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines of a program, below what is said of them; a `whole` program is to be copied, and no line of it broken."""
+    """Lines of a program below a caption; the lines of a `whole` program, which is to be copied, are not broken."""
 
     lines: tuple[str, ...]
     caption: str = ""

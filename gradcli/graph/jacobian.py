@@ -35,34 +35,34 @@ MAX_SPARSE = 10_000_000  # entries of a sparse matrix
 
 
 class _Line(NamedTuple):
-    """A row or a column of J: an element of an output or of a leaf, and the numbers of the lines that it crosses."""
+    """A row or a column of J: its element of an output or of a leaf, and the indices of its entries that are not 0."""
 
     node: Node
     element: int
-    crossed: Runs
+    nonzero: Runs
 
     @property
     def width(self) -> int:
-        """How many lines it crosses."""
-        return sum(map(len, self.crossed))
+        """How many of its entries are not 0 everywhere."""
+        return sum(map(len, self.nonzero))
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What one line has in one block dy/dx: its element, and the elements in a range of an adjoint.
+    """The entries of one row or column in a block dy/dx: those in the range `nonzero`, from an adjoint or a tangent.
 
-    A column has those of a tangent in its place.
+    `element` is the index of the row, or of the column, in the block.
     """
 
     is_row: bool
     element: int
-    crossed: range
+    nonzero: range
     adjoint: Node
 
     @property
     def key(self) -> Index:
         """Its index in the block."""
-        return (self.element, self.crossed) if self.is_row else (self.crossed, self.element)
+        return (self.element, self.nonzero) if self.is_row else (self.nonzero, self.element)
 
 
 def jacobian(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
@@ -167,7 +167,7 @@ def _places(graph: Graph, wrt: Iterable[str] | None, limit: int) -> Iterator[tup
             "--wrt",
         )
     blocks = _blocks(graph, leaves, _lines(graph, leaves, found))
-    single = sum(len(p.crossed) for own in blocks.values() for parts in own.values() for p in parts)
+    single = sum(len(p.nonzero) for own in blocks.values() for parts in own.values() for p in parts)
     if single > limit:
         raise InputError(
             f"{single:,} entries of the Jacobian are not zero everywhere",
@@ -178,7 +178,7 @@ def _places(graph: Graph, wrt: Iterable[str] | None, limit: int) -> Iterator[tup
     for first, y in zip(above, graph.outputs.values(), strict=False):
         for x, parts in blocks.get(y, {}).items():
             for p in sorted(parts, key=lambda p: p.element):
-                for k in p.crossed:
+                for k in p.nonzero:
                     i, j = (p.element, k) if p.is_row else (k, p.element)
                     yield (first + i, below[x] + j), p.adjoint, k if p.adjoint.shape else 0
 
@@ -235,7 +235,7 @@ class _Lines:
 
 def _lines(graph: Graph, leaves: Sequence[Node], found: Pattern) -> _Lines:
     outputs = list(dict.fromkeys(graph.outputs.values()))
-    rows = [_Line(y, i, crossed) for y in outputs for i, crossed in enumerate(found.rows[y]) if crossed]
+    rows = [_Line(y, i, nonzero) for y in outputs for i, nonzero in enumerate(found.rows[y]) if nonzero]
     columns = _transposed(rows, leaves, outputs) if found.widths == [x.size for x in leaves] else []
     # As many rows cross the tallest column as there are colours of rows, at least; and the other way round.
     widest, tallest = (max((line.width for line in lines), default=0) for lines in (rows, columns))
@@ -245,7 +245,7 @@ def _lines(graph: Graph, leaves: Sequence[Node], found: Pattern) -> _Lines:
 def _elements_crossed(found: Pattern, leaves: Sequence[Node]) -> int:
     """Return how many entries the rows have together where each leaf is one column."""
     counts = Counter(chain.from_iterable(found.rows.values()))
-    return sum(number * sum(leaves[j].size for run in crossed for j in run) for crossed, number in counts.items())
+    return sum(number * sum(leaves[j].size for run in nonzero for j in run) for nonzero, number in counts.items())
 
 
 def _blocks(graph: Graph, leaves: Sequence[Node], result: _Lines) -> dict[Node, dict[Node, list[_Part]]]:
@@ -271,15 +271,15 @@ def _blocks(graph: Graph, leaves: Sequence[Node], result: _Lines) -> dict[Node, 
 def _transposed(rows: Sequence[_Line], leaves: Sequence[Node], outputs: Sequence[Node]) -> list[_Line]:
     """Return the columns, with the rows that cross each."""
     starts = _starts(outputs)
-    crossed: defaultdict[int, list[range]] = defaultdict(list)
+    nonzero: defaultdict[int, list[range]] = defaultdict(list)
     for row in rows:
         number = starts[row.node] + row.element
         alone = range(number, number + 1)
-        for run in row.crossed:
+        for run in row.nonzero:
             for j in run:
-                crossed[j].append(alone)
+                nonzero[j].append(alone)
     elements = [(x, i) for x in leaves for i in range(x.size)]
-    return [_Line(*elements[j], tuple(_joined(crossed[j]))) for j in sorted(crossed)]
+    return [_Line(*elements[j], tuple(_joined(nonzero[j]))) for j in sorted(nonzero)]
 
 
 def _joined(runs: Iterable[range]) -> Iterator[range]:
@@ -302,17 +302,17 @@ def _joined(runs: Iterable[range]) -> Iterator[range]:
 
 def _colours(lines: Sequence[_Line]) -> list[list[_Line]]:
     """Return the rows (or columns) in groups that share no non-zero column (or row): a greedy colouring."""
-    if all(line.crossed == lines[0].crossed for line in lines):
+    if all(line.nonzero == lines[0].nonzero for line in lines):
         return [[line] for line in lines]  # dense
     groups: defaultdict[int, list[_Line]] = defaultdict(list)
-    taken: defaultdict[int, int] = defaultdict(int)  # by line that is crossed: the groups that cross it, as bits
+    taken: defaultdict[int, int] = defaultdict(int)  # by line: the groups with an entry there that is not 0, as bits
     for line in lines:
         bits = 0
-        for run in line.crossed:
+        for run in line.nonzero:
             for j in run:
                 bits |= taken[j]
         free = ~bits & (bits + 1)
-        for run in line.crossed:
+        for run in line.nonzero:
             for j in run:
                 taken[j] |= free
         groups[free].append(line)
@@ -335,7 +335,7 @@ def _parts(
     for colour in _colours(found.columns if found.forward else found.rows):
         results = swept(_seeds(colour))
         for line in colour:
-            for other, elements in _elements(line.crossed, others, starts):
+            for other, elements in _elements(line.nonzero, others, starts):
                 result = results.get(other)
                 if result is not None and not is_const(result, 0):
                     block = (other, line.node) if found.forward else (line.node, other)
@@ -343,9 +343,9 @@ def _parts(
     return parts
 
 
-def _elements(crossed: Runs, nodes: Sequence[Node], starts: Sequence[int]) -> Iterator[tuple[Node, range]]:
+def _elements(nonzero: Runs, nodes: Sequence[Node], starts: Sequence[int]) -> Iterator[tuple[Node, range]]:
     """Yield the nodes that have some of the lines, each with the range of its elements; `starts` are first lines."""
-    for run in crossed:
+    for run in nonzero:
         k = bisect_right(starts, run.start) - 1
         while k < len(nodes) and starts[k] < run.stop:  # a run may go on into the next nodes
             low, high = max(run.start, starts[k]) - starts[k], min(run.stop, starts[k + 1]) - starts[k]
@@ -379,14 +379,14 @@ def _one_hot(elements: Sequence[int], size: int) -> Node:
 
 
 def _block(y: Node, x: Node, parts: Sequence[_Part]) -> Node:
-    """Return dy/dx from its rows or columns."""
+    """Return dy/dx, assembled from the non-zero elements of its rows or columns."""
     shape, sizes = (*y.shape, *x.shape), (y.size, x.size)
     lines, size = sizes if parts[0].is_row else sizes[::-1]
     first = parts[0].adjoint
-    if len(parts) == lines == 1 and parts[0].crossed == range(size):
+    if len(parts) == lines == 1 and parts[0].nonzero == range(size):
         return reshape(first, shape)
-    alone = all(p.crossed == range(p.element, p.element + 1) and p.adjoint is first for p in parts)
+    alone = all(p.nonzero == range(p.element, p.element + 1) and p.adjoint is first for p in parts)
     if alone and len(parts) == lines == size:
         return reshape(from_diagonal(reshape(first, (size,)), sizes), shape)
-    pieces = [(p.key, index(reshape(p.adjoint, (size,)), (p.crossed,))) for p in parts]
+    pieces = [(p.key, index(reshape(p.adjoint, (size,)), (p.nonzero,))) for p in parts]
     return reshape(scatter(sizes, pieces), shape)

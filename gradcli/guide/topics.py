@@ -31,7 +31,7 @@ _ALSO = re.compile(r'<!-- also: (".*") -->')
 
 @dataclass(frozen=True)
 class Section:
-    """What stands below a heading; `messages` are those of PyTorch's that it explains, in their several wordings."""
+    """The section below a heading; `messages` are PyTorch's messages that it explains, in their several wordings."""
 
     heading: str
     text: str

@@ -79,7 +79,7 @@ def stacked(x: Node, cells: Mapping[tuple[int, ...], Node], shape: Shape) -> Nod
 
 
 def positions(shape: Shape, key: Key) -> Array:
-    """Return where the elements at an index stand in an array's row-major order."""
+    """Return the row-major offsets of the elements at an index."""
     return np.asarray(np.arange(size_of(shape)).reshape(shape)[key])
 
 

@@ -1,4 +1,4 @@
-"""What stands in NumPy's modules while a function is traced: functions that NumPy's protocols do not reach.
+"""Patches of NumPy's modules while a function is traced: for functions that NumPy's protocols do not reach.
 
 `np.zeros` and `np.array` return tracers there, to which elements can be assigned, `math.exp` of a tracer is `np.exp`,
 and random numbers are errors.  All is as it was afterwards, and other threads see no difference.
@@ -163,7 +163,7 @@ def _seeded(original: Callable[..., Any]) -> Rule:
 
 @cache
 def _replacements() -> dict[Any, dict[str, Any]]:
-    """Return what stands in each module while a function is traced."""
+    """Return the patched functions of each module."""
     numpy = {n: _created(getattr(np, n)) for n in _CREATE} | {n: _converted(getattr(np, n)) for n in _ARRAYS}
     numpy |= {n: _of_list(getattr(np, n)) for n in _OF_LISTS}
     mathematical = {n: _mathematical(getattr(math, n), f) for n, f in _MATH.items()}

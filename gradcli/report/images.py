@@ -18,7 +18,7 @@ _LEVELS = 256
 
 
 def reduced(panel: Panel, rows: int, columns: int) -> Panel:
-    """Return an image in at most so many pixels; one stands for the mean of a square, in a gradient for the strongest.
+    """Return an image in at most so many pixels: means of squares, or in a gradient their strongest entries.
 
     >>> reduced(Panel(("x",), np.arange(64.0).reshape(8, 8)), 4, 8).pixels[0].tolist()
     [4.5, 6.5, 8.5, 10.5]

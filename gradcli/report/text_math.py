@@ -101,7 +101,7 @@ class TextWriter:
         return [text for k, text in enumerate(texts) if not k or text != texts[k - 1]]
 
     def columns(self, matrix: Matrix, cells: Mapping[tuple[int, int], str]) -> tuple[list[list[str]], list[list[str]]]:
-        """Return a matrix column by column, headings first: those that stand beside it, v among them, and its own."""
+        """Return the columns of a matrix, headings first: the row headings, v, and the entries."""
         fixed = [[matrix.name, *map(self.write, matrix.rows)]]
         rows = range(len(matrix.rows))
         own = [[self.write(head), *(cells.get((i, j), "0") for i in rows)] for j, head in enumerate(matrix.columns)]

@@ -13,6 +13,8 @@ import gradcli
 
 GUIDE = Path(gradcli.__file__).parent / "guide" / "development.md"
 FILES = re.compile(r"<!-- (gradcli/\S+\.py) -->\n```python\n(.*?)```", re.DOTALL)
+DIFFS = re.findall(r"```diff\n(.*?)\n```", GUIDE.read_text("utf-8"), re.DOTALL)
+NEW = ("lua", "feather")  # what there is not yet
 # Runs gradcli with files of a folder among those of its packages.
 ADDED = """\
 import sys
@@ -63,3 +65,16 @@ X = ("y=x**2+z**2", "--at", "x=3,z=4")
 )
 def test_the_files_of_the_guide_add_what_they_say(added, arguments, expected):
     assert re.search(expected, added(*arguments), re.MULTILINE)
+
+
+@pytest.mark.parametrize("diff", DIFFS, ids=lambda diff: diff.split("\n")[0].strip("+ "))
+def test_a_diff_of_the_guide_is_what_the_source_has(diff):
+    """What an example added stands in one file as it is shown; beside what would be added stands what is there."""
+    lines = [line[1:] for line in diff.split("\n") if not any(f'{name}"' in line for name in NEW)]
+    shown = "\n".join(lines) + "\n"
+    assert any(shown in path.read_text("utf-8") for path in GUIDE.parents[1].rglob("*.py")), shown
+
+
+@pytest.mark.parametrize("page", sorted(GUIDE.parent.glob("*.md")), ids=lambda page: page.stem)
+def test_each_block_of_code_ends(page):
+    assert len(re.findall(r"^ *```", page.read_text("utf-8"), re.MULTILINE)) % 2 == 0

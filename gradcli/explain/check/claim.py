@@ -49,7 +49,7 @@ class Case:
 
     @cached_property
     def cut(self) -> tuple[Node, Node]:
-        """The base as a function of `by`, whatever that is computed from, and the leaf that stands for it."""
+        """The base as a function of `by`, and the leaf that replaces `by` in it."""
         return cut(self.base, self.by)
 
     @cached_property

@@ -254,7 +254,7 @@ def _right_but_for(e: Evidence, what: str, key: tuple[int | range, ...]) -> str:
 
 
 def _permuted(e: Evidence) -> str:
-    """Return a sentence that the slices along an axis stand in another order, or ""."""
+    """Return a sentence that the slices along an axis are permuted, or ""."""
     for axis, size in enumerate(e.shape):
         if not 1 < size <= _MAX_LINES:
             continue

@@ -140,7 +140,7 @@ class ElementwiseForm:
         return {bare(self.meanings[s].shape) for s in formula.free_symbols}
 
     def first(self, node: Node) -> Node:
-        """Return what stands for a node and all that are alike."""
+        """Return the representative of all nodes that are structurally equal to a node."""
         return self.equal.setdefault(structure(node), node)
 
     # Writing

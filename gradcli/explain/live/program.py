@@ -63,7 +63,7 @@ class LivePass:
 
 @dataclass(frozen=True)
 class LiveCorner:
-    """A node that may have a corner: the call that tells where, and what is said of it there.
+    """A node that may have a corner: the call that returns at which elements, and the note on it.
 
     `argument` is the node whose value is named, in the user's names, which is empty where it would be long;
     `expression` is what has the corner.

@@ -88,7 +88,7 @@ def _resized(
 
 
 def _coordinates(how: str, n: int, size: int, scale: float, ends: Array) -> Array:
-    """Return where each element of the result stands in the array."""
+    """Return the index into the array of each element of the result."""
     at = np.arange(n, dtype=float)
     match how:
         case "half_pixel":

@@ -98,7 +98,7 @@ def _encoded(value: Any, formula: Callable[[Any], str]) -> str:
 
 
 def plain(value: Any, formula: Callable[[Any], str] = str) -> Any:
-    """Return arrays, and what they stand in, as JSON has them."""
+    """Return arrays, and containers of arrays, as JSON values."""
     if isinstance(value, np.ndarray):
         whole = value.shape and value.dtype == float and np.isfinite(value).all()
         value = value.tolist()

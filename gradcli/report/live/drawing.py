@@ -26,7 +26,7 @@ _ROUND = {LEAF: 14, INTERMEDIATE: 4, OUTPUT: 4}
 
 @dataclass(frozen=True)
 class _Text:
-    """A line of a box: what stands there, and a mark behind it with so many letters of room."""
+    """A line of a box: its text, and a number that changes behind it, with room for so many letters."""
 
     text: str
     mark: str = ""
@@ -97,7 +97,7 @@ def _signs(page: LivePage, far: object, horizontal: bool) -> Iterator[_Sign]:
 
 
 def _port(page: LivePage, text: str, between: Sequence[int], mark: str) -> list[_Text]:
-    """Return what is said at an arrow: its rule, and the number of an elementwise one."""
+    """Return the label of an arrow: its rule, and the number of an elementwise one."""
     if not text:
         return []
     lines = [_Text(line) for line in lines_of(text, _SMALL_LETTERS)]
@@ -204,7 +204,7 @@ def _box(page: LivePage, sign: _Sign, place: Position) -> Iterator[str]:
 
 
 def _ports(page: LivePage, sign: _Sign, place: Position) -> Iterator[str]:
-    """Yield what is said at the arrows into a box, with rules between."""
+    """Yield the labels of the arrows into a box as SVG, with lines between them."""
     x, y, (across, _, sizes) = place.left, place.top, sign.size()
     if sign.head:
         rule = f"M{_short(x + sign.head)} {_short(y)}v" if sign.horizontal else f"M{_short(x)} {_short(y + sign.head)}h"

@@ -129,7 +129,7 @@ class _Terminal:
         return [size, *(line for lines in equations(rows, [""] * len(rows), room) for line in lines)]
 
     def code(self, code: Code, room: int) -> list[str]:
-        """Return a line of a program behind what is said of it, several below it."""
+        """Return a line of a program after its caption, or several lines below it."""
         lines, caption = list(map(visible, code.lines)), visible(code.caption)
         if code.whole:
             return lines

@@ -42,7 +42,7 @@ def _lines(picture: Picture, labels: Labels, options: Options) -> Iterator[str]:
 
 
 def _label(value: Sequence[str], adjoint: Sequence[str]) -> str:
-    """Return what stands in a box: an adjoint a little lower, or its bar would underline what stands above it."""
+    """Return the label of a box, with the adjoint a little lower, so that its bar does not underline the line above."""
     below = f'<font point-size="4"> </font>{_BREAK}<font color="#b3261e">{_rows(adjoint)}</font>' if adjoint else ""
     return _rows(value) + below
 

@@ -31,7 +31,7 @@ class Drawn:
 
     @property
     def title(self) -> str:
-        """What stands above it."""
+        """The title above the image."""
         return "".join(map(self.writer.write, self.panel.title))
 
     @property

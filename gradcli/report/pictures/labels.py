@@ -1,4 +1,4 @@
-"""What stands in a picture's boxes and at its arrows, in the notation of a writer."""
+"""The texts in a picture's boxes and at its arrows, in the notation of a writer."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ class Labels:
         self.writer = writer or TextWriter(picture.style, digits)
 
     def equation(self, box: Box) -> list[str]:
-        """Return the sides of what is said of a value: its name, what computes it, a number."""
+        """Return the sides of a value's equation: its name, its formula, its number."""
         return self.writer.sides(tuple(box.equation()))
 
     def reverse(self, box: Box) -> list[str]:
-        """Return the sides of what is said of its adjoint, if anything."""
+        """Return the sides of the adjoint's equation; none without an adjoint."""
         return self.writer.sides(tuple(box.reverse()))
 
     def value_lines(self, box: Box, letters: int) -> list[str]:
-        """Return what is said of a value in lines of so many letters."""
+        """Return the equation of a value in lines of at most so many letters."""
         return _sides(self.equation(box), letters)
 
     def adjoint_lines(self, box: Box, letters: int) -> list[str]:
-        """Return what is said of its adjoint in lines of so many letters; none where nothing is."""
+        """Return the equation of the adjoint in lines of at most so many letters; none without an adjoint."""
         return _sides(self.reverse(box), letters)
 
     def locals(self, box: Box) -> list[str]:
-        """Return what is said at each arrow into the box; nothing where nothing is passed back along it."""
+        """Return the label of each arrow into the box; none where no adjoint goes along the arrow."""
         return ["" if a.local is None else self.writer.write(a.local) for a in box.arrows]
 
     def paths(self, box: Box) -> list[str]:
@@ -79,13 +79,13 @@ class Labels:
 
 
 def legend(signs: Sequence[tuple[str, str]], picture: Picture) -> str:
-    """Return which sign stands for which kind of box, of those that there are."""
+    """Return the legend of the kinds of boxes in a picture: the sign and the meaning of each."""
     kinds = {box.kind for box in picture.boxes}
     return "   ".join(f"{sign} {kind}" for kind, sign in signs if kind in kinds)
 
 
 def _sides(sides: Sequence[str], letters: int) -> list[str]:
-    """Return an equation in lines: on one, or what stands last on others."""
+    """Return an equation on one line, or with its last side on lines of its own."""
     whole = " = ".join(sides)
     if cells(whole) <= letters or len(sides) < 2:
         return lines_of(whole, letters) if whole else []

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """What stands beside one entry: the lanes at its first line, and at the lines after it."""
+    """The lanes beside one entry: at its first line, and at the lines after it."""
 
     first: str
     after: str

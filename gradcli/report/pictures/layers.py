@@ -23,7 +23,7 @@ _FROM_LEAF = 0.05
 
 
 class Size(NamedTuple):
-    """What a box takes: its width and height, and for each arrow into it the width that is said of it."""
+    """The size of a box: its width and height, and the width of the label at each arrow into it."""
 
     width: float
     height: float
@@ -38,7 +38,7 @@ class Size(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a box is: its left and upper corner, and for each arrow the left end of what is said of it."""
+    """The position of a box: its left upper corner, and the left end of the label at each arrow into it."""
 
     left: float
     top: float
@@ -226,7 +226,7 @@ def _drawn(layering: _Layers, sizes: Sequence[Size], ranked: Ranks) -> Layout:
 
 
 def _rows(layering: _Layers, sizes: Sequence[Size]) -> tuple[list[float], list[float]]:
-    """Return the top and the bottom of each layer; the further lines lead aside, the further layers are apart."""
+    """Return the top and the bottom of each layer; the gap between layers grows with the slant of the lines between."""
     tops, bottoms = [0.0], list[float]()
     for k, layer in enumerate(layering.layers):
         bottoms.append(tops[-1] + max((sizes[i.box].height for i in layer if i.box is not None), default=0.0))

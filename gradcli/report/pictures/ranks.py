@@ -1,4 +1,4 @@
-"""The layer of each box: what it reads stands above it, and as near as can be."""
+"""The layer of each box: below all boxes that it reads, and as near to them as possible."""
 
 from __future__ import annotations
 

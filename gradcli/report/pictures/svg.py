@@ -45,7 +45,7 @@ STYLE = """\
 
 
 class _Lines(NamedTuple):
-    """What stands in a box: lines at its arrows, of its value, its adjoint and the paths to it, and images below.
+    """The content of a box: labels of its arrows, lines of its value, its adjoint and its paths, and images below.
 
     What is said at the arrows stands above the others, or on their left if the picture is `horizontal`.
     """
@@ -59,7 +59,7 @@ class _Lines(NamedTuple):
 
     @property
     def head(self) -> float:
-        """The height of what is said at the arrows, or its width on the left."""
+        """The height of the arrows' labels, or their width where these are on the left."""
         if self.horizontal:
             widest = max((cells(t) for port in self.ports for t in port), default=0)
             return widest * _SMALL_CELL + _PAD if widest else 0.0
@@ -211,7 +211,7 @@ def _box(box: Box, place: Position, lines: _Lines) -> Iterator[str]:
 
 
 def _ports(place: Position, lines: _Lines) -> Iterator[str]:
-    """Yield what is said at the arrows into a box, with rules between."""
+    """Yield the labels of the arrows into a box as SVG, with lines between them."""
     x, y = place.left, place.top
     across, _, sizes = lines.size()
     if lines.head:

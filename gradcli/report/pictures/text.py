@@ -51,7 +51,7 @@ def _foot(picture: Picture, digits: int | None, lost: int, width: int) -> Iterat
 
 
 class _Cells(NamedTuple):
-    """What is said of one value: of itself, of its adjoint, of the arrows into it."""
+    """The three texts of one value: its equation, its adjoint's, and the labels of the arrows into it."""
 
     equation: str
     reverse: str
@@ -93,7 +93,7 @@ class _Columns:
         return line.replace(TIED, " ").rstrip()
 
     def _below(self, row: _Cells) -> Iterator[str]:
-        """Yield the lines of a value that has what is said of its arrows below it, and its adjoint if need be."""
+        """Yield the lines of a value whose labels of arrows, and adjoint if it is long, are below it."""
         hang = " " * min(self.name + len(" = "), self.room // 4)
         if cells(row.equation) <= self.first and cells(row.reverse) <= self.second and row.reverse:
             yield self._line(row, row.reverse)

@@ -74,7 +74,7 @@ class _Drawing:
         yield r"\end{tikzpicture}"
 
     def equation(self, sides: Sequence[Math]) -> list[_Line]:
-        """Return an equation in lines: on one, or with what stands last on another."""
+        """Return an equation on one line, or with its last side on another."""
         if not sides:
             return []
         whole = self.line(tuple(sides))
@@ -118,7 +118,7 @@ class _Drawing:
         return Size.of(own, self.head(k) + height, ports)
 
     def head(self, k: int) -> float:
-        """Return the height of what is said at the arrows into a box, or its width on the left."""
+        """Return the height of the labels of the arrows into a box, or their width where these are on the left."""
         return max((_small(line) if self.horizontal else _height(line) for line in self.ports[k] if line), default=0.0)
 
     def box(self, k: int, place: Position, size: Size, far: Sequence[Box | None]) -> Iterator[str]:
@@ -161,7 +161,7 @@ def _height(line: _Line) -> float:
 
 
 def _small(line: _Line) -> float:
-    """Return the width of what is said at an arrow."""
+    """Return the width of an arrow's label."""
     return 0.8 * line.letters * _CELL
 
 
