@@ -12,13 +12,13 @@ from gradcli.graph.matrices import eigvalsh as eigvalsh_node
 from gradcli.graph.matrices import eigvecsh as eigvecsh_node
 from gradcli.graph.matrices import singular_vectors
 from gradcli.graph.matrices import svdvals as svdvals_node
-from gradcli.pytorch.calls import called, named
+from gradcli.pytorch.calls import called, check_numbers, named
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if
 from gradcli.pytorch.names import return_type
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.operations.reductions import norm as _norm
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_square, first_zero
+from gradcli.pytorch.refusals import check_matrix, first_zero
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 __all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_rank"]
@@ -31,15 +31,15 @@ LinAlgError = type("_LinAlgError", (RuntimeError,), {"__doc__": "What cannot be 
 
 
 def det(A: Tensor) -> Tensor:
-    return named("det", check_square("linalg.det", A))
+    return named("det", check_matrix("linalg.det", A))
 
 
 def inv(A: Tensor) -> Tensor:
-    return _solved("inv", check_square("linalg.inv", A))
+    return _solved("inv", check_matrix("linalg.inv", A))
 
 
 def solve(A: Tensor, B: Tensor) -> Tensor:
-    check_square("linalg.solve", A)
+    check_matrix("linalg.solve", A)
     of_vectors = B.dim() < 2 or B.shape == A.shape[:-1]
     rows, columns = ((*B.shape, 1)[-1 - bool(B.dim())], 1) if of_vectors else B.shape[-2:]
     refuse_if(rows != A.shape[-1], "sizes of a solve", A.shape[-1], rows, columns)
@@ -63,7 +63,7 @@ def cholesky(A: Any, *, upper: bool = False) -> Tensor:
 
     Errors: `LinAlgError` for a matrix that is not positive-definite.
     """
-    a = _mirrored(check_square("linalg.cholesky", A), "U" if upper else "L")
+    a = _mirrored(check_matrix("linalg.cholesky", A), "U" if upper else "L")
     symmetric = (a + a.mT) / 2
     factor: Any = apply("cholesky", cholesky_node, (symmetric,), (), "LinalgCholeskyExBackward0")
     if bad := np.argwhere(~(factor._a[..., 0].diagonal(axis1=-2, axis2=-1) > 0)).tolist():
@@ -94,9 +94,8 @@ def qr(A: Any, mode: str = "reduced") -> Any:
 
     The columns are those of Gram and Schmidt's method, each made orthogonal to the others twice.
     """
-    refuse_if(A.dim() < 2, "axes of a qr")
+    check_matrix("linalg.qr", A, square=False)
     refuse_if(mode not in ("reduced", "r", "complete"), "mode of a qr", mode)
-    refuse_if(not A.is_floating_point(), "dtype of a qr", A.dtype.word)
     rows, columns = A.shape[-2:]
     missing_if(mode == "complete" and rows > columns, "torch.linalg.qr(mode='complete') of a matrix of more rows")
     diagonal = np.linalg.qr(A._a[..., 0])[1].diagonal(axis1=-2, axis2=-1)
@@ -127,9 +126,8 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
 def _mirrored(A: Any, UPLO: str) -> Any:
     """Return symmetric matrices with the numbers of one triangle; the gradient is that of both, as in PyTorch."""
     refuse_if(UPLO.upper() not in ("L", "U"), "triangle of eigh", UPLO)
-    refuse_if(A.dim() < 2, "axes of a matrix", "eigh")
-    refuse_if(A.shape[-1] != A.shape[-2], "not a square matrix", "linalg.eigh", *A.shape[-2:])
-    refuse_if(not A.is_floating_point(), "no kernel", "linalg_eigh_cpu", A.dtype.word)
+    check_matrix("linalg.eigh", A, integers=True)
+    check_numbers("eigvalsh", A.dtype)
     a = A._a[..., 0]
     lower = np.tril(a) if UPLO.upper() == "L" else np.triu(a).swapaxes(-1, -2)
     symmetric = lower + np.tril(lower, -1).swapaxes(-1, -2)
@@ -151,8 +149,7 @@ def svdvals(A: Any) -> Tensor:
 
     Errors: `LinAlgError` where an element is nan or infinite.
     """
-    refuse_if(A.dim() < 2, "axes of a matrix", "svd")
-    refuse_if(not A.is_floating_point(), "whole numbers in linalg", "linalg.svd", A.dtype.word)
+    check_matrix("linalg.svd", A, square=False)
     if not np.isfinite(A._a).all():
         raise refusal("infinite matrix in svd", kind=LinAlgError)
     return apply("svdvals", svdvals_node, (A,), (), "LinalgSvdBackward0")
@@ -160,7 +157,7 @@ def svdvals(A: Any) -> Tensor:
 
 def matrix_rank(A: Any, *, atol: Any = 0.0, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """Return how many singular values are above a tolerance: by default, the largest one's rounding error."""
-    refuse_if(A.dim() < 2, "axes of a rank")
+    refuse_if(A.dim() < 2, "axes of a matrix", "torch.linalg.matrix_rank", "input")
     s = svdvals(A.detach())
     if rtol is None:
         rtol = 0.0 if atol else max(A.shape[-2:]) * float(np.finfo(A._a.dtype).eps)

@@ -137,14 +137,14 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
     refuse_if(min(result) < 1, "output of a pool", before, after)
 
 
-def check_square(name: str, A: Tensor) -> Tensor:
-    """Return a square matrix, or a stack of them.
+def check_matrix(name: str, A: Tensor, *, square: bool = True, integers: bool = False) -> Tensor:
+    """Return a matrix of floating-point numbers, or a stack of them.
 
     Errors: `RuntimeError` for anything else.
     """
-    refuse_if(A.dim() < 2, "axes of a square matrix", name)
-    refuse_if(A.shape[-1] != A.shape[-2], "not a square matrix", name, A.shape[-2], A.shape[-1])
-    refuse_if(not A.is_floating_point(), "whole numbers in linalg", name, A.dtype.word)
+    refuse_if(A.dim() < 2, "axes of a matrix", name, "A")
+    refuse_if(square and A.shape[-1] != A.shape[-2], "not a square matrix", name, *A.shape[-2:])
+    refuse_if(not integers and not A.is_floating_point(), "whole numbers in linalg", name, A.dtype.word)
     return A
 
 

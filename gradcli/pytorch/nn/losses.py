@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.graph.construct import call
 from gradcli.graph.node import Node, cast, const
-from gradcli.pytorch.calls import called, exact, named
+from gradcli.pytorch.calls import called, check_numbers, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.functions import grad_name
 from gradcli.pytorch.messages import refusal, refuse_if, warn
@@ -114,10 +114,9 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
         loss = loss * weight
         return loss.sum() / weight.sum() if how == "mean" and name != "huber_loss" else _one(loss, how)
     kind = result_dtype((input, target))
-    if not kind.is_floating_point:
-        refuse_if(name != "l1_loss" or kind.name == "bool", "no kernel", name.replace("_loss", "_cpu"), kind.word)
-        if how == "mean":
-            return (input - target).mean()
+    check_numbers(name, kind)
+    if how == "mean" and not kind.is_floating_point:
+        return (input - target).mean()
 
     def build(x: Node, y: Node) -> Node:
         settings = {k: const(exact(v)) for k, v in more.items()}
@@ -146,7 +145,7 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     refuse_if(target.size() != input.size(), "size of the target of logits", target.shape, input.shape)
     name = "binary_cross_entropy_with_logits"
-    refuse_if(input._a.dtype.kind != "f", "no kernel", "log_sigmoid_cpu", input.dtype.word)
+    check_numbers(name, input.dtype)
     refuse_if(target._a.dtype.kind != "f", "dtype of what is written", "Float", target.dtype.word)
     dtype = target.dtype.name
 

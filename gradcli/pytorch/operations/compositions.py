@@ -25,7 +25,7 @@ from gradcli.pytorch.operations.products import einsum, weighted
 from gradcli.pytorch.operations.views import diagonal_by
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_square
+from gradcli.pytorch.refusals import check_matrix
 from gradcli.pytorch.tensor import Tensor, listed, of_array
 
 _SVD = return_type("svd", "U", "S", "V")
@@ -193,7 +193,7 @@ BOTH: dict[str, Callable[..., Any]] = {
     "inverse": linalg.inv,
     "svd": _svd,
     "symeig": _symeig,
-    "logdet": lambda input: named("det", check_square("logdet", input)).log(),
+    "logdet": lambda input: named("det", check_matrix("logdet", input)).log(),
 }
 TORCH_ONLY: dict[str, Callable[..., Any]] = {
     "polygamma": lambda n, input: named("polygamma", n, input),

@@ -63,7 +63,8 @@ def _kind(a: Tensor, b: Tensor, name: str) -> str:
 
 def _of_different_dtypes(a: Tensor, b: Tensor, kind: str) -> Exception:
     words = [a.dtype.word, b.dtype.word]
-    refuse_if(kind == "bmm" and "Bool" in words, "no kernel", "bmm", "Bool")
+    for x in (a, b) if kind == "bmm" else ():
+        check_numbers("bmm", x.dtype)
     return refusal(f"dtypes of {kind}", *([a.dtype.in_c, b.dtype.in_c] if kind == "mm" else words))
 
 

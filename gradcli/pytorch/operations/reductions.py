@@ -12,7 +12,7 @@ from gradcli.graph import construct
 from gradcli.graph.construct import Axes
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.calls import called, exact, is_boolean, of_scalar, pointwise
+from gradcli.pytorch.calls import called, check_numbers, exact, is_boolean, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.messages import missing_if, refuse_if, warn
 from gradcli.pytorch.names import method, methods, return_type, with_indices
@@ -146,7 +146,8 @@ def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any
     if other is not None:
         return pointwise(f"{op}imum", input, other)
     is_median = op == "median"
-    refuse_if(is_median and is_boolean(input), "no kernel", "median_cpu", "Bool")
+    if is_median:
+        check_numbers("median", input.dtype)
     if is_median and dim is None and not input.numel():
         missing_if(not input.is_floating_point(), "torch.median(…) of an empty integer tensor")
         return called(input.sum().fill_(np.nan), "MedianBackward0")
