@@ -79,10 +79,10 @@ def _functions(node: Node, x: Exprs, axes: Sequence[int]) -> Exprs:
     rank = len(x.shape)
     others = [i for i in range(rank) if i not in axes]
     result = np.empty(node.shape, dtype=object)
-    places = [*np.ndindex(*(x.shape[i] for i in axes))] if node.shape == x.shape else [()]
+    indices = [*np.ndindex(*(x.shape[i] for i in axes))] if node.shape == x.shape else [()]
     for outer in product(*(range(x.shape[i]) for i in others)):
         array = x[_key(rank, others, outer)] if others else _whole(node.args[0], x)
-        for place in places:
+        for place in indices:
             key = _key(rank, [*others, *axes], [*outer, *place]) if place else outer
             result[key] = _element(node, array, place)
     return result
@@ -102,10 +102,10 @@ def _reordered(node: Node, x: Exprs, order: Exprs) -> Exprs:
     Zeros do not count, and where all are the same, the order does not matter.
     """
     (axis,) = node.settings
-    lines, places = np.moveaxis(x, axis, -1), np.moveaxis(order, axis, -1)
+    lines, indices = np.moveaxis(x, axis, -1), np.moveaxis(order, axis, -1)
     result = np.empty(lines.shape, dtype=object)
     for *outer, i in np.ndindex(*lines.shape):
-        line, own = lines[tuple(outer)], places[tuple(outer)]
+        line, own = lines[tuple(outer)], indices[tuple(outer)]
         if all(e == line[0] for e in line):
             result[(*outer, i)] = line[0]
             continue
@@ -116,9 +116,9 @@ def _reordered(node: Node, x: Exprs, order: Exprs) -> Exprs:
     return np.moveaxis(result, -1, axis)
 
 
-def _key(rank: int, axes: Sequence[int], places: Sequence[int]) -> tuple[Any, ...]:
+def _key(rank: int, axes: Sequence[int], indices: Sequence[int]) -> tuple[Any, ...]:
     """Return the index that has these integers along some axes, and slices along the others."""
-    known = dict(zip(axes, places, strict=True))
+    known = dict(zip(axes, indices, strict=True))
     return tuple(known.get(i, slice(None)) for i in range(rank))
 
 

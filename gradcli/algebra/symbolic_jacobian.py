@@ -114,7 +114,7 @@ def symbolic_entries(
     found: Callable[[], Mapping[Place, Node]],
     taken: Collection[str] = (),
 ) -> SymbolicJacobian:
-    """Return some entries of a matrix in formulas: the nodes of derivatives of a graph, which are `found` by places.
+    """Return some entries of a matrix in formulas: the nodes of derivatives of a graph, which are `found` by indices.
 
     `rows` and `columns` are the nodes whose elements name the rows and the columns; no intermediate gets a name that is
     `taken`.

@@ -30,7 +30,7 @@ class _Kind:
     members: list[Node] = field(default_factory=list)
     whole: Node | None = None  # the array of all members
 
-    def places(self) -> dict[Node, int]:
+    def indices(self) -> dict[Node, int]:
         return {n: i for i, n in enumerate(self.members)}
 
 
@@ -93,10 +93,10 @@ class _Groups:
         varying = [i for i, a in enumerate(first.args) if any(n.args[i] is not a for n in others)]
         if len(kind.members) < _FEWEST or not all(self._is_array(self._of.get(first.args[i])) for i in varying):
             return
-        places = [self._of[first.args[i]].places() for i in varying]
-        kind.members.sort(key=lambda n: [p[n.args[i]] for i, p in zip(varying, places, strict=True)])
+        indices = [self._of[first.args[i]].indices() for i in varying]
+        kind.members.sort(key=lambda n: [p[n.args[i]] for i, p in zip(varying, indices, strict=True)])
         args = [self._new.get(a, a) for a in first.args]
-        for i, p in zip(varying, places, strict=True):
+        for i, p in zip(varying, indices, strict=True):
             args[i] = _rows(self._whole(self._of[first.args[i]]), [p[n.args[i]] for n in kind.members])
         kind.whole = Node(first.op, tuple(args), (len(kind.members),), first.settings, first.dtype)
         self._new |= {n: _row(kind.whole, i) for i, n in enumerate(kind.members)}

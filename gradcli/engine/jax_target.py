@@ -51,7 +51,7 @@ def _prod(axes: Axes, x: Array) -> Array:
     return _number(mantissas.prod(axis=axes), exponents.sum(axis=axes))
 
 
-def _prod_others(axes: Axes, x: Array) -> Array:
+def _product_of_others(axes: Axes, x: Array) -> Array:
     """Return the products of all other elements: of those before each times those after it."""
     rest = [a for a in range(x.ndim) if a not in axes]
     order = [*axes, *rest]
@@ -84,8 +84,8 @@ def _recurrence(axis: int, a: Array, b: Array) -> Array:
 
 
 def _is_at(axis: int, place: Array, x: Array) -> Array:
-    places = jnp.arange(x.shape[axis]).reshape((-1,) + (1,) * (x.ndim - axis - 1))
-    return places == jnp.expand_dims(place, axis)
+    indices = jnp.arange(x.shape[axis]).reshape((-1,) + (1,) * (x.ndim - axis - 1))
+    return indices == jnp.expand_dims(place, axis)
 
 
 def _order(axis: int, descending: bool, x: Array) -> Array:
@@ -152,14 +152,14 @@ def _scatter(shape: tuple[int, ...], keys: tuple[Any, ...], *found: Array) -> Ar
     return result
 
 
-def _scatter_add(axis: int, places: IndexArray, size: int, x: Array) -> Array:
-    shape = (*x.shape[:axis], size, *x.shape[axis + len(places.shape) :])
-    return jnp.zeros(shape).at[(*(slice(None),) * axis, places.numbers)].add(x)
+def _scatter_add(axis: int, indices: IndexArray, size: int, x: Array) -> Array:
+    shape = (*x.shape[:axis], size, *x.shape[axis + len(indices.shape) :])
+    return jnp.zeros(shape).at[(*(slice(None),) * axis, indices.numbers)].add(x)
 
 
 def _from_diagonal(shape: tuple[int, ...], x: Array) -> Array:
-    places = np.arange(min(shape[:2]))
-    return jnp.zeros((*shape, x.shape[-1])).at[places, places].set(x)
+    indices = np.arange(min(shape[:2]))
+    return jnp.zeros((*shape, x.shape[-1])).at[indices, indices].set(x)
 
 
 def _triangle(keep: Callable[..., Any]) -> Callable[..., Array]:
@@ -181,7 +181,7 @@ def _joined(join: Callable[..., Array]) -> Callable[..., Array]:
 JAX: dict[str, Any] = {
     "sum": lambda axes, x: x.sum(axis=axes),
     "prod": _prod,
-    "prod_others": _prod_others,
+    "product_of_others": _product_of_others,
     "max": lambda axes, ties, x: jnp.where(jnp.isnan(x).any(axis=axes), jnp.nan, x.max(axis=axes)),
     "min": lambda axes, ties, x: jnp.where(jnp.isnan(x).any(axis=axes), jnp.nan, x.min(axis=axes)),
     "cumsum": lambda axis, x: jnp.cumsum(x, axis=axis),

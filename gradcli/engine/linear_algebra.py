@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from gradcli.engine.functions import into
-from gradcli.engine.products import prod_others
+from gradcli.engine.products import product_of_others
 from gradcli.graph.array import Array
 from gradcli.graph.einsum import parts
 
@@ -75,7 +75,7 @@ def cofactors(x: Array, out: Array | None = None) -> Array:
 def _cofactors(x: Array) -> Array:
     u, s, v = np.linalg.svd(x)
     signs = np.sign(np.linalg.det(u) * np.linalg.det(v))
-    weights = (signs * prod_others((0,), s.T)).T
+    weights = (signs * product_of_others((0,), s.T)).T
     return np.asarray(u * weights[:, None, :] @ v)
 
 

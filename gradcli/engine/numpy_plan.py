@@ -78,17 +78,17 @@ class _Planner:
         views = [n for n in steps if is_view(n)]
         self.views = len(views)
         first = [*schedule.inputs.values(), *schedule.same, *views]
-        self._places = {n: i for i, n in enumerate(first)}
-        places = list(enumerate(outputs, len(first)))
+        self._indices = {n: i for i, n in enumerate(first)}
+        indices = list(enumerate(outputs, len(first)))
         # Steps that need no buffer.
-        self._direct = {n: place for place, n in reversed(places) if n not in self._places}
-        self._start = len(first) + len(places)
+        self._direct = {n: place for place, n in reversed(indices) if n not in self._indices}
+        self._start = len(first) + len(indices)
         self._held: dict[Node, int] = {}
         for node, done in zip(steps, last_uses([[n] for n in steps], outputs), strict=True):
             self._add(node, done)
         self.steps += [
-            (np.copyto, itemgetter(place, self._places[n]), place)
-            for place, n in places
+            (np.copyto, itemgetter(place, self._indices[n]), place)
+            for place, n in indices
             if self._direct.get(n) != place
         ]
 
@@ -98,11 +98,11 @@ class _Planner:
         if OPERATIONS[node.op].broadcasts and node.op != "where":
             self._give_back(done)
         if node in self._direct:
-            self._places[node] = self._direct[node]
+            self._indices[node] = self._direct[node]
         elif not is_view(node):
             self._held[node] = self._taken((node.shape, np.dtype(node.dtype).type))
-            self._places[node] = self._start + self._held[node]
-        self.steps.append(_step(node, [self._places[a] for a in node.args], self._places[node]))
+            self._indices[node] = self._start + self._held[node]
+        self.steps.append(_step(node, [self._indices[a] for a in node.args], self._indices[node]))
         self._give_back(done)
 
     def _taken(self, kind: Kind) -> int:

@@ -136,7 +136,7 @@ NAMES = {
 NUMPY: dict[str, Callable[..., Array]] = {
     "sum": _sum,
     "prod": products.prod,
-    "prod_others": products.prod_others,
+    "product_of_others": products.product_of_others,
     "max": lambda axes, ties, x, out=None: x.max(axis=axes, out=out),
     "min": lambda axes, ties, x, out=None: x.min(axis=axes, out=out),
     "cumsum": _cumsum,

@@ -32,10 +32,10 @@ def prod(axes: Axes, x: Array, out: Array | None = None) -> Array:
     return _number(*_product(*np.frexp(factors)), out)
 
 
-def prod_others(axes: Axes, x: Array, out: Array | None = None) -> Array:
+def product_of_others(axes: Axes, x: Array, out: Array | None = None) -> Array:
     """Return for each element the product of all other elements along the axes.
 
-    >>> prod_others((0,), np.array([[0.0], [2.0], [3.0]]))[:, 0]
+    >>> product_of_others((0,), np.array([[0.0], [2.0], [3.0]]))[:, 0]
     array([6., 0., 0.])
     """
     factors = _flat(axes, x)

@@ -9,10 +9,10 @@ from gradcli.graph.array import Array
 from gradcli.graph.construct import Axes
 
 
-def places(axis: int, descending: bool, x: Array) -> Array:
+def sort_indices(axis: int, descending: bool, x: Array) -> Array:
     """Return the indices that sort the elements; NaN is the largest.
 
-    >>> places(0, True, np.array([[2.0], [np.nan], [3.0], [2.0]]))[:, 0]
+    >>> sort_indices(0, True, np.array([[2.0], [np.nan], [3.0], [2.0]]))[:, 0]
     array([1, 2, 0, 3])
     """
     if not descending:
@@ -24,12 +24,12 @@ def places(axis: int, descending: bool, x: Array) -> Array:
 
 def sort(axis: int, descending: bool, x: Array, out: Array | None = None) -> Array:
     """Return the elements in order."""
-    return into(out, np.take_along_axis(x, places(axis, descending, x), axis))
+    return into(out, np.take_along_axis(x, sort_indices(axis, descending, x), axis))
 
 
 def argsort(axis: int, descending: bool, x: Array, out: Array | None = None) -> Array:
     """Return the indices that sort the elements, as float64."""
-    return into(out, places(axis, descending, x).astype(float))
+    return into(out, sort_indices(axis, descending, x).astype(float))
 
 
 def take_along(axis: int, x: Array, order: Array, out: Array | None = None) -> Array:
@@ -61,6 +61,6 @@ def median(axes: Axes, ties: str, x: Array, out: Array | None = None) -> Array:
 
 def median_place(axis: int, x: Array) -> Array:
     """Return the index of the median along an axis, or of the first NaN."""
-    middle = np.take(places(axis, False, x), (x.shape[axis] - 1) // 2, axis=axis)
+    middle = np.take(sort_indices(axis, False, x), (x.shape[axis] - 1) // 2, axis=axis)
     lost = np.isnan(x)
     return np.asarray(np.where(lost.any(axis=axis), lost.argmax(axis=axis), middle))

@@ -54,8 +54,8 @@ def sparse_columns(graph: Graph, wrt: Sequence[str], alone: bool = False) -> Col
         columns = Columns(Graph.of(graph.inputs, result), {name: [name] for name in result})
     else:
         matrix = sparse(graph, wrt, by_blocks=True)
-        places = zip(matrix.rows.tolist(), matrix.columns.tolist(), strict=True)
-        names = [f"d{rows[i]}/d{across[j]}" for i, j in places]
+        indices = zip(matrix.rows.tolist(), matrix.columns.tolist(), strict=True)
+        names = [f"d{rows[i]}/d{across[j]}" for i, j in indices]
         columns = Columns(Graph.of(graph.inputs, {"J": matrix.values} if names else {}), {"J": names})
     if not columns.graph.outputs:
         raise InputError("all entries of the Jacobian are zero", hint="leave out --sparse to see them")
@@ -98,8 +98,8 @@ def _blocks(derivatives: Graph, rows: Mapping[str, Node], across: Mapping[str, N
     for (above, y), (below, x) in itertools.product(rows.items(), across.items()):
         name = label.format(above, below)
         blocks[name] = derivatives.outputs.get(f"d{above}/d{below}") or const(0, (*y.shape, *x.shape))
-        places = itertools.product(element_names(above, y.shape), element_names(below, x.shape))
-        names[name] = [label.format(*place) for place in places]
+        indices = itertools.product(element_names(above, y.shape), element_names(below, x.shape))
+        names[name] = [label.format(*place) for place in indices]
     return Columns(Graph.of(derivatives.inputs, blocks), names)
 
 

@@ -145,8 +145,8 @@ def entry_not_finite(
 ) -> str:
     """Return the warning for the entry of J at that row and column, which has this value."""
     i, j = entry
-    places = ((name, y, k) for name, y in graph.outputs.items() for k in range(y.size))
-    name, y, k = next(itertools.islice(places, i, None))
+    indices = ((name, y, k) for name, y in graph.outputs.items() for k in range(y.size))
+    name, y, k = next(itertools.islice(indices, i, None))
     row = element_names(name, y.shape)[k]
     column = next(itertools.islice((e for n in wrt for e in element_names(n, graph.inputs[n].shape)), j, None))
     v = np.zeros(y.size)

@@ -109,9 +109,9 @@ def summed(terms: Mapping[int, Sequence[Any]], nodes: Mapping[str, Node]) -> Nam
     from gradcli.algebra.display import tidy
 
     result: Named = {}
-    places = count()
+    indices = count()
     for name, node in nodes.items():
-        elements = [tidy(sympy.Add(*terms.get(place, ()))) for place in islice(places, node.size)]
+        elements = [tidy(sympy.Add(*terms.get(place, ()))) for place in islice(indices, node.size)]
         result[name] = objects(elements, node.shape)
     return result
 

@@ -164,7 +164,7 @@ class ArrayWriter:
         text = rule(self, node, texts)
         return Text(text, ATOM if is_atom(text) else 0)
 
-    def places(self, numbers: Any) -> str:
+    def indices(self, numbers: Any) -> str:
         """Return an integer array as a list literal, or as the name of a table before the function if it is long."""
         text = str(numbers.tolist())
         if numbers.ndim > 1 or len(text) < _LONG:

@@ -31,22 +31,22 @@ def _scatter(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
 
 
 def _scatter_add(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    axis, places, _ = node.settings
+    axis, indices, _ = node.settings
     zeros = w.named(f"jnp.zeros({node.shape})")
-    at = w.short(f"jnp.array({w.places(places.numbers)})")
+    at = w.short(f"jnp.array({w.indices(indices.numbers)})")
     return f"{zeros}.at[{':, ' * axis}{at}].add({w.short(args[0])})"
 
 
 def _take(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    axis, places = node.settings
-    at = w.short(f"jnp.array({w.places(places.numbers)})")
+    axis, indices = node.settings
+    at = w.short(f"jnp.array({w.indices(indices.numbers)})")
     return f"jnp.take({args[0]}, {at}, axis={axis})"
 
 
 def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    places = w.named(f"jnp.arange({min(node.shape[:2])})")
+    indices = w.named(f"jnp.arange({min(node.shape[:2])})")
     zeros = w.named(f"jnp.zeros({node.shape})")
-    return f"{zeros}.at[{places}, {places}].set({w.short(args[0])})"
+    return f"{zeros}.at[{indices}, {indices}].set({w.short(args[0])})"
 
 
 def _argsort(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:

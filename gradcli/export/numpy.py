@@ -30,24 +30,24 @@ def _scatter(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
 
 
 def _scatter_add(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    axis, places, _ = node.settings
+    axis, indices, _ = node.settings
     name = _zeros(w, node)
     before = "slice(None), " * axis
-    at = w.places(places.numbers)
+    at = w.indices(indices.numbers)
     key = f"({before}{at})" if axis else at
     w.line(f"np.add.at({name}, {key}, {args[0]})")
     return name
 
 
 def _take(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    axis, places = node.settings
-    return f"np.take({args[0]}, {w.places(places.numbers)}, axis={axis})"
+    axis, indices = node.settings
+    return f"np.take({args[0]}, {w.indices(indices.numbers)}, axis={axis})"
 
 
 def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     name = _zeros(w, node)
-    places = w.named(f"np.arange({min(node.shape[:2])})")
-    w.line(f"{name}[{places}, {places}] = {args[0]}")
+    indices = w.named(f"np.arange({min(node.shape[:2])})")
+    w.line(f"{name}[{indices}, {indices}] = {args[0]}")
     return name
 
 

@@ -317,20 +317,20 @@ def _index(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
 
 
 def _take(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
-    axis, places = node.settings
-    return w.add("Gather", args[0], w.initializer(places.numbers), axis=axis)
+    axis, indices = node.settings
+    return w.add("Gather", args[0], w.initializer(indices.numbers), axis=axis)
 
 
 def _scatter_add(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     """Write zeros to which slices are added: along the first axis, where `ScatterND` adds rows."""
-    axis, places, _ = node.settings
-    source, rank = node.args[0].shape, len(places.shape)
-    flat = (*source[:axis], places.numbers.size, *source[axis + rank :])
+    axis, indices, _ = node.settings
+    source, rank = node.args[0].shape, len(indices.shape)
+    flat = (*source[:axis], indices.numbers.size, *source[axis + rank :])
     x = args[0] if flat == source else w.add("Reshape", args[0], w.integers(flat))
     order = [axis, *(i for i in range(len(flat)) if i != axis)]
     whole = tuple(node.shape[i] for i in order)
     x = w.add("Transpose", x, perm=order) if axis else x
-    rows = w.initializer(places.numbers.reshape(-1, 1))
+    rows = w.initializer(indices.numbers.reshape(-1, 1))
     result = w.add("ScatterND", _zeros(w, whole), rows, x, reduction="add")
     return w.add("Transpose", result, perm=[order.index(i) for i in range(len(order))]) if axis else result
 
@@ -347,9 +347,9 @@ def _scatter(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
             ends = [*(k.start for k in full), *(n - k.stop for n, k in zip(shape, full, strict=True))]
             parts.append(w.add("Pad", sized, w.integers(ends)))
         else:
-            places = np.ravel_multi_index(np.ix_(*(np.array(k) for k in full)), shape).reshape(-1, 1)
-            flat = w.add("Reshape", sized, w.integers([len(places)]))
-            added = w.add("ScatterND", _zeros(w, (size_of(shape),)), w.initializer(places), flat, reduction="add")
+            indices = np.ravel_multi_index(np.ix_(*(np.array(k) for k in full)), shape).reshape(-1, 1)
+            flat = w.add("Reshape", sized, w.integers([len(indices)]))
+            added = w.add("ScatterND", _zeros(w, (size_of(shape),)), w.initializer(indices), flat, reduction="add")
             parts.append(w.add("Reshape", added, w.integers(shape)))
     return parts[0] if len(parts) == 1 else w.add("Sum", *parts)
 
@@ -362,8 +362,8 @@ def _diagonal(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
 
 def _from_diagonal(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     rows, columns, *rest = node.shape
-    places = w.initializer((np.arange(min(rows, columns)) * (columns + 1)).reshape(-1, 1))
-    flat = w.add("ScatterND", _zeros(w, (rows * columns, *rest)), places, args[0])
+    indices = w.initializer((np.arange(min(rows, columns)) * (columns + 1)).reshape(-1, 1))
+    flat = w.add("ScatterND", _zeros(w, (rows * columns, *rest)), indices, args[0])
     return w.add("Reshape", flat, w.integers(node.shape))
 
 
@@ -407,7 +407,7 @@ RULES: dict[str, Rule] = {
     "gamma": _refused, "lgamma": _refused, "digamma": _refused, "polygamma": _refused,
     "maximum": _plain("Max"), "minimum": _plain("Min"), "heaviside": _heaviside, "where": _where, "clamp": _clamp,
     "sum": _over("ReduceSum"), "prod": _over("ReduceProd"), "max": _over("ReduceMax"), "min": _over("ReduceMin"),
-    "median": _median, "recurrence": _recurrence, "cumprod": _cumprod, "prod_others": _refused,  # written out
+    "median": _median, "recurrence": _recurrence, "cumprod": _cumprod, "product_of_others": _refused,  # written out
     "cumsum": lambda w, node, args: w.add("CumSum", args[0], w.initializer(np.array(node.settings[0], np.int64))),
     "argmax": _argument("ArgMax"), "argmin": _argument("ArgMin"),
     "argmax_mask": _mask("ArgMax"), "argmin_mask": _mask("ArgMin"), "argmedian_mask": _argmedian_mask,

@@ -32,7 +32,7 @@ MAX_NODES = 20_000  # steps of a function
 
 # Operations that are written out for small matrices where a language has no linear algebra of its own.
 _MATRICES = ("det", "inv", "solve")
-_LACKING = ("prod_others", "cofactors")  # what libraries lack
+_LACKING = ("product_of_others", "cofactors")  # what libraries lack
 
 
 @dataclass(frozen=True)

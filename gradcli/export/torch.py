@@ -52,9 +52,9 @@ def _scatter(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
         return scattered(w, node, args, name)
     shape_of = {part: own.shape for part, own in zip(args, node.args, strict=True)}
     for key, part in zip(keys, args, strict=True):
-        places = ", ".join(f"torch.tensor({list(k)})" if isinstance(k, range) else f"torch.tensor([{k}])" for k in key)
+        indices = ", ".join(f"torch.tensor({list(k)})" if isinstance(k, range) else f"torch.tensor([{k}])" for k in key)
         sizes = tuple(len(k) if isinstance(k, range) else 1 for k in key)
-        at = w.named(f'torch.meshgrid({places}, indexing="ij")')
+        at = w.named(f'torch.meshgrid({indices}, indexing="ij")')
         w.line(f"{name}[{at}] += {part if sizes == shape_of[part] else f'torch.reshape({part}, {sizes})'}")
     return name
 
@@ -64,29 +64,29 @@ def _zeros(shape: Shape) -> str:
 
 
 def _scatter_add(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    axis, places, _ = node.settings
-    rank = len(places.shape)
+    axis, indices, _ = node.settings
+    rank = len(indices.shape)
     source = node.args[0].shape
-    flat = (*source[:axis], places.numbers.size, *source[axis + rank :])
+    flat = (*source[:axis], indices.numbers.size, *source[axis + rank :])
     zeros = w.named(_zeros(node.shape))
     result = str(args[0]) if flat == source else w.short(f"torch.reshape({args[0]}, {flat})")
-    return f"{zeros}.index_add({axis}, {_places(w, places)}, {result})"
+    return f"{zeros}.index_add({axis}, {_indices(w, indices)}, {result})"
 
 
 def _take(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
-    axis, places = node.settings
-    taken = f"torch.index_select({args[0]}, {axis}, {_places(w, places)})"
-    return taken if len(places.shape) == 1 else f"torch.reshape({w.short(taken)}, {node.shape})"
+    axis, indices = node.settings
+    taken = f"torch.index_select({args[0]}, {axis}, {_indices(w, indices)})"
+    return taken if len(indices.shape) == 1 else f"torch.reshape({w.short(taken)}, {node.shape})"
 
 
-def _places(w: ArrayWriter, places: IndexArray) -> str:
-    return w.short(f"torch.tensor({w.places(places.numbers.reshape(-1))})")
+def _indices(w: ArrayWriter, indices: IndexArray) -> str:
+    return w.short(f"torch.tensor({w.indices(indices.numbers.reshape(-1))})")
 
 
 def _from_diagonal(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     name = w.named(_zeros(node.shape), w.own_name(node))
-    places = w.named(f"torch.arange({min(node.shape[:2])})")
-    w.line(f"{name}[{places}, {places}] = {args[0]}")
+    indices = w.named(f"torch.arange({min(node.shape[:2])})")
+    w.line(f"{name}[{indices}, {indices}] = {args[0]}")
     return name
 
 
@@ -151,7 +151,7 @@ RULES: dict[str, Rule | str] = {
     "cumsum": _along("cumsum"),
     "cumprod": _along("cumprod"),
     "recurrence": recurrence("torch.unbind({}, dim={})", "torch.stack({}, dim={})"),
-    "prod_others": "refused",  # written out
+    "product_of_others": "refused",  # written out
     "argmax": lambda w, node, args: f"torch.argmax({args[0]}, dim={node.settings[0]}).double()",
     "argmin": lambda w, node, args: f"torch.argmin({args[0]}, dim={node.settings[0]}).double()",
     "argmax_mask": mask_of("torch", "torch.argmax({x}, dim={axis}, keepdim=True)"),

@@ -126,9 +126,9 @@ def total(x: Node) -> Node:
     return reduce("sum", x, tuple(range(len(x.shape)))) if x.shape else x
 
 
-def prod_others(x: Node, axes: Axes) -> Node:
+def product_of_others(x: Node, axes: Axes) -> Node:
     """Return for each element the product of all other elements along the axes: the derivative of `prod`."""
-    return Node("prod_others", (x,), x.shape, (axes,))
+    return Node("product_of_others", (x,), x.shape, (axes,))
 
 
 def softmax(op: str, x: Node, axis: int) -> Node:

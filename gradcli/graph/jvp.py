@@ -103,9 +103,9 @@ def _sum(terms: Iterable[Node]) -> Node:
 
 def _one_part(node: Node, tangents: Iterable[Node]) -> Index | None:
     """Return the index of the one part in which all tangents are, of the node's shape, if there is one."""
-    places = {u.settings if u.op == "scatter" else () for u in tangents}
-    shape, keys = places.pop() or ((), ())
-    return keys[0] if not places and shape == node.shape and len(keys) == 1 else None
+    indices = {u.settings if u.op == "scatter" else () for u in tangents}
+    shape, keys = indices.pop() or ((), ())
+    return keys[0] if not indices and shape == node.shape and len(keys) == 1 else None
 
 
 def _of_part(node: Node, known: Mapping[int, Node], key: Index) -> Node:

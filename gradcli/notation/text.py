@@ -168,18 +168,18 @@ def _index(w: Writer, node: Node) -> Written:
     return Written(f"{w.argument(x, Binds.ATOM)}[{subscript(node.settings[0], x.shape)}]")
 
 
-def index_key(axis: int, places: IndexArray) -> str:
+def index_key(axis: int, indices: IndexArray) -> str:
     """Return the index of a node that takes or puts slices, as it is written between brackets."""
-    return f"{':, ' * axis}{places}"
+    return f"{':, ' * axis}{indices}"
 
 
 def taken(node: Node, names: Collection[Node]) -> tuple[Node, str]:
     """Return the array that a node takes elements from, and the text of the index."""
-    (x,), (axis, places) = node.args, node.settings
+    (x,), (axis, indices) = node.args, node.settings
     whole = operand(x, "reshape")
     if whole is None or x in names or len(x.shape) != 1 or len(whole.shape) < 2:
-        return x, index_key(axis, places)
-    keys = map(IndexArray.of, np.unravel_index(places.numbers, whole.shape))
+        return x, index_key(axis, indices)
+    keys = map(IndexArray.of, np.unravel_index(indices.numbers, whole.shape))
     return whole, ", ".join(map(str, keys))
 
 
@@ -273,8 +273,8 @@ def padding(key: Index, shape: Shape) -> tuple[int, ...] | None:
 
 
 def _scatter_add(w: Writer, node: Node) -> Written:
-    axis, places, _ = node.settings
-    return Written(f"zeros{node.shape} with [{index_key(axis, places)}] += {w.name(node.args[0])}")
+    axis, indices, _ = node.settings
+    return Written(f"zeros{node.shape} with [{index_key(axis, indices)}] += {w.name(node.args[0])}")
 
 
 def _diagonal(w: Writer, node: Node) -> Written:

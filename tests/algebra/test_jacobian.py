@@ -188,7 +188,16 @@ def test_every_operation_is_read_back():
     tried |= {node.op for text in ELEMENTWISE for node in parse(f"out = {text}").nodes}
     tried |= {node.op for text, shapes in SYSTEMS for node in parse(f"out = {text}", **shapes).nodes}
     # Of some only rules make use, and nothing needs a copy.
-    inner = {"broadcast", "scatter", "scatter_add", "corner", "identity", "prod_others", "cofactors", "recurrence"}
+    inner = {
+        "broadcast",
+        "scatter",
+        "scatter_add",
+        "corner",
+        "identity",
+        "product_of_others",
+        "cofactors",
+        "recurrence",
+    }
     inner |= {"svd_u", "svd_vh", "svdvals", "eigvalsh", "eigvecsh"}  # of scripts alone
     inner |= {"exp2", "segment_sum"}  # tested in tests/graph
     inner |= {"argmax_mask", "argmin_mask", "argmedian_mask", "take_along", "put_along", "cast"}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import long
 
-from gradcli.engine.products import prod_others
+from gradcli.engine.products import product_of_others
 
 
 @long
@@ -19,7 +19,7 @@ def test_products_of_the_others_are_those_of_fractions(count, zeros):
     random = np.random.default_rng(count)
     factors = random.normal(size=count) * 10.0 ** random.permutation(np.arange(count) % 41 - 20)
     factors[[k for k in zeros if k < count]] = 0
-    found = prod_others((0,), factors[:, None])[:, 0]
+    found = product_of_others((0,), factors[:, None])[:, 0]
     exact = [Fraction(f) for f in factors.tolist()]
     for k in (0, 7, count // 2, count - 1):
         others = prod((f for i, f in enumerate(exact) if i != k), start=Fraction(1))

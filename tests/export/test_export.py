@@ -30,7 +30,7 @@ SCALAR = ("value", "vjp", "hessian", "hvp")
 SEEDS = range(int(os.environ.get("GRADCLI_SYSTEMS", "12")))  # 200, once in a while
 SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.grad"))
 PRIMITIVE = {op for op, row in OPERATIONS.items() if row.for_engines is None or op in ("pow", "cofactors")}
-WRITTEN_OUT = {"prod_others"}
+WRITTEN_OUT = {"product_of_others"}
 
 
 @pytest.fixture(params=LANGUAGES)

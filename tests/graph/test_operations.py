@@ -88,11 +88,11 @@ EXPRESSIONS = {
         "prod(x - x[1])",
         "prod(concatenate([x - x[0], z - z[1]]))",
     ],
-    "prod_others": [
-        lambda x: construct.prod_others(x, (0,)),
-        lambda x: construct.prod_others(construct.index(x, (range(1),)), (0,)),
-        lambda T: construct.prod_others(T, (0, 2)),
-        lambda M: construct.prod_others(construct.concatenate([M, M * M, M], 1), (1,)),
+    "product_of_others": [
+        lambda x: construct.product_of_others(x, (0,)),
+        lambda x: construct.product_of_others(construct.index(x, (range(1),)), (0,)),
+        lambda T: construct.product_of_others(T, (0, 2)),
+        lambda M: construct.product_of_others(construct.concatenate([M, M * M, M], 1), (1,)),
     ],
     "max": [
         "max(x)",

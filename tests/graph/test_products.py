@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from gradcli import evaluate, vjp
 from gradcli.engine import products
-from gradcli.graph.construct import prod_others, reduce
+from gradcli.graph.construct import product_of_others, reduce
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import leaf
 
@@ -44,7 +44,7 @@ def test_what_a_number_can_hold_is_found(factors):
     whole, others = exact(factors)
     with np.errstate(all="ignore"):
         close(products.prod((0,), x)[0], whole)
-        close(products.prod_others((0,), x)[:, 0], others)
+        close(products.product_of_others((0,), x)[:, 0], others)
 
 
 @pytest.mark.parametrize("count", [31, 33, 64, 999, 1001, 2500, 40_000])
@@ -57,7 +57,7 @@ def test_very_many_factors(count):
     total = int(exponents.sum())
     with np.errstate(all="ignore"):
         assert products.prod((0,), x)[0] == np.ldexp(1.0, total)
-        assert_array_equal(products.prod_others((0,), x)[:, 0], np.ldexp(1.0, total - exponents))
+        assert_array_equal(products.product_of_others((0,), x)[:, 0], np.ldexp(1.0, total - exponents))
 
 
 def test_a_point_does_not_change_its_neighbours():
@@ -67,12 +67,12 @@ def test_a_point_does_not_change_its_neighbours():
     for axes in ((0,), (1,), (0, 1)):
         with np.errstate(all="ignore"):
             assert_array_equal(products.prod(axes, wild)[..., :-1], products.prod(axes, x))
-            assert_array_equal(products.prod_others(axes, wild)[..., :-1], products.prod_others(axes, x))
+            assert_array_equal(products.product_of_others(axes, wild)[..., :-1], products.product_of_others(axes, x))
 
 
 def test_no_factors():
     x = leaf((0, 2))
-    graph = Graph.of({"x": x}, {"y": reduce("prod", x, (0,)), "z": prod_others(x, (0,))})
+    graph = Graph.of({"x": x}, {"y": reduce("prod", x, (0,)), "z": product_of_others(x, (0,))})
     y, z = evaluate(graph, {"x": np.ones((0, 2, 3))}).values()
     assert_array_equal(y, np.ones((2, 3)))
     assert z.shape == (0, 2, 3)

@@ -48,7 +48,7 @@ SHAPES = {name: np.shape(value) for name, value in POINT.items()}
 # What only pullbacks and scripts make has no name of the language.
 ELSEWHERE = {
     "recurrence",
-    "prod_others",
+    "product_of_others",
     "scatter_add",
     "put_along",
     "take_along",

@@ -50,7 +50,7 @@ class Table:
     missing: Missing = field(default_factory=Missing)
 
 
-def parse(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] | None:
+def parse(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array] | None:
     """Return the columns at these indices of a plain chunk, or None where only the reference parser is certain.
 
     >>> parse(b"1,2,a\\n3,4,b\\n", Table(",", 3), [1, 0])
@@ -60,15 +60,15 @@ def parse(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] | No
     if chunk.isspace():
         return None
     try:
-        result = (by_arrow if table.width <= _ARROW_WIDTH else by_numpy)(chunk, table, places)
+        result = (by_arrow if table.width <= _ARROW_WIDTH else by_numpy)(chunk, table, indices)
     except ImportError:
-        result = by_numpy(chunk, table, places)
+        result = by_numpy(chunk, table, indices)
     if result and any(np.isinf(column).any() for column in result) and _LARGE.search(chunk):
         return None
     return result
 
 
-def by_arrow(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] | None:
+def by_arrow(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array] | None:
     """Parse with pyarrow."""
     import pyarrow as pa
     import pyarrow.csv as arrow
@@ -76,7 +76,7 @@ def by_arrow(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] |
     if chunk.startswith(b"\xef\xbb\xbf"):  # it would be left out, in the middle of the file too
         return None
     names = [str(i) for i in range(table.width)]
-    wanted = [names[i] for i in places]
+    wanted = [names[i] for i in indices]
     try:
         result = arrow.read_csv(
             pa.py_buffer(chunk),
@@ -100,7 +100,7 @@ def by_arrow(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] |
     return columns
 
 
-def by_numpy(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] | None:
+def by_numpy(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array] | None:
     """Parse with NumPy."""
     chunk += b"" if chunk.endswith(b"\n") else b"\n"
     if not _rectangular(chunk, table):
@@ -108,7 +108,7 @@ def by_numpy(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array] |
     try:
         result = np.loadtxt(
             io.BytesIO(chunk.translate(_NO_BLANKS)),
-            usecols=list(places),
+            usecols=list(indices),
             delimiter=table.delimiter,
             comments=None,
             ndmin=2,
@@ -129,16 +129,16 @@ def _rectangular(chunk: bytes, table: Table) -> bool:
     return bool(newlines[:, -1].all() and not newlines[:, :-1].any())
 
 
-def texts_in(chunk: bytes, table: Table, places: Sequence[int]) -> list[Array]:
+def texts_in(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array]:
     """Return the texts of the columns at these indices of a plain chunk.
 
     >>> texts_in(b"1,2,a\\n3,4,b\\n", Table(",", 3), [2])
     [array(['a', 'b'], dtype=object)]
     """
-    if not places:
+    if not indices:
         return []
     rows = [line.split(table.delimiter) for line in chunk.decode(*UTF8).replace("\r", "").split("\n") if line.strip()]
-    return [objects([row[place] if place < len(row) else "" for row in rows], (len(rows),)) for place in places]
+    return [objects([row[place] if place < len(row) else "" for row in rows], (len(rows),)) for place in indices]
 
 
 def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterator[list[Array]]:

@@ -32,7 +32,7 @@ def _prod(w: InstructionWriter, node: Node, out: Rows, x: Rows) -> None:
         w.store(out, k, ldexp(w, *w.fold(inner, start, lambda m, *product: _times(w, product, w.load(x, [*k, *m])))))
 
 
-def _prod_others(w: InstructionWriter, node: Node, out: Rows, x: Rows) -> None:
+def _product_of_others(w: InstructionWriter, node: Node, out: Rows, x: Rows) -> None:
     """Write for each element the product of those before it, and then times that of those after it."""
     axes, scratch = axes_of(node), Node("exponents", (), node.shape)
     arrays = [a.last(axes) for a in (out, w.allocate(scratch), x)]
@@ -58,4 +58,4 @@ def _prod_others(w: InstructionWriter, node: Node, out: Rows, x: Rows) -> None:
     w.release(scratch)
 
 
-RULES: dict[str, Rule] = {**rules.RULES, "prod": _prod, "prod_others": _prod_others}
+RULES: dict[str, Rule] = {**rules.RULES, "prod": _prod, "product_of_others": _product_of_others}

@@ -74,11 +74,11 @@ class _Slopes:
         numbers = at_point(self.swept.graph, at, self.of.values())
         self.numbers = {n: numbers[slopes] for n, slopes in self.of.items()}
 
-    def formulas(self, places: Sequence[Place], names: Mapping[Node, str]) -> list[Any]:
+    def formulas(self, indices: Sequence[Place], names: Mapping[Node, str]) -> list[Any]:
         """Return the slopes of some elements as formulas; none where that is too much work, or cannot be written."""
         from gradcli.algebra.formulas import TooDeepError, formulas, symbols
 
-        wanted = [index(self.of[n], key) for n, key in places]
+        wanted = [index(self.of[n], key) for n, key in indices]
         written = {self.leaves.get(n, n): symbols(name, n.shape) for n, name in names.items()}
         written |= {self.swept.cotangents["g"]: np.array(1, dtype=object)}
         nodes = scheduled(wanted, written)
@@ -143,16 +143,16 @@ class Entries:
         """Return an entry as a sum of formulas, of numbers, and its value; None where the sum is v·∂y/∂x, or 1 = 1."""
         slopes = _Slopes(self.result.leaves[name], key, readers, self.trace, self.result.graph.labels)
         products = {n: np.asarray(self.adjoints[n] * slopes.numbers[n]) for n in readers}
-        places = [(n, tuple(map(int, k))) for n in readers for k in np.argwhere(products[n] != 0)]
-        if not places or abs(sum(products[n][k] for n, k in places) - entry) > _EXACT * abs(entry):
+        indices = [(n, tuple(map(int, k))) for n in readers for k in np.argwhere(products[n] != 0)]
+        if not indices or abs(sum(products[n][k] for n, k in indices) - entry) > _EXACT * abs(entry):
             return None
-        shown = places if len(places) <= _TERMS else [*places[: _TERMS - 2], places[-1]]
+        shown = indices if len(indices) <= _TERMS else [*indices[: _TERMS - 2], indices[-1]]
         names = self.names | {n: self.names.get(n) or next(self.fresh) for n in readers}
         formulas = slopes.formulas(shown, names)
-        room = _ALONE if len(places) == 1 else _READABLE
+        room = _ALONE if len(indices) == 1 else _READABLE
         if not all(len(self.result.formula(e)) <= room and e.is_finite is not False for e in formulas):
             formulas = []
-        if len(places) == 1 and ((not formulas and not places[0][1]) or (formulas == [1] and entry == 1)):
+        if len(indices) == 1 and ((not formulas and not indices[0][1]) or (formulas == [1] and entry == 1)):
             return None
         self.names = names
         ones = [e == 1 for e in formulas] or [False] * len(shown)
@@ -161,7 +161,7 @@ class Entries:
             for (n, k), one in zip(shown, ones, strict=True)
         ]
         terms = [_product(*pair) for pair in zip(*self._symbolic(name, key, shown, formulas), ones, strict=False)]
-        sides = [_sum(side, len(places)) for side in (terms, numbers) if side]
+        sides = [_sum(side, len(indices)) for side in (terms, numbers) if side]
         return Line((Grad(name, key), *sides, Value.of(entry)))
 
     def _symbolic(

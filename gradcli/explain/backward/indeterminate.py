@@ -52,5 +52,5 @@ def _sum(trace: Trace, before: Array | None, contribution: Array, p: Pass) -> Te
 def _first_nan(a: Array, b: Array, result: Array) -> tuple[float, float] | None:
     """Return the first pair of elements whose result is nan while neither element is."""
     a, b = np.broadcast_arrays(a, b)
-    places = np.argwhere(np.isnan(result) & ~np.isnan(a) & ~np.isnan(b))
-    return (float(a[tuple(places[0])]), float(b[tuple(places[0])])) if len(places) else None
+    indices = np.argwhere(np.isnan(result) & ~np.isnan(a) & ~np.isnan(b))
+    return (float(a[tuple(indices[0])]), float(b[tuple(indices[0])])) if len(indices) else None

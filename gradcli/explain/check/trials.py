@@ -36,7 +36,7 @@ _KEPT = 100  # wrong points, and right ones, that a diagnosis looks at: more sho
 class Trials:
     """Points along the last axis, and the entries of the claim and of the derivative at each, flattened.
 
-    `why` tells at which points the comparison says nothing: `corner`, `not finite`, `far`; `places` are the numbers of
+    `why` tells at which points the comparison says nothing: `corner`, `not finite`, `far`; `indices` are the numbers of
     the points among all that are tried.  `narrow` tells that points were left out where only the claim is not finite.
     """
 
@@ -45,7 +45,7 @@ class Trials:
     yours: Array
     terms: Array  # how large the terms are that both are the sums of; 0 where they agree without
     why: tuple[str, ...]
-    places: Array
+    indices: Array
     narrow: bool = False
 
     @cached_property
@@ -77,14 +77,14 @@ class Trials:
         picked = {name: value[..., points] for name, value in self.points.items()}
         whys = tuple(self.why[k] for k in points)
         truth, yours, terms = (a[:, points] for a in (self.truth, self.yours, self.terms))
-        return Trials(picked, truth, yours, terms, whys, self.places[points])
+        return Trials(picked, truth, yours, terms, whys, self.indices[points])
 
     def followed_by(self, other: Trials) -> Trials:
         """Return these trials and others."""
         points = {name: np.concatenate([v, other.points[name]], axis=-1) for name, v in self.points.items()}
         pairs = ((self.truth, other.truth), (self.yours, other.yours), (self.terms, other.terms))
         truth, yours, terms = (np.concatenate(pair, axis=-1) for pair in pairs)
-        return Trials(points, truth, yours, terms, self.why + other.why, np.concatenate([self.places, other.places]))
+        return Trials(points, truth, yours, terms, self.why + other.why, np.concatenate([self.indices, other.indices]))
 
 
 @dataclass
@@ -233,10 +233,10 @@ def _two_digits(values: Array) -> Array:
     >>> _two_digits(np.array([0.123, -4567.0, 0.3]))
     array([ 1.2e-01, -4.6e+03,  3.0e-01])
     """
-    places = 1 - np.floor(np.log10(np.abs(values))).astype(int)
+    digits = 1 - np.floor(np.log10(np.abs(values))).astype(int)
     result = np.empty_like(values)
-    for place in np.unique(places):
-        own = places == place
+    for place in np.unique(digits):
+        own = digits == place
         result[own] = np.round(values[own], place)
     return result
 

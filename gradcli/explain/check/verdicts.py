@@ -246,7 +246,7 @@ def _wrong(case: Case, tally: Tally, prove: Callable[[int], Proof], numbered: bo
         wrong=tally.wrong,
         entry=entry_name(case.truth.shape, entry),
         at=trials.at(point),
-        place=int(trials.places[point]) + 1 if numbered else 0,
+        place=int(trials.indices[point]) + 1 if numbered else 0,
         yours=float(trials.yours[entry, point]),
         true=float(trials.truth[entry, point]),
         difference=value,

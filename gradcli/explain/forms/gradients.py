@@ -26,7 +26,8 @@ _SHORT = 14  # operations in a gradient that needs no adjoints of intermediates:
 _LONG = 40  # operations in one that is not written: two lines
 _ALGEBRA = ("add", "sub", "mul", "div", "pow", "where", "sigmoid")  # without which SymPy has nothing to shorten
 _PARTS = 300  # nodes of a gradient that is shortened: the work is their square
-_UNTOLD = ("scatter", "scatter_add", "put_along", "prod_others", "recurrence")  # that no formula can say in a few words
+# Operations that no short formula can show.
+_UNTOLD = ("scatter", "scatter_add", "put_along", "product_of_others", "recurrence")
 
 
 @dataclass(frozen=True)

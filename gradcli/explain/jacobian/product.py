@@ -55,7 +55,7 @@ def _cells(result: Shown, matrix: Array | None, call: Call | None, brief: bool) 
 
 
 def number_cells(matrix: Array) -> dict[tuple[int, int], Math]:
-    """Return the entries of a matrix that are not 0, by their places."""
+    """Return the entries of a matrix that are not 0, by their indices."""
     return {(int(i), int(j)): Value.of(matrix[i, j]) for i, j in np.argwhere(matrix != 0)}
 
 
@@ -87,8 +87,8 @@ def entry_cells(result: Shown, matrix: Array | None) -> dict[tuple[int, int], Ma
     entries = result.formulas.entries
     if matrix is None:
         return {place: Value.of(e) for place, e in entries.items()}
-    places = {(int(i), int(j)) for i, j in np.argwhere(matrix != 0)} | set(entries)
-    return {(i, j): cell(entries.get((i, j)), matrix[i, j]) for i, j in sorted(places)}
+    indices = {(int(i), int(j)) for i, j in np.argwhere(matrix != 0)} | set(entries)
+    return {(i, j): cell(entries.get((i, j)), matrix[i, j]) for i, j in sorted(indices)}
 
 
 def cell(entry: Any, number: float) -> Math:
@@ -114,8 +114,8 @@ def heading(result: Shown) -> tuple[Math, ...]:
     """Return the definition of J[i, j] in the names of outputs and leaves."""
     of, i = _side(result.graph.outputs, "i")
     by, j = _side(result.leaves, "j")
-    places = ", ".join(filter(None, (i, j)))
-    return "Jacobian ", Equal((Name(f"J[{places}]" if places else "J"), Partial(of, by)))
+    indices = ", ".join(filter(None, (i, j)))
+    return "Jacobian ", Equal((Name(f"J[{indices}]" if indices else "J"), Partial(of, by)))
 
 
 def _side(nodes: Mapping[str, Node], index: str) -> tuple[str, str]:

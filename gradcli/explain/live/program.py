@@ -118,22 +118,22 @@ def live(graph: Graph, view: View, kernels: Kernels, command: str = "", formulas
     with np.errstate(all="ignore"):
         trace = numeric_trace(graph, swept, at, [v])
     scalar = _scalar(graph)
-    places = {n: k for k, n in enumerate(graph.nodes)}
+    indices = {n: k for k, n in enumerate(graph.nodes)}
     passes = []
     for p in swept.passes:
         bars = [adjoint_name(trace.names[n], scalar) for n in (p.node, p.argument)]
         rule_text = rule(p, trace.names, bars[0], bars[1], trace.several(p.argument)).text
-        passes.append(LivePass(places[p.node], p.position, rule_text, kernels.pull(p.node, p.position)))
+        passes.append(LivePass(indices[p.node], p.position, rule_text, kernels.pull(p.node, p.position)))
     return LivePage(
         title=", ".join(list(graph.outputs)[:6]),
         scalar=scalar,
         nodes=tuple(_nodes(graph, trace, kernels, scalar)),
         passes=tuple(passes),
-        inputs={name: places[graph.inputs[name]] for name in appearance(graph)},
-        outputs={name: places[n] for name, n in graph.outputs.items()},
-        wrt=tuple(places[graph.inputs[name]] for name in view.wrt),
+        inputs={name: indices[graph.inputs[name]] for name in appearance(graph)},
+        outputs={name: indices[n] for name, n in graph.outputs.items()},
+        wrt=tuple(indices[graph.inputs[name]] for name in view.wrt),
         v=v,
-        statements=tuple(places[n] for n in _statements(graph)),
+        statements=tuple(indices[n] for n in _statements(graph)),
         drawing=picture(graph, View(view.wrt, fold=view.fold)),
         corners=tuple(_corners(graph, view.wrt, kernels)),
         command=command,
@@ -143,7 +143,7 @@ def live(graph: Graph, view: View, kernels: Kernels, command: str = "", formulas
 
 
 def _corners(graph: Graph, wrt: Sequence[str], kernels: Kernels) -> Iterator[LiveCorner]:
-    places = {n: k for k, n in enumerate(graph.nodes)}
+    indices = {n: k for k, n in enumerate(graph.nodes)}
     notation = Notation(readable_names(graph))
     active = active_nodes(graph, [graph.inputs[name] for name in wrt])
     for node in graph.nodes:
@@ -156,7 +156,7 @@ def _corners(graph: Graph, wrt: Sequence[str], kernels: Kernels) -> Iterator[Liv
         name = notation.name(argument)
         name = f"({name})" if argument.shape and argument not in notation.names else name
         name = name if len(name) <= _LONG else ""
-        yield LiveCorner(places[node], places[argument], name, expression, corner.taken, kernels.corner(node))
+        yield LiveCorner(indices[node], indices[argument], name, expression, corner.taken, kernels.corner(node))
 
 
 def _pytorch(graph: Graph) -> tuple[Mapping[str, str], Sequence[str]] | None:
@@ -205,7 +205,7 @@ def _scalar(graph: Graph) -> str:
 
 
 def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str) -> Sequence[LiveNode]:
-    places = {n: k for k, n in enumerate(graph.nodes)}
+    indices = {n: k for k, n in enumerate(graph.nodes)}
     notation, readable = Notation(trace.names), Notation(readable_names(graph))
     reverse = trace.calls[0]
     result = []
@@ -221,7 +221,7 @@ def _nodes(graph: Graph, trace: Trace, kernels: Kernels, scalar: str) -> Sequenc
                 single=n.dtype == "float32",
                 formula=notation.expression(n) if computed else "",
                 written=_written(graph, n, readable) if computed and n in graph.labels else "",
-                args=tuple(places[a] for a in n.args),
+                args=tuple(indices[a] for a in n.args),
                 call=kernels.forward(n) if computed else None,
                 value=trace.values[n] if not n.is_constant else _constant(n),
                 adjoint=reverse.adjoints.get(n),

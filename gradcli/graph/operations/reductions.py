@@ -14,7 +14,7 @@ from gradcli.graph.construct import (
     cumulative,
     equal,
     flip,
-    prod_others,
+    product_of_others,
     recurrence,
     reduce,
     reshape,
@@ -182,10 +182,12 @@ ROWS: dict[str, Operation] = {
         linear=(0,),
     ),
     "prod": Operation(
-        "reduction", ("axes",), lambda g, y, axes, x: [broadcast_back(g, x.shape, axes) * prod_others(x, axes)]
+        "reduction", ("axes",), lambda g, y, axes, x: [broadcast_back(g, x.shape, axes) * product_of_others(x, axes)]
     ),
     # The sum of the g[i]·∂(product of all but i)/∂x[k] is the derivative of the product of all but k along g.
-    "prod_others": Operation("whole", ("axes",), lambda g, y, axes, x: [others(axes, x, along=g)], formula=others),
+    "product_of_others": Operation(
+        "whole", ("axes",), lambda g, y, axes, x: [others(axes, x, along=g)], formula=others
+    ),
     "max": Operation(
         "reduction", ("axes", "ties"), extremum_pullback, exact=True, corner=extremum_corner("the largest")
     ),

@@ -138,8 +138,8 @@ def _top_k(x: Node, k: Array, *, axis: int = -1, largest: int = 1, sorted: int =
     axis, count = axis_of(axis, len(x.shape)), integers(k)[0]
     if not 0 < count <= x.shape[axis]:
         raise InputError(f"`TopK` takes {count} of {x.shape[axis]} elements")
-    values, places = (ordered(op, x, axis, bool(largest)) for op in ("sort", "argsort"))
-    return sliced(values, axis, range(count)), sliced(places, axis, range(count))
+    values, indices = (ordered(op, x, axis, bool(largest)) for op in ("sort", "argsort"))
+    return sliced(values, axis, range(count)), sliced(indices, axis, range(count))
 
 
 def _argument(name: str, x: Value, axis: int, keepdims: int, select_last_index: int) -> Value:

@@ -199,10 +199,10 @@ def _inside(at: Node, n: int, padding: str, align: int) -> Node:
 
 def _hats(at: Node, n: int, mode: str) -> Node:
     """Return the weight of each of n elements for samples at coordinates."""
-    places = const(tuple(range(n)), (n,)) if n > 1 else const(0, (1,))
+    indices = const(tuple(range(n)), (n,)) if n > 1 else const(0, (1,))
     if mode == "nearest":
-        return where(equal(call("round", at), places), 1, 0)
-    t = call("abs", at - places)
+        return where(equal(call("round", at), indices), 1, 0)
+    t = call("abs", at - indices)
     if mode == _LINEAR:
         return call("maximum", 1 - t, 0)
     a = const(-3) / 4

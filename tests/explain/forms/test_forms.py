@@ -232,7 +232,9 @@ def test_that_of_any_system_is_worth_the_gradient(text, data):
 def test_what_is_written_is_worth_the_gradient_when_it_is_typed(text, leaf):
     swept, plain, form = gradient(text, leaf)
     written = Notation(swept.graph.labels, implicit=True).name(form)
-    if "cofactors" in written or "prod_others" in written or " with " in written:  # for which there are other words
+    if (
+        "cofactors" in written or "product_of_others" in written or " with " in written
+    ):  # for which there are other words
         return
     inputs = {name: n for name, n in swept.graph.inputs.items() if name != "y.v"}
     system = text if "y=" in text else f"y = {text}"
