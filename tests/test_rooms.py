@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "pyfunc": {"graph", "vocabulary"},
     "loops": {"graph"},
     "engine": {"graph", "loops"},
-    "data": {"graph"},
+    "data": {"graph", "engine"},
     "pytorch": {"graph", "vocabulary", "engine", "data"},  # whose files replace others whole
     "algebra": {"graph", "engine"},  # whose rules for arrays hold for arrays of formulas
     "notation": {"graph", "algebra"},
@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "guide": set(),
     "report": {"graph", "engine", "algebra", "notation", "explain"},
     "script": {"graph", "vocabulary", "lang", "engine", "algebra", "notation", "explain", "guide", "report", "pytorch"},
-    "explore": {"graph", "lang", "engine", "notation", "explain", "guide", "report", "pytorch", "script"},
+    "explore": {"graph", "lang", "engine", "data", "notation", "explain", "guide", "report", "pytorch", "script"},
     "batch": {"graph", "engine", "data"},
 }
 MAY_IMPORT["cli"] = {*MAY_IMPORT} - {"vocabulary"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.arrays import array_of
+from gradcli.data.arrays import array_of
 from gradcli.errors import InputError, Notes, nearest
 from gradcli.files import read_stdin
 from gradcli.graph.array import Array, Named

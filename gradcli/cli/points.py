@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gradcli.engine.arrays import array_of, assemble
+from gradcli.data.arrays import array_of, assemble
 from gradcli.errors import Fix, InputError, Source, Span, nearest
 from gradcli.graph.array import Named
 from gradcli.graph.kinds import KINDS, is_of_kind

@@ -93,7 +93,7 @@ def read_function(text: str, known: Mapping[str, Array | Shape]) -> Subsystem:
 
 def first_known(asked: Asked, points: str | None) -> dict[str, Any]:
     """Return the values of the inputs at the first point, or their shapes, before the system is read."""
-    from gradcli.engine.arrays import array_of, assemble
+    from gradcli.data.arrays import array_of, assemble
     from gradcli.lang.values import read_point, read_shapes
 
     known: dict[str, Any] = {n: shape for option in asked.shapes for n, shape in read_shapes(option).items()}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gradcli.cli.points import example_of
-from gradcli.engine.arrays import array_of
+from gradcli.data.arrays import array_of
 from gradcli.errors import InputError, Notes, nearest
 from gradcli.graph.array import Array, Named
 from gradcli.graph.node import Node

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradcli.engine.arrays import array_of
+from gradcli.data.arrays import array_of
 from gradcli.errors import InputError, nearest
 from gradcli.graph.array import Named
 from gradcli.graph.names import element_names

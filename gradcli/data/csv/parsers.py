@@ -179,7 +179,7 @@ def _numbers(row: list[str], picked: Picked, label: str, line: int, missing: Mis
         cell = row[place]
         is_missing = _is_missing(cell)
         try:
-            result.append(math.nan if is_missing and missing.policy == "nan" else _number(cell))
+            result.append(math.nan if is_missing and missing.policy == "nan" else number_in(cell))
         except InputError as error:
             told = f"{label}, line {line}, column {quoted(name)}: {error.message}"
             hint = "--missing skip leaves such points out, --missing nan reads nan" if is_missing else error.hint
@@ -192,7 +192,7 @@ def _is_missing(cell: str) -> bool:
     return not (text := cell.strip()) or text == MISSING
 
 
-def _number(cell: str) -> float:
+def number_in(cell: str) -> float:
     """Return the number in a cell: what Python takes for one, in ASCII and without underscores.
 
     Errors: `InputError` about the cell alone, for what is no number, and for one that float64 has no room for.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,6 +19,7 @@ from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape, check_size
 
 MAX_BYTES = 2**28  # of a file that holds one value: 256 MiB
+_ROWS = 2**12  # that are texts at a time
 
 
 def array_of(value: Node | Path) -> Array:
@@ -76,29 +76,36 @@ def _npy(path: Path, file: BinaryIO) -> Array:
 
 
 def _csv(path: Path, file: BinaryIO) -> Array:
-    import csv
+    from gradcli.data.csv.chunks import UTF8, Rows  # most commands read no file
 
     text = read_text(file, str(path), MAX_BYTES)
-    rows: list[list[float]] = []
-    for number, row in enumerate(csv.reader(io.StringIO(text, newline=None)), 1):
-        if not any(cell.strip() for cell in row):
-            continue
-        rows.append([_number(cell, path, number, i) for i, cell in enumerate(row, 1)])
-        if len(row) != len(rows[0]):
-            cells = f"{len(row)} cell{'s' * (len(row) > 1)}"
-            raise InputError(f"`{path}`, line {number}: {cells}, where the first line has {len(rows[0])}")
-    if not rows:
+    rows = Rows([text.encode(*UTF8)], f"`{path}`", 1, ",")
+    table: list[list[float]] = []
+    while some := rows.take(_ROWS):
+        for line, row in some:
+            if not any(cell.strip() for cell in row):
+                continue
+            table.append(_numbers(row, f"`{path}`, line {line}"))
+            if len(row) != len(table[0]):
+                cells = f"{len(row)} cell{'s' * (len(row) > 1)}"
+                raise InputError(f"`{path}`, line {line}: {cells}, where the first line has {len(table[0])}")
+    if not table:
         raise InputError(f"`{path}` holds no numbers")
-    array = np.array(rows)
+    array = np.array(table)
     # A single row or column is a vector, a single number a scalar.
     return _finite_size(array.reshape(()) if array.size == 1 else array.ravel() if 1 in array.shape else array)
 
 
-def _number(cell: str, path: Path, line: int, column: int) -> float:
-    try:
-        return float(cell)
-    except ValueError:
-        raise InputError(f"`{path}`, line {line}, column {column}: `{cell[:40]}` is not a number") from None
+def _numbers(row: list[str], where: str) -> list[float]:
+    from gradcli.data.csv.parsers import number_in
+
+    result = []
+    for column, cell in enumerate(row, 1):
+        try:
+            result.append(number_in(cell))
+        except InputError as error:
+            raise InputError(f"{where}, column {column}: {error.message}", hint=error.hint) from None
+    return result
 
 
 def _finite_size(array: Array) -> Array:

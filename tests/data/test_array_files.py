@@ -5,7 +5,7 @@ import pytest
 from conftest import each
 from numpy.testing import assert_array_equal
 
-from gradcli.engine.arrays import load
+from gradcli.data.arrays import load
 
 
 @each("order", ["C", "F"])
