@@ -15,7 +15,7 @@ from typing import Any
 from gradcli.engine.schedule import Schedule
 from gradcli.graph.construct import index
 from gradcli.graph.index_arrays import IndexArray, take
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, operand
 from gradcli.graph.operations import OPERATIONS
 
 _MOST = 64  # numbers from the inputs in an array: at some hundred points they stay in the cache for the next steps
@@ -51,7 +51,8 @@ def vectorised(schedule: Schedule) -> Schedule:
 
 def is_row(node: Node) -> bool:
     """Return whether a node is an element of an array with one axis."""
-    return node.op == "index" and not node.shape and len(node.args[0].shape) == 1
+    array = operand(node, "index")
+    return array is not None and not node.shape and len(array.shape) == 1
 
 
 class _Groups:

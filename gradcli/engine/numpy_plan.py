@@ -95,7 +95,8 @@ class _Planner:
     def _add(self, node: Node, done: list[Node]) -> None:
         """Add the call for a node, which is the last use of the nodes in `done`."""
         # A ufunc may write over its argument; `where` and structural operations read on after they began to write.
-        if OPERATIONS[node.op].broadcasts and node.op != "where":
+        row = OPERATIONS[node.op]
+        if row.broadcasts and not row.selects:
             self._give_back(done)
         if node in self._direct:
             self._indices[node] = self._direct[node]

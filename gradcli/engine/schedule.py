@@ -13,7 +13,7 @@ from gradcli.engine.evaluate import evaluate
 from gradcli.engine.lowering import lower
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph, depending, scheduled
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import optimise
 from gradcli.graph.shapes import Shape
@@ -164,6 +164,6 @@ def _of_one(graph: Graph, same: Mapping[str, Array]) -> dict[str, Array]:
 
 def _named(output: Node) -> Node:
     """Return what an output is another name of."""
-    while output.op == "identity":
-        output = output.args[0]
+    while (inner := operand(output, "identity")) is not None:
+        output = inner
     return output

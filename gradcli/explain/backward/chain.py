@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from gradcli.explain.sections import Math, Value, quantity
 from gradcli.explain.trace import Trace
 from gradcli.graph.node import Node, const
@@ -63,6 +61,6 @@ def _local(p: Pass) -> Node:
         return textbook_slope(p.node, p.position)
     pullback: Any = OPERATIONS[p.node.op].pullback
     result: Node = pullback(const(1, p.node.shape), p.node, *p.node.settings, *p.node.args)[p.position]
-    while result.op in ("broadcast", "reshape") and np.prod(result.args[0].shape) == 1:
+    while result.args and OPERATIONS[result.op].kind == "view" and result.args[0].size == 1:
         result = result.args[0]
     return const(result.value) if result.value is not None else result

@@ -13,8 +13,11 @@ from gradcli.explain.results import Array
 from gradcli.graph.construct import matmul, swap
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Exact, Node, const
+from gradcli.graph.operation import Precedence
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
 
+_LOOSE = (Precedence.SUM, Precedence.SIGN)  # whose terms need brackets as factors
 _CANDIDATES = 200  # nodes that are tried as a term: each is evaluated at all points
 _FACTORS = 48  # nodes that are tried as a factor of a term: pairs of them are multiplied
 _ELEMENTS = 400  # of such a factor: a matrix of 20 by 20
@@ -72,7 +75,7 @@ def _signed(ratio: str, node: Node, e: Evidence) -> str:
         factors = [str(abs(number)), ratio.lstrip("-")]
     minus = (number < 0) != ratio.startswith("-")
     written = e.write(rest)
-    if rest.op in ("add", "sub", "neg") and rest not in e.notation.names:
+    if rest.args and OPERATIONS[rest.op].precedence in _LOOSE and rest not in e.notation.names:
         written = f"({written})"
     kept = [f for f in (*factors, written) if f != "1"]
     return f"{'-' if minus else '+'} {'*'.join(kept) or '1'}"
@@ -106,8 +109,9 @@ def _added(node: Node) -> Iterator[tuple[int, Node]]:
     stack = [(1, node)]
     while stack:
         sign, n = stack.pop()
-        if n.op in ("add", "sub") and all(a.shape == n.shape for a in n.args):
-            stack += [(sign if n.op == "add" else -sign, n.args[1]), (sign, n.args[0])]
+        row = OPERATIONS[n.op] if n.args else None
+        if row and row.precedence is Precedence.SUM and all(a.shape == n.shape for a in n.args):
+            stack += [(-sign if row.infix == "-" else sign, n.args[1]), (sign, n.args[0])]
         elif n is not node:
             yield sign, n
 

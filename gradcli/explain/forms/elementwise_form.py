@@ -131,8 +131,10 @@ class ElementwiseForm:
     def reshaped(self, letter: Formula, shape: Shape) -> Formula:
         """Return the letter of what a letter means in another shape."""
         meaning = self.meanings[letter]
-        while meaning.op == "reshape" and meaning not in self.named and bare(meaning.shape) != bare(shape):
-            meaning = meaning.args[0]
+        while (inner := operand(meaning, "reshape")) is not None and bare(meaning.shape) != bare(shape):
+            if meaning in self.named:
+                break
+            meaning = inner
         return self.letter(meaning if bare(meaning.shape) == bare(shape) else self.first(reshape(meaning, shape)))
 
     def shapes(self, formula: Formula) -> set[Shape]:
