@@ -62,6 +62,7 @@ def _power(w: InstructionWriter, shifted: str) -> str:
 
 
 def _at_most(w: InstructionWriter, x: str, limit: float) -> str:
+    """Return min(x, limit), and nan for nan."""
     return w.select(w.compare("ogt", x, w.number(limit)), w.number(limit), x)
 
 
@@ -88,6 +89,7 @@ def _exp(w: InstructionWriter, x: str, doublings: int = 0) -> str:
 
 
 def _cosh(w: InstructionWriter, x: str) -> str:
+    """Return e + 1/(4·e), where e = exp(|x|)/2 does not overflow before the result does."""
     half = _exp(w, w.call("llvm.fabs", x), doublings=-1)
     return w.do("fadd", half, w.do("fdiv", w.number(0.25), half))
 
@@ -124,13 +126,13 @@ def _log(w: InstructionWriter, x: str) -> str:
 
 
 def _to_number(w: InstructionWriter, integer: str) -> str:
-    """Return an integer of few bits as a number: they are the lowest bits of one that is large."""
+    """Return an integer of few bits as a double, by adding it to the lowest bits of a large one."""
     magic = w.on_integers("add", integer, w.bits(w.number(_MAGIC)))
     return w.do("fsub", w.numbers(magic), w.number(_MAGIC))
 
 
 def _log1p(w: InstructionWriter, x: str) -> str:
-    """Write the logarithm of 1 + x as it is rounded, and what was lost thereby."""
+    """Write log(w) + (x - (w - 1))/w, where w is 1 + x rounded to the nearest double."""
     whole = w.do("fadd", x, w.number(1))
     lost = w.do("fdiv", w.do("fsub", x, w.do("fsub", whole, w.number(1))), whole)
     lost = w.select(w.compare("ord", lost, lost), lost, w.number(0))
@@ -167,6 +169,7 @@ def _angle(w: InstructionWriter, x: str, n: str) -> tuple[str, str]:
 
 
 def _sine(w: InstructionWriter, r: str, tail: str, square: str) -> str:
+    """Return sin(r + tail) for |r| ≤ π/4 by its Taylor series; `square` is r²."""
     series = _series(w, square, [Fraction((-1) ** k, math.factorial(2 * k + 1)) for k in range(1, 9)])
     # The slope of sine is 1 - r²/2.
     tail = w.do("fsub", tail, w.do("fmul", w.do("fmul", square, w.number(0.5)), tail))
@@ -174,6 +177,7 @@ def _sine(w: InstructionWriter, r: str, tail: str, square: str) -> str:
 
 
 def _cosine(w: InstructionWriter, r: str, tail: str, square: str) -> str:
+    """Return cos(r + tail) for |r| ≤ π/4 by its Taylor series; `square` is r².  1 - r²/2 keeps its rounding error."""
     series = _series(w, square, [Fraction((-1) ** k, math.factorial(2 * k)) for k in range(2, 10)])
     half = w.do("fmul", square, w.number(0.5))
     near = w.do("fsub", w.number(1), half)

@@ -150,7 +150,7 @@ def _key(x: float, y: float) -> tuple[int, int]:
 
 
 def _chains(layout: Layout, signs: Sequence[_Sign]) -> Mapping[int, Sequence[str]]:
-    """Return the passes that each piece of a line belongs to: from an arrowhead up to the box where it begins."""
+    """Return the passes of each curve, by its index: a line from a box to an arrowhead is a chain of curves."""
     ends: dict[tuple[int, int], int] = {}
     for k, c in enumerate(layout.curves):
         ends.setdefault(_key(c.x2, c.y2), k)

@@ -94,7 +94,7 @@ def _sides(sides: Sequence[str], letters: int) -> list[str]:
 
 
 def lines_of(text: str, letters: int) -> list[str]:
-    """Return a formula in lines of so many letters, of more where a name takes most of them; one without an end is cut.
+    """Return a formula in lines of about so many letters: twice as many at most, for long names; longer lines are cut.
 
     >>> lines_of("first(x) + second(x)", 12)
     ['first(x) +', '  second(x)']
