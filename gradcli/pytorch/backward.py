@@ -325,11 +325,11 @@ def check_kept(step: Step, checks: Any) -> None:
             raise refusal("changed in place", kind, size, known, *versions, hint, about=(step, memory, version))
 
 
-def _leading_to(edges: dict[Edge, int], wanted: dict[Edge, Any]) -> set[Edge]:
+def _leading_to(edges: dict[Edge, int], targets: dict[Edge, Any]) -> set[Edge]:
     """Return the steps through which gradients reach wanted edges."""
     result: set[Edge] = set()
     for edge in sorted(edges, key=lambda e: e.seq):
-        if any(e in wanted or e in result for e in edge.edges):
+        if any(e in targets or e in result for e in edge.edges):
             result.add(edge)
     return result
 

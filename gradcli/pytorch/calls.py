@@ -41,8 +41,8 @@ def tensor_like(x: Any) -> bool:
 def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:
     """Return a Python number as an operand; it is never None, as the `.grad` is that nobody computed."""
     if value is None or isinstance(value, np.ndarray | list | tuple | str):
-        place = 1 if value is None else 2
-        raise refusal("no tensor", op, "other", place, builtin_name(value))
+        position = 1 if value is None else 2
+        raise refusal("no tensor", op, "other", position, builtin_name(value))
     if -256 < value < _LARGEST and (value >= 0 or dtype.numpy != np.uint8):
         return np.array([value], dtype.numpy)
     with np.errstate(all="ignore"):

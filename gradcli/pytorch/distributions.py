@@ -253,9 +253,13 @@ class Categorical(_OfProbabilities):
     support = property(lambda self: _interval(self._param.shape[-1]))
     mean = variance = property(lambda self: TORCH["full"](self._batch_shape, math.nan, dtype=self.probs.dtype))
 
-    def _normalized(self, kind: str, given: Any) -> Any:
-        refuse_if(given.dim() < 1, "axes of a Categorical", kind)
-        return given / given.sum(-1, keepdim=True) if kind == "probs" else given - given.logsumexp(-1, keepdim=True)
+    def _normalized(self, kind: str, parameters: Any) -> Any:
+        refuse_if(parameters.dim() < 1, "axes of a Categorical", kind)
+        return (
+            parameters / parameters.sum(-1, keepdim=True)
+            if kind == "probs"
+            else parameters - parameters.logsumexp(-1, keepdim=True)
+        )
 
     def _batch(self) -> Any:
         return self._param.shape[:-1]

@@ -30,9 +30,9 @@ def recorded_vjp(step: Step, arguments: Sequence[Any]) -> list[Tensor]:
         if node in step.pull.inputs and not _is_tied(step, i, node):  # as it came
             result[i] = arguments[step.pull.inputs.index(node)]
             continue
-        name, places, active, recipe = _operation(step, k)
+        name, positions, active, recipe = _operation(step, k)
         operands = [
-            leading(np.zeros_like(array), step.edges[p]) if arguments[p] is None else arguments[p] for p in places
+            leading(np.zeros_like(array), step.edges[p]) if arguments[p] is None else arguments[p] for p in positions
         ]
         out = result[i] = mapped(Make.tensor(array), operands)
         for x in operands:
@@ -59,15 +59,15 @@ def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any]:
     node, i = pull.grad_inputs[k], pull.active[k]
     tied = i if _is_tied(step, i, node) else -1
     read = {*scheduled([node])}
-    places = [p for p, n in enumerate(pull.inputs) if n in read or p == tied]
-    inputs = [pull.inputs[p] for p in places]
+    positions = [p for p, n in enumerate(pull.inputs) if n in read or p == tied]
+    inputs = [pull.inputs[p] for p in positions]
     graph = Graph.of({str(p): n for p, n in enumerate(pull.inputs)}, {"": node})
-    active = [j for j, p in enumerate(places) if p == tied or node in active_nodes(graph, [pull.inputs[p]])]
+    active = [j for j, p in enumerate(positions) if p == tied or node in active_nodes(graph, [pull.inputs[p]])]
     recipe: Any = None  # of a constant there is nothing to record
     if inputs:
         op = step.recipe.op
         recipe = Recipe(f"{op}_backward", step.recipe.settings, inputs, node, step.recipe.gradient_of or op)
-    return pull.derivatives.setdefault(key, (_name(step, i, node), places, active, recipe))
+    return pull.derivatives.setdefault(key, (_name(step, i, node), positions, active, recipe))
 
 
 def _in_turn(step: Step) -> Sequence[int]:

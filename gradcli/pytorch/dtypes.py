@@ -97,15 +97,15 @@ def _result(operands: tuple[tuple[int, dtype], ...]) -> dtype:
     return BY_NAME[max((promoted(names) for names in result if names), key=KINDS.__getitem__)]
 
 
-def chosen(wanted: Any, usual: Any) -> Any:
+def chosen(kind: Any, usual: Any) -> Any:
     """Return the dtype that is wanted, which may be one of Python's types, or the usual one for none.
 
     Errors: `TypeError` for what is no dtype.
     """
-    if wanted is None:
+    if kind is None:
         return usual
-    result = {float: float64, int: int64, bool: bool_}.get(wanted, wanted)
-    refuse_if(not isinstance(result, dtype), "no dtype", type(wanted).__name__)
+    result = {float: float64, int: int64, bool: bool_}.get(kind, kind)
+    refuse_if(not isinstance(result, dtype), "no dtype", type(kind).__name__)
     return result
 
 
@@ -194,8 +194,8 @@ device.__module__ = "torch"
 CPU = device("cpu")
 
 
-def check_device(wanted: Any) -> None:
+def check_device(place: Any) -> None:
     """Refuse a place that is not the CPU, in the words of a PyTorch that has no other."""
-    kind = "cpu" if wanted is None else device(wanted).type
+    kind = "cpu" if place is None else device(place).type
     refuse_if(kind == "cuda", "no CUDA")
     refuse_if(kind != "cpu", "no such device", kind)

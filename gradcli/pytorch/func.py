@@ -98,8 +98,8 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
-        own, value = both(*args, **kwargs)
-        return (own, value[1]) if has_aux else own
+        grads, value = both(*args, **kwargs)
+        return (grads, value[1]) if has_aux else grads
 
     return call
 
@@ -152,9 +152,9 @@ def _jacobians(
         @functools.wraps(func)
         def call(*args: Any, **kwargs: Any) -> Any:
             with enable_grad():
-                given, xs = _chosen(func, args, argnums)
-                y, aux = _with_aux(_applied(func, given, kwargs), has_aux, what)
-                result = filled(y, iter([_arranged(derive(own, xs), given, argnums) for own in leaves(y)]))
+                arguments, xs = _chosen(func, args, argnums)
+                y, aux = _with_aux(_applied(func, arguments, kwargs), has_aux, what)
+                result = filled(y, iter([_arranged(derive(y_leaf, xs), arguments, argnums) for y_leaf in leaves(y)]))
             return _cut((result, aux) if has_aux else result, xs)
 
         return call
@@ -199,7 +199,7 @@ def _spread(dims: Any, tree: Any) -> list[Any]:
         if type(dims) is not type(tree) or len(dims) != len(tree):
             raise ValueError("another form")
         inner = [(dims[k], tree[k]) for k in tree] if isinstance(dims, dict) else zip(dims, tree, strict=True)
-        return [d for own, x in inner for d in _spread(own, x)]
+        return [d for part, x in inner for d in _spread(part, x)]
     return [dims] * len(leaves(tree))
 
 
@@ -252,11 +252,11 @@ def vmap(
         result: list[Any] = []
         random = DEFAULT.get_state()
         inside: Any = {"maps": Mode.maps + 1, "transforms": Mode.transforms + 1, "randomness": randomness}
-        for i, own in enumerate(rows, 1):
+        for i, row in enumerate(rows, 1):
             if randomness == "same":
                 DEFAULT.set_state(random)
             with _Switch(mapped=Mode.mapped or i < len(rows), **inside):
-                result.append(func(*own, **kwargs))
+                result.append(func(*row, **kwargs))
             for y in leaves(result[-1]):
                 refuse_if(not isinstance(y, Tensor), "no tensor of a map", name, type(y))
         columns = zip(zip(*map(leaves, result), strict=True), _spread(out_dims, result[0]), strict=True)
@@ -273,13 +273,13 @@ def functional_call(module: Any, parameters: Any, args: Any = (), kwargs: Any = 
             for name, value in state.items():
                 owner, _, local = name.rpartition(".")
                 inner = module.get_submodule(owner)
-                place = inner._parameters if local in inner._parameters else inner._buffers
-                before.append((place, local, place[local]))
-                place[local] = value
+                tensors = inner._parameters if local in inner._parameters else inner._buffers
+                before.append((tensors, local, tensors[local]))
+                tensors[local] = value
         return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
     finally:
-        for place, local, value in reversed(before):
-            place[local] = value
+        for tensors, local, value in reversed(before):
+            tensors[local] = value
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

@@ -127,9 +127,9 @@ class MissingError(BaseException):
         self.hint = hint
 
 
-def missing_if(asked: Any, name: str, hint: str | None = None) -> None:
+def missing_if(missing: Any, name: str, hint: str | None = None) -> None:
     """End the run where something that is missing is asked for."""
-    if asked:
+    if missing:
         raise MissingError(name, hint)
 
 

@@ -30,10 +30,10 @@ class _Mode(threading.local):
 Mode = _Mode()
 
 
-def _set(wanted: dict[str, Any]) -> dict[str, Any]:
+def _set(settings: dict[str, Any]) -> dict[str, Any]:
     """Let some of it hold; return what held before."""
-    before = {name: getattr(Mode, name) for name in wanted}
-    for name, value in wanted.items():
+    before = {name: getattr(Mode, name) for name in settings}
+    for name, value in settings.items():
         setattr(Mode, name, value)
     return before
 

@@ -74,12 +74,14 @@ def method(*names: str) -> Callable[[F], F]:
 def methods(*names: str) -> Callable[[Any], None]:
     """Register a method under several names, each of which it is told as `op`."""
 
-    def register(made: Any) -> None:
+    def register(function: Any) -> None:
         for name in names:
             # A function for each, so that Python's errors say its name.
-            own = FunctionType(made.__code__, made.__globals__, "function", made.__defaults__, made.__closure__)
-            own.__kwdefaults__ = {**(made.__kwdefaults__ or {}), "op": name}
-            method(name)(own)
+            copy = FunctionType(
+                function.__code__, function.__globals__, "function", function.__defaults__, function.__closure__
+            )
+            copy.__kwdefaults__ = {**(function.__kwdefaults__ or {}), "op": name}
+            method(name)(copy)
 
     return register
 
@@ -87,9 +89,9 @@ def methods(*names: str) -> Callable[[Any], None]:
 def function(*names: str) -> Callable[[F], F]:
     """Register a function of `torch`."""
 
-    def register(made: F) -> F:
-        TORCH.update({name: _called(made, name, 0) for name in names})
-        return made
+    def register(f: F) -> F:
+        TORCH.update({name: _called(f, name, 0) for name in names})
+        return f
 
     return register
 

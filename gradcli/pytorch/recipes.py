@@ -49,24 +49,24 @@ def _function(node: Node) -> Callable[..., Array]:
 class Program:
     """Nodes ready to be computed from arrays in the engine's layout, with one point."""
 
-    def __init__(self, inputs: Sequence[Node], wanted: Sequence[Node]) -> None:
-        same = common_subexpressions(scheduled(wanted, inputs))
-        nodes = scheduled([same[n] for n in wanted], inputs)
+    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node]) -> None:
+        same = common_subexpressions(scheduled(outputs, inputs))
+        nodes = scheduled([same[n] for n in outputs], inputs)
         simpler = lower(nodes)
-        kept = [simpler[same[n]] for n in wanted]
+        kept = [simpler[same[n]] for n in outputs]
         nodes = scheduled(kept)
         fixed = [n for n in nodes if n.is_constant]
-        place = {n: i for i, n in enumerate([*inputs, *fixed])}
+        positions = {n: i for i, n in enumerate([*inputs, *fixed])}
         self.reads = frozenset(i for i, n in enumerate(inputs) if n in set(nodes))
         self._constants = [constant(_single(n)) for n in fixed]
         self._halves = any(n.dtype == "float16" for n in inputs)
         self._steps: list[tuple[Callable[..., Array], tuple[int, ...]]] = []
         for n in nodes:
-            if n not in place:
-                self._steps.append((_function(_single(n)), tuple(place[a] for a in n.args)))
-                place[n] = len(place)
-        self._outputs = [place[n] for n in kept]
-        self._dtypes = [np.dtype(n.dtype) for n in wanted]
+            if n not in positions:
+                self._steps.append((_function(_single(n)), tuple(positions[a] for a in n.args)))
+                positions[n] = len(positions)
+        self._outputs = [positions[n] for n in kept]
+        self._dtypes = [np.dtype(n.dtype) for n in outputs]
         # A function of just inputs is called at once, where it knows all kinds of numbers that there are.
         is_single = len(kept) == len(self._steps) == 1 and max(self._steps[0][1]) < len(inputs)
         is_real = all(n.dtype in ("float32", "float64") for n in inputs)
@@ -75,13 +75,13 @@ class Program:
     def __call__(self, arrays: Sequence[Any]) -> list[Array]:
         """Return the wanted arrays."""
         if self._single is not None:
-            function, places = self._single
-            return [_of(self._dtypes[0], function(*[arrays[i] for i in places]))]
+            function, positions = self._single
+            return [_of(self._dtypes[0], function(*[arrays[i] for i in positions]))]
         values = [*arrays, *self._constants]
         if self._halves:
             values = [a.astype(np.float32) if a is not None and a.dtype == np.float16 else a for a in values]
-        for function, places in self._steps:
-            values.append(function(*[values[i] for i in places]))
+        for function, positions in self._steps:
+            values.append(function(*[values[i] for i in positions]))
         result = [values[i] for i in self._outputs]
         return [_of(d, a) for a, d in zip(result, self._dtypes, strict=True)]
 

@@ -147,11 +147,11 @@ class Edge:
             raise refusal("count of gradients of a step", len(grads))
         return Recorder.called(self, *grads)
 
-    def hooked(self, place: str, hook: Callable[..., Any]) -> Handle:
+    def hooked(self, kind: str, hook: Callable[..., Any]) -> Handle:
         """Add a hook to those that are called before or after it."""
-        if getattr(self, place) is None:
-            setattr(self, place, [])
-        return Handle(getattr(self, place), hook)
+        if getattr(self, kind) is None:
+            setattr(self, kind, [])
+        return Handle(getattr(self, kind), hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> Handle:
         """Have a function called with the gradients before the step runs."""
@@ -176,9 +176,9 @@ class Leaf(Edge):
     def __init__(self, variable: Tensor) -> None:
         self.variable = variable
 
-    def hooked(self, place: str, hook: Callable[..., Any]) -> Handle:
+    def hooked(self, kind: str, hook: Callable[..., Any]) -> Handle:
         self.variable._leaf = lambda: self  # which lives as long as its tensor from now on
-        return super().hooked(place, hook)
+        return super().hooked(kind, hook)
 
 
 class Step(Edge):

@@ -12,23 +12,23 @@ from gradcli.pytorch.messages import refusal, refuse_if, typename
 from gradcli.pytorch.tensor import Number, Tensor
 
 
-def check_overload(name: str, given: Sequence[Any], overloads: Sequence[str]) -> None:
+def check_overload(name: str, args: Sequence[Any], overloads: Sequence[str]) -> None:
     """Refuse arguments but a tensor, and tensors or numbers behind it, as many as the last way to call a function has.
 
     Errors: `TypeError` with all ways, and what does not fit in those of so many arguments.
     """
     count = len(overloads[-1].split(", "))
-    if len(given) == count and isinstance(given[0], Tensor) and all(isinstance(x, (Tensor, *Number)) for x in given):
+    if len(args) == count and isinstance(args[0], Tensor) and all(isinstance(x, (Tensor, *Number)) for x in args):
         return
     lines = []
     for overload in overloads:
         lines.append(f" * ({overload})")
-        wanted = [parameter.split()[0] for parameter in overload.split(", ")]
-        if len(wanted) == len(given):  # numbers fit no `Number`
-            fits = [isinstance(x, Tensor) and w == "Tensor" for x, w in zip(given, wanted, strict=True)]
-            kinds = [_kind(x) if fit else f"!{_kind(x, True)}!" for x, fit in zip(given, fits, strict=True)]
+        types = [parameter.split()[0] for parameter in overload.split(", ")]
+        if len(types) == len(args):  # numbers fit no `Number`
+            fits = [isinstance(x, Tensor) and w == "Tensor" for x, w in zip(args, types, strict=True)]
+            kinds = [_kind(x) if fit else f"!{_kind(x, True)}!" for x, fit in zip(args, fits, strict=True)]
             lines.append(f"      didn't match because some of the arguments have invalid types: ({', '.join(kinds)})")
-    raise refusal("arguments of no overload", name, ", ".join(map(_kind, given)), "\n".join(lines))
+    raise refusal("arguments of no overload", name, ", ".join(map(_kind, args)), "\n".join(lines))
 
 
 def _kind(x: Any, inside: bool = False) -> str:
@@ -66,10 +66,10 @@ def check_convolution(
     check_types(input, weight, None if transposed else bias)
     refuse_if(not transposed and shape[0] % groups, "groups of a weight", groups, shape)
     whole = list(input.shape) if rank == axes + 2 else [1, *input.shape]
-    count, wanted, how = shape[0], shape[1] * groups, f"groups={groups}"
+    count, channels, how = shape[0], shape[1] * groups, f"groups={groups}"
     if transposed:
-        count, wanted, how = wanted, count, "transposed=1"
-    refuse_if(whole[1] != wanted, "channels of a convolution", how, shape, whole, wanted, whole[1])
+        count, channels, how = channels, count, "transposed=1"
+    refuse_if(whole[1] != channels, "channels of a convolution", how, shape, whole, channels, whole[1])
     bias_sizes = [count] if bias is None else list(bias.shape)
     refuse_if(
         bias_sizes != [count], "size of a convolution's bias", "transposed=1, " * transposed, shape, count, bias_sizes

@@ -148,14 +148,14 @@ class _Maker:
         if kind == "again":
             missing_if(self.seen[value] is None, "torch.load of a tuple that holds itself")
             return self.seen[value]
-        place = len(self.seen)
+        index = len(self.seen)
         self.seen.append(None)
         if kind == "module":
-            return self._module(value, node["holds"], place)
+            return self._module(value, node["holds"], index)
         if kind in ("tuple", "size"):
             result = _CONTAINERS[kind](map(self.restored, value))
         elif kind in _CONTAINERS:  # which may hold itself
-            self.seen[place] = result = _CONTAINERS[kind]()
+            self.seen[index] = result = _CONTAINERS[kind]()
             if kind == "list":
                 result += map(self.restored, value)
             else:
@@ -164,7 +164,7 @@ class _Maker:
             result = self._array(value, **node)
         else:
             result = dtypes.device(str(value)) if kind == "device" else dtypes.BY_NAME[value]
-        self.seen[place] = result
+        self.seen[index] = result
         return result
 
     def _array(
@@ -181,12 +181,12 @@ class _Maker:
         refuse_if(grad and kind.kind != "f", "requires_grad of whole numbers")
         return (rebuilt_parameter if parameter else rebuilt)(array, bool(grad))
 
-    def _module(self, name: str, holds: list[Any], place: int) -> Any:
+    def _module(self, name: str, holds: list[Any], index: int) -> Any:
         self._check(name)
         kind = _class_named(name)
         if kind is None:
             raise refusal("class that is not there", name.rpartition(".")[2])
-        self.seen[place] = result = object.__new__(kind)
+        self.seen[index] = result = object.__new__(kind)
         for key, value in holds:
             result.__dict__[key] = self.restored(value)
         return result

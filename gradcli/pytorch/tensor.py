@@ -131,13 +131,13 @@ class Tensor(TensorBase):
         return self._fn is not None or self._requires
 
     @requires_grad.setter
-    def requires_grad(self, wanted: bool) -> None:
-        refuse_if(self._fn is not None, "requires_grad of a result" if wanted else "no requires_grad of a result")
-        refuse_if(wanted and self._a.dtype.kind != "f", "requires_grad of whole numbers")
-        refuse_if(self._inference and wanted, "requires_grad of an inference tensor")
-        if record.Recorder.explains and wanted != self._requires:
-            self._frozen = None if wanted else record.script_line()
-        self._requires = wanted
+    def requires_grad(self, value: bool) -> None:
+        refuse_if(self._fn is not None, "requires_grad of a result" if value else "no requires_grad of a result")
+        refuse_if(value and self._a.dtype.kind != "f", "requires_grad of whole numbers")
+        refuse_if(self._inference and value, "requires_grad of an inference tensor")
+        if record.Recorder.explains and value != self._requires:
+            self._frozen = None if value else record.script_line()
+        self._requires = value
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         refuse_if(Mode.transforms, "requires_grad_ in a transform")

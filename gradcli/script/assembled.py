@@ -27,14 +27,14 @@ class Assembly:
         """Return an array whose elements were assigned part by part as a list, once the last of them is there."""
         if step.recipe.op != "assign" or not 0 < (count := size_of(step.shape)) <= _MANY:
             return None
-        places, shape = step.recipe.settings
+        positions, shape = step.recipe.settings
         value = operands[1] if operands[1].shape == shape else broadcast(operands[1], shape)
         before = self.parts.get(step.edges[0], {}) if step.edges[0] is not None else {}
         if not before and count <= _SMALL:
             first: Any = step.operands and step.operands[0]
             start = operands[0] if operands[0].args or first is None else literal(first)
             before = dict(enumerate(_elements(start)))
-        elements = dict(zip(places.numbers.reshape(-1).tolist(), _elements(value), strict=True))
+        elements = dict(zip(positions.numbers.reshape(-1).tolist(), _elements(value), strict=True))
         self.parts[step] = parts = {**before, **elements}
         return _nested(parts, step.shape) if len(parts) == count else None
 

@@ -125,7 +125,7 @@ def _at_each(calls: Sequence[Applied], script: Script, fixes: list[Change]) -> I
             why = f"it failed: {type(error).__name__}: {error}"
             yield Verdict(f"{name}.grad", _said(call, 1, 0), "undecided", "points", why=why)
             continue
-        points = next((points for own, points in systems if _same(own, cases, replay.recorded.at)), None)
+        points = next((points for known, points in systems if _same(known, cases, replay.recorded.at)), None)
         if points is None:
             systems.append((cases, points := []))
         points.append(replay.recorded.at)
@@ -138,10 +138,10 @@ def _at_each(calls: Sequence[Applied], script: Script, fixes: list[Change]) -> I
                     fixes += corrected(Source(script.name, script.source), calls[0].cls, index, case)
 
 
-def _said(call: Applied, outputs: int, place: int) -> str:
+def _said(call: Applied, outputs: int, position: int) -> str:
     """Return what is claimed: Square.backward(v), an element of it where there are several."""
     v = "v" if outputs == 1 else ", ".join(f"v{k}" for k in range(outputs))
-    return f"{call.cls.__name__}.backward({v})" + (f"[{place}]" if len(call.arguments) > 1 else "")
+    return f"{call.cls.__name__}.backward({v})" + (f"[{position}]" if len(call.arguments) > 1 else "")
 
 
 def _cases(call: Applied, replay: Replay) -> Iterator[Case]:
@@ -152,14 +152,14 @@ def _cases(call: Applied, replay: Replay) -> Iterator[Case]:
     terms = [total(y * inputs[name]) for name, y in zip(replay.weights, replay.outputs, strict=True)]
     base = sum(terms[1:], terms[0])
     graph = Graph.of(inputs, {"": base})
-    for place, (name, needed) in enumerate(zip(call.names, call.needed, strict=True)):
+    for position, (name, needed) in enumerate(zip(call.names, call.needed, strict=True)):
         if not needed or name not in inputs:
             continue
         truth = derivative(graph, base, inputs[name])
         yours = replay.gradients.get(name)
         yours = broadcast(const(0), truth.shape) if yours is None else yours
         if yours.shape == truth.shape:
-            said = _said(call, len(replay.weights), place)
+            said = _said(call, len(replay.weights), position)
             yield Case(f"{name}.grad", said, graph, base, inputs[name], (), truth, yours, tuple(replay.weights))
 
 
@@ -167,7 +167,7 @@ def _same(cases: Sequence[Case], others: Sequence[Case], at: Point) -> bool:
     """Tell whether a system computes at another call's point what that call computed: it went the same way."""
     shapes = [{name: x.shape for name, x in c.graph.inputs.items()} for c in cases]
     theirs = [{name: x.shape for name, x in c.graph.inputs.items()} for c in others]
-    if shapes != theirs or any(not own.keys() <= at.keys() for own in shapes):
+    if shapes != theirs or any(not shape.keys() <= at.keys() for shape in shapes):
         return False
 
     def of(case: Case) -> Iterator[Any]:
@@ -192,18 +192,18 @@ def _in_numbers(call: Applied) -> Iterator[Verdict]:
             yield _compared(call, i, array, weights, yours.astype(float).reshape(-1))
 
 
-def _compared(call: Applied, place: int, array: Any, weights: Sequence[Any], yours: Any) -> Verdict:
+def _compared(call: Applied, position: int, array: Any, weights: Sequence[Any], yours: Any) -> Verdict:
     """Return the verdict on the gradient of one argument, by finite differences alone."""
 
     def totals(moved: Any) -> Any:
-        result = [call.numbers({place: own.reshape(array.shape)}) for own in moved.T]
+        result = [call.numbers({position: column.reshape(array.shape)}) for column in moved.T]
         return np.array([sum((y * w).sum() for y, w in zip(ys, weights, strict=True)) for ys in result])
 
     size, shape = array.size, array.shape[:-1]
     result = along(totals, np.repeat(array.reshape(-1, 1), size, axis=1), np.eye(size))
     off = np.abs(yours - result.value) - 10 * result.error - result.rounding
     wrong = off > _LOOSE * np.maximum(np.abs(result.value), np.abs(yours))
-    claim = f"{call.names[place]}.grad", _said(call, len(weights), place)
+    claim = f"{call.names[position]}.grad", _said(call, len(weights), position)
     if not wrong.any():
         size = np.abs(result.value).max(initial=0)
         if (result.error > np.maximum(1e-2 * size, 1e4 * result.rounding)).any():
@@ -212,7 +212,8 @@ def _compared(call: Applied, place: int, array: Any, weights: Sequence[Any], you
     k = int(np.argmax(np.where(wrong, off, 0)))
     true = float(result.value[k])
     return Verdict(
-        *claim, "wrong", "points", points=1, wrong=1, entry=entry_name(shape, k), at={call.names[place]: array[..., 0]},
+        *claim, "wrong", "points", points=1, wrong=1, entry=entry_name(shape, k),
+        at={call.names[position]: array[..., 0]},
         yours=float(yours[k]), true=true, difference=true, error=float(result.error[k]),
         why=_ratio(yours, result.value) or "it differs from the derivative",
     )  # fmt: skip

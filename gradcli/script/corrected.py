@@ -20,7 +20,7 @@ _POINTS = 20
 _DIGITS = 1e-6  # the relative error of a factor
 
 
-def corrected(text: Text, cls: type, place: int, case: Case) -> list[Change]:
+def corrected(text: Text, cls: type, position: int, case: Case) -> list[Change]:
     """Return the change to what a class's backward returns for an argument; none where no single factor corrects it.
 
     The factor is a constant, the incoming gradient, or an input that backward has a name for, at random points.
@@ -30,7 +30,7 @@ def corrected(text: Text, cls: type, place: int, case: Case) -> list[Change]:
     if function is None or len(returns) != 1 or returns[0].value is None:
         return []
     value = returns[0].value
-    returned = value.elts[place] if isinstance(value, ast.Tuple) and place < len(value.elts) else value
+    returned = value.elts[position] if isinstance(value, ast.Tuple) and position < len(value.elts) else value
     points = {name: _drawn(node, k) for k, (name, node) in enumerate(case.graph.inputs.items())}
     yours, truth = numbers(case.graph, points, [case.yours, case.truth])
     known = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}

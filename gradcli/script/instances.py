@@ -25,11 +25,11 @@ def instance(output: Node, new: dict[Node, Node]) -> Node:
         elif node.is_constant and node.dtype != "bool":
             new[node] = const(node.settings[0], node.shape)
         else:
-            made = Node(node.op, args, node.shape, node.settings, "bool" if node.dtype == "bool" else "float64")
+            copy = Node(node.op, args, node.shape, node.settings, "bool" if node.dtype == "bool" else "float64")
             if all(a.is_constant or a in numbers for a in args):
-                made = _decided(made)
-                numbers.add(made)
-            new[node] = (existing_result(made) if node is not output else None) or made
+                copy = _decided(copy)
+                numbers.add(copy)
+            new[node] = (existing_result(copy) if node is not output else None) or copy
     return new[output]
 
 
@@ -86,11 +86,11 @@ def _layer(added: Node, shape: Shape) -> Node | None:
     if added.op != "add":
         return None
     product, bias = added.args
-    own = operand(bias, "broadcast") or bias
-    if product.op != "matmul" or not product.shape[1:] == own.shape == shape[-1:]:
+    summand = operand(bias, "broadcast") or bias
+    if product.op != "matmul" or not product.shape[1:] == summand.shape == shape[-1:]:
         return None
     rows, weight = product.args
     if rows.is_constant:  # which has been reshaped already
-        return matmul(const(rows.settings[0], (*shape[:-1], rows.shape[-1])), weight) + own
+        return matmul(const(rows.settings[0], (*shape[:-1], rows.shape[-1])), weight) + summand
     x = operand(rows, "reshape") or rows
-    return matmul(x, weight) + own if x.shape[:-1] == shape[:-1] else None
+    return matmul(x, weight) + summand if x.shape[:-1] == shape[:-1] else None

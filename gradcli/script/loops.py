@@ -80,28 +80,28 @@ def loops(graph: Graph, reads: Reads, keep: Collection[Node] = ()) -> list[Loop]
 def _carried(parts: Sequence[Sequence[Node]]) -> tuple[tuple[Node, Node], ...]:
     """Return what the first part reads in the place of a part before it, and what the last part leaves there."""
     first, second, last = parts[0], parts[1], parts[-1]
-    place = {n: k for k, n in enumerate(first)}
+    positions = {n: k for k, n in enumerate(first)}
     result: dict[int, Node] = {}
     for a, b in zip(first, second, strict=True):
         for mine, other in zip(a.args, b.args, strict=True):
-            if other in place and mine not in place:
-                result[place[other]] = mine
+            if other in positions and mine not in positions:
+                result[positions[other]] = mine
     return tuple((start, last[k]) for k, start in result.items())
 
 
-def named(graph: Graph, folded: Sequence[Loop], wanted: Callable[[Node], str]) -> Graph:
+def named(graph: Graph, folded: Sequence[Loop], name_of: Callable[[Node], str]) -> Graph:
     """Return the graph with names for what leaves a loop, and none within; `wanted` says what a node may be called."""
     taken = {*graph.inputs, *graph.names}
     new: dict[str, Node] = {}
     for node in (end for loop in folded for _, end in loop.carried if end not in graph.labels):
-        stem = wanted(node) or "t"
+        stem = name_of(node) or "t"
         name = stem if stem not in taken else next(fresh_names(taken, stem))
         taken.add(name)
         new[name] = node
     inside = {n for loop in folded for n in loop.nodes} - {end for loop in folded for _, end in loop.carried}
-    place = {n: k for k, n in enumerate(graph.nodes)}
+    positions = {n: k for k, n in enumerate(graph.nodes)}
     shown = {name: n for name, n in {**graph.names, **new}.items() if n not in inside}
-    names = dict(sorted(shown.items(), key=lambda pair: place[pair[1]]))
+    names = dict(sorted(shown.items(), key=lambda pair: positions[pair[1]]))
     return replace(graph, names=names)
 
 

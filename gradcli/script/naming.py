@@ -55,9 +55,9 @@ class Names:
         return [name for _, name in self._named.values()]
 
 
-def fresh(wanted: str, taken: Container[str]) -> str:
+def fresh(stem: str, taken: Container[str]) -> str:
     """Return a name that is not taken: x, or x_2."""
-    names = chain([wanted], (f"{wanted}_{k}" for k in count(2)))
+    names = chain([stem], (f"{stem}_{k}" for k in count(2)))
     return next(name for name in names if name not in taken)
 
 

@@ -62,14 +62,14 @@ class Operands:
         self.inputs: dict[str, Node] = {}
         self.computed: dict[str, Node] = {}
 
-    def fresh(self, wanted: str) -> str:
+    def fresh(self, name: str) -> str:
         """Return a name that no input has."""
-        return fresh(wanted, {*self.inputs, *self.computed})
+        return fresh(name, {*self.inputs, *self.computed})
 
-    def unused(self, *wanted: str) -> str:
+    def unused(self, *names: str) -> str:
         """Return the first of some names that the script uses for nothing else, or else the last."""
         taken = {*self.names.in_order(), *self.expressions.assigned()}
-        return next((name for name in wanted if name not in taken), wanted[-1])
+        return next((name for name in names if name not in taken), names[-1])
 
     def input(self, name: str, array: Array, x: Tensor | None = None) -> Node:
         """Add an input, with the tensor that it is."""

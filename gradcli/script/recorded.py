@@ -50,9 +50,9 @@ class _Maker(Operands, Recorded):
             self.computed[name] = self.nodes[edge]
         return self.steps[edge]
 
-    def enter(self, edge: Edge, wanted: str, array: Array, x: Tensor | None = None) -> str:
+    def enter(self, edge: Edge, name: str, array: Array, x: Tensor | None = None) -> str:
         """Let what an edge stands for be an input, and return its name."""
-        self.steps[edge] = name = self.fresh(wanted)
+        self.steps[edge] = name = self.fresh(name)
         self.nodes[edge] = self.input(name, array, x)
         return name
 
@@ -162,8 +162,8 @@ class _Maker(Operands, Recorded):
         """Let an output of a script's own function be an input."""
         assignment = self.expressions.of(use.step.line)
         assigned = assignment.targets[number : number + 1] if assignment is not None and assignment.whole else ()
-        wanted = self.names.of(step) or next(iter(assigned), "") or use.step.cls.__name__.lower()
-        use.outputs[number] = self.enter(step, wanted, use.step.made[number])
+        name = self.names.of(step) or next(iter(assigned), "") or use.step.cls.__name__.lower()
+        use.outputs[number] = self.enter(step, name, use.step.made[number])
 
     def give_up_name(self, step: Step) -> None:
         """Let the output of the call have the name of what a function gave, if nothing else is computed from that."""
@@ -176,9 +176,9 @@ class _Maker(Operands, Recorded):
         self.at[new] = self.at.pop(old)
         use.outputs = {i: new if name == old else name for i, name in use.outputs.items()}
 
-    def names_of(self, wanted: Iterable[Edge]) -> list[str]:
+    def names_of(self, edges: Iterable[Edge]) -> list[str]:
         """Return the inputs that a call asks for, as it has them."""
-        return [name for e in wanted if (name := self.steps.get(e, "")) in self.at]
+        return [name for e in edges if (name := self.steps.get(e, "")) in self.at]
 
     def names_of_leaves(self) -> list[str]:
         """Return the inputs that are leaves, as the system has them."""
@@ -193,8 +193,10 @@ class _Maker(Operands, Recorded):
         read = set(scheduled([*shown, *outputs.values()]))
         inner = read.difference(outputs.values())
         named = {n: node for n, node in self.computed.items() if n not in outputs and node in inner} | outputs
-        place = {name: i for i, name in enumerate(self.names.in_order())}  # as the script defines them
-        used = sorted((n for n in self.inputs if self.inputs[n] in read), key=lambda n: place.get(n, len(place)))
+        positions = {name: i for i, name in enumerate(self.names.in_order())}  # as the script defines them
+        used = sorted(
+            (n for n in self.inputs if self.inputs[n] in read), key=lambda n: positions.get(n, len(positions))
+        )
         self.at = {name: self.at[name] for name in used}
         self.graph = Graph.of({name: self.inputs[name] for name in used}, outputs, arguments, names=named)
         self.graph = replace(self.graph, names=self.with_parts(named))
@@ -244,11 +246,11 @@ class _Maker(Operands, Recorded):
 
     def name_for(self, node: Node, taken: set[str]) -> str:
         """Return a name for a part: the variable that alone held it, or else a number behind the statement's target."""
-        wanted = self.target(node) or "t"
+        name = self.target(node) or "t"
         assignment = self.assigned.get(self.made_by[node]) if node in self.made_by else None
-        if assignment is not None and assignment.whole and self.is_only_target(wanted) and wanted not in taken:
-            return wanted
-        return next(fresh_names(taken, _stem(wanted)))
+        if assignment is not None and assignment.whole and self.is_only_target(name) and name not in taken:
+            return name
+        return next(fresh_names(taken, _stem(name)))
 
     def is_only_target(self, name: str, call: Line | None = None) -> bool:
         """Tell whether one step gave a value to a variable, which is gone, and no other value has its name.
@@ -273,8 +275,8 @@ def recorded(call: Call, names: Names, sources: Mapping[str, str] = MappingProxy
 
     Errors: `InputError` for one that is too large to be looked through.
     """
-    wanted = {edge_of(x): x for x in call.inputs or ()}
-    cut = {e: x for e, x in wanted.items() if isinstance(e, Step) and not _leads_to(wanted, e)}
+    asked = {edge_of(x): x for x in call.inputs or ()}
+    cut = {e: x for e, x in asked.items() if isinstance(e, Step) and not _leads_to(asked, e)}
     steps = reachable((edge_of(y) for y, _ in call.roots), cut)
     if len(steps) > MAX_STEPS:
         raise InputError(f"{len(steps):,} operations are too many to show")
@@ -282,16 +284,16 @@ def recorded(call: Call, names: Names, sources: Mapping[str, str] = MappingProxy
     for edge, x in cut.items():
         maker.cut(edge, x)
     maker.all_of(steps)
-    maker.asked = [maker.name_of(e) for e in wanted if isinstance(e, Step) and e not in cut and e in maker.nodes]
+    maker.asked = [maker.name_of(e) for e in asked if isinstance(e, Step) and e not in cut and e in maker.nodes]
     maker.finish(call)
-    maker.wrt = maker.names_of(wanted) if wanted else maker.names_of_leaves()
+    maker.wrt = maker.names_of(asked) if asked else maker.names_of_leaves()
     return maker
 
 
-def _leads_to(wanted: Iterable[Edge], step: Step) -> bool:
+def _leads_to(edges: Iterable[Edge], step: Step) -> bool:
     """Tell whether a step came from another edge whose gradient is asked for."""
     before = {e for s in reachable([step]) for e in (s, *s.edges)} - {step}
-    return any(e in before for e in wanted)
+    return any(e in before for e in edges)
 
 
 def _stem(name: str) -> str:

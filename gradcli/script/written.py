@@ -69,7 +69,7 @@ def node_of(expression: ast.expr, meaning: Meaning) -> Node | None:
         return None
 
 
-def gives(node: Node, inputs: Mapping[str, Node], at: Mapping[str, Array], wanted: Array) -> bool:
+def gives(node: Node, inputs: Mapping[str, Node], at: Mapping[str, Array], expected: Array) -> bool:
     """Tell whether a node has these values where the inputs have theirs: a name may have changed since.
 
     >>> from gradcli.graph.node import leaf
@@ -77,12 +77,12 @@ def gives(node: Node, inputs: Mapping[str, Node], at: Mapping[str, Array], wante
     >>> [gives(x * x, {"x": x}, {"x": three}, np.array(value)) for value in (9.0, 8.0)]
     [True, False]
     """
-    if node.shape != wanted.shape:
+    if node.shape != expected.shape:
         return False
     known = {name: n for name, n in inputs.items() if name in at}
     graph = Graph.of(known, {"": node})
     result = at_point(graph, {name: at[name] for name in known}, [node])[node]
-    return bool(np.allclose(result, wanted, rtol=_CLOSE, atol=_CLOSE, equal_nan=True))
+    return bool(np.allclose(result, expected, rtol=_CLOSE, atol=_CLOSE, equal_nan=True))
 
 
 class CallOf(NamedTuple):
@@ -130,8 +130,8 @@ def _is_default(encoded: Sequence[Any], default: Any) -> bool:
     kind, *_, value = encoded
     if kind == "list":
         return all(_is_default(one, default) for one in value)
-    wanted = default.value if isinstance(default, Node) else default
-    return bool(kind != "operand" and (exact(value) if kind == "number" else value) == wanted)
+    known = default.value if isinstance(default, Node) else default
+    return bool(kind != "operand" and (exact(value) if kind == "number" else value) == known)
 
 
 def _typed(options: Sequence[Any], operands: Sequence[str], one_for_all: bool = False) -> str:

@@ -73,13 +73,13 @@ def grad(
         if by_script and Mode.maps == Mode.transforms and y._map <= Mode.maps:  # it stands for all elements
             raise refusal("no gradient in a map", i, about=(y,))
     call = _begun(outputs, grad_outputs, retain_graph, create_graph)
-    call.inputs = wanted = _chosen(inputs, "grad")
+    call.inputs = chosen = _chosen(inputs, "grad")
     call.returns = True
-    for x in wanted:
+    for x in chosen:
         refuse_if(not x.requires_grad, "input without a gradient", about=(x,))
     call.run()
     result: list[Tensor | None] = []
-    for i, x in enumerate(wanted):
+    for i, x in enumerate(chosen):
         g = call.wanted[edge_of(x)]
         if g is not None:
             call.contributions.append(Contribution(x, g))

@@ -220,7 +220,7 @@ class Function:
         is_recorded = Mode.grad and any(needed)
         if Recorder.applied is not None and is_recorded:
             Recorder.applied(cls, args, needed)
-        edges = tuple(edge_of(x) if own else None for x, own in zip(args, needed, strict=True))
+        edges = tuple(edge_of(x) if is_needed else None for x, is_needed in zip(args, needed, strict=True))
         with no_grad():
             context, result = forward(cls, args, kwargs, needed)
         for x in context._dirty:

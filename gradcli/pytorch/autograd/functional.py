@@ -63,23 +63,23 @@ def _cut(result: Any, outside: bool) -> Any:
 
 def _vectors(v: Any, others: Any, function: str) -> list[Tensor]:
     """Return vectors to multiply by, one for each of other tensors; 1 for a single number."""
-    own, result = leaves(others), leaves(v)
+    outputs, result = leaves(others), leaves(v)
     if v is None:
-        refuse_if(len(own) != 1 or own[0].numel() != 1, "no v", function)
-        return [ones_like(own[0].detach())]
-    if len(result) != len(own):
+        refuse_if(len(outputs) != 1 or outputs[0].numel() != 1, "no v", function)
+        return [ones_like(outputs[0].detach())]
+    if len(result) != len(outputs):
         one = isinstance(others, Tensor)
-        raise refusal("several v") if one else refusal("count of v", len(own), len(result))
-    for i, (x, y) in enumerate(zip(result, own, strict=True)):
+        raise refusal("several v") if one else refusal("count of v", len(outputs), len(result))
+    for i, (x, y) in enumerate(zip(result, outputs, strict=True)):
         which = "" if isinstance(others, Tensor) else f"Entry {i} in "
         refuse_if(x.shape != y.shape, "size of v", which, y.shape, x.shape)
     return result
 
 
-def unit(x: Tensor, place: int) -> Tensor:
+def unit(x: Tensor, index: int) -> Tensor:
     """Return a tensor of the shape of another, with a 1 at a place and zeros elsewhere."""
     result = zeros_like(x.detach())
-    result._a.flat[place] = 1  # also where the elements do not stand in order
+    result._a.flat[index] = 1  # also where the elements do not stand in order
     return result
 
 

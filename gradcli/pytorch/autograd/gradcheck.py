@@ -34,13 +34,13 @@ def gradcheck(
     Errors: `GradcheckError` with both Jacobians where it does not, unless that is not wanted.
     """
     arguments = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
-    wanted = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
-    refuse_if(not wanted, "gradcheck of no input")
-    for i in wanted:
+    active = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
+    refuse_if(not active, "gradcheck of no input")
+    for i in active:
         if arguments[i]._a.dtype != np.float64:
             warn("gradcheck of another dtype", i)
     try:
-        _compare(func, arguments, wanted, eps, {"atol": atol, "rtol": rtol})
+        _compare(func, arguments, active, eps, {"atol": atol, "rtol": rtol})
     except GradcheckError:
         if raise_exception:
             raise
@@ -49,7 +49,7 @@ def gradcheck(
 
 
 def _compare(
-    func: Callable[..., Any], arguments: list[Any], wanted: list[int], eps: float, near: dict[str, float]
+    func: Callable[..., Any], arguments: list[Any], active: list[int], eps: float, near: dict[str, float]
 ) -> None:
     """Compare a function's Jacobians by the chosen inputs with differences.
 
@@ -60,10 +60,10 @@ def _compare(
         outputs = [y for y in results if y._a.dtype.kind == "f" and y.requires_grad]
     if not outputs:
         real = [k for k, y in enumerate(results) if y._a.dtype.kind == "f"]
-        _compare_with_none((_numeric(func, arguments, i, k, eps) for i in wanted for k in real), near["atol"])
-    xs, request = tuple(arguments[i] for i in wanted), requested("gradcheck")
+        _compare_with_none((_numeric(func, arguments, i, k, eps) for i in active for k in real), near["atol"])
+    xs, request = tuple(arguments[i] for i in active), requested("gradcheck")
     for k, y in enumerate(outputs):
-        numerics = [_numeric(func, arguments, i, k, eps) for i in wanted]
+        numerics = [_numeric(func, arguments, i, k, eps) for i in active]
         for _again in range(2):  # as PyTorch does, which a backward that prints shows
             with request:
                 result = derivatives(y, xs, False)
@@ -112,9 +112,9 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
 
     def gradients(*args: Any) -> Any:
         xs, vs = args[: len(arguments)], args[len(arguments) :]
-        wanted = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
+        active = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
         with enable_grad(), requested(""):
-            result = grad(func(*xs), wanted, list(vs), create_graph=True, allow_unused=True)
+            result = grad(func(*xs), active, list(vs), create_graph=True, allow_unused=True)
         return tuple(g for g in result if g is not None)
 
     settings.pop("gen_non_contig_grad_outputs", None)

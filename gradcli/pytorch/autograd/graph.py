@@ -28,11 +28,11 @@ def attribute(step: Step, name: str) -> Any:
     """
     word = name.removeprefix("_saved_")
     if word in _PLACES:
-        place = _PLACES[word] % (len(step.edges) + 1)
-        checks = [c for c in step.checks if c[-1] == place]
+        index = _PLACES[word] % (len(step.edges) + 1)
+        checks = [c for c in step.checks if c[-1] == index]
         check_kept(step, checks)
-        if place in step.packed:
-            return step.packed[place].restored((*step.edges, step)[place])  # type: ignore[no-any-return]
+        if index in step.packed:
+            return step.packed[index].restored((*step.edges, step)[index])  # type: ignore[no-any-return]
         for memory, _, array, tensor, _ in checks:
             result = leading(array, step) if tensor is None else tensor
             result._memory = memory

@@ -176,8 +176,8 @@ class MultiheadAttention(_Layer):
         """Return both masks as one that is added to the scores of all heads; what is beside the keys is not masked."""
         batch = query.shape[1]
         if mask is not None:
-            wanted = (len(query), len(key)) if mask.dim() == 2 else (batch * self.num_heads, len(query), len(key))
-            refuse_if(mask.shape != wanted, "shape of an attention mask", mask.dim(), mask.shape, wanted)
+            expected = (len(query), len(key)) if mask.dim() == 2 else (batch * self.num_heads, len(query), len(key))
+            refuse_if(mask.shape != expected, "shape of an attention mask", mask.dim(), mask.shape, expected)
             mask = _added(mask, query.dtype)
             mask = F.pad(mask, (0, length - len(key))) if length > len(key) else mask
             mask = mask.unsqueeze(0) if mask.dim() == 2 else mask
@@ -217,6 +217,6 @@ def _check_ranks(query: Any, key: Any, value: Any, padding: Any, mask: Any, head
     refuse_if(wrong, "rank of a padding mask", kind, rank - 1, wrong and padding.dim())
     if mask is not None:
         refuse_if(mask.dim() not in (2, 3), "rank of an attention mask", kind, mask.dim())
-        wanted = (heads, len(query), len(key))
-        wrong = rank == 2 and mask.dim() == 3 and mask.shape != wanted
-        refuse_if(wrong, "shape of heads' masks", wanted, mask.shape)
+        expected = (heads, len(query), len(key))
+        wrong = rank == 2 and mask.dim() == 3 and mask.shape != expected
+        refuse_if(wrong, "shape of heads' masks", expected, mask.shape)

@@ -79,9 +79,9 @@ class ModuleList(_Listed):
     def _children_shown(self) -> list[tuple[str, str]]:
         result = []
         for text, group in groupby(enumerate(self), lambda row: repr(row[1])):
-            places = [str(i) for i, _ in group]
-            several = f"{len(places)} x " if len(places) > 1 else ""
-            result.append(("-".join(dict.fromkeys((places[0], places[-1]))), several + text))
+            numbers = [str(i) for i, _ in group]
+            several = f"{len(numbers)} x " if len(numbers) > 1 else ""
+            result.append(("-".join(dict.fromkeys((numbers[0], numbers[-1]))), several + text))
         return result
 
 

@@ -211,21 +211,21 @@ def embedding(
         row = weight.detach()[i]
         if (length := row.norm(norm_type).item()) > max_norm:
             row *= max_norm / (length + 1e-7)
-    places = IndexArray.of(ids)
+    indices = IndexArray.of(ids)
     mask = [] if padding_idx is None else [(ids == padding_idx % weight.shape[0])[..., None, None]]
 
     def build(w: Node, *mask: Node) -> Node:
-        result = take(w, 0, places)
+        result = take(w, 0, indices)
         return elementwise("where", mask[0], call("detach", result), result) if mask else result
 
-    return apply("embedding", build, (weight, *mask), places)
+    return apply("embedding", build, (weight, *mask), indices)
 
 
 @partial(calling, name="layer_norm")
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
-    wanted = list(normalized_shape)
-    if list(input.shape[-len(wanted) :]) != wanted:
-        raise refusal("shape for layer_norm", wanted, ", ".join(map(str, wanted)), list(input.shape))
+    sizes = list(normalized_shape)
+    if list(input.shape[-len(sizes) :]) != sizes:
+        raise refusal("shape for layer_norm", sizes, ", ".join(map(str, sizes)), list(input.shape))
     return named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
 
 
@@ -280,10 +280,10 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
 def _adaptive(kind: str, axes: int) -> Callable[..., Tensor]:
     def function(input: Any, output_size: Any, return_indices: bool = False) -> Any:
         extent = input.shape[-axes:]
-        wanted = [n if k is None else k for n, k in zip(extent, several(output_size, axes), strict=True)]
-        if kind == "avg" and wanted == [1, 1]:
+        counts = [n if k is None else k for n, k in zip(extent, several(output_size, axes), strict=True)]
+        if kind == "avg" and counts == [1, 1]:
             return input.mean((-2, -1), keepdim=True)
-        name, rows = f"adaptive_{kind}_pool{axes}d", [divmod(n, k) for n, k in zip(extent, wanted, strict=True)]
+        name, rows = f"adaptive_{kind}_pool{axes}d", [divmod(n, k) for n, k in zip(extent, counts, strict=True)]
         missing_if(any(rest for _, rest in rows), f"{name}(output_size={output_size}) of {list(input.shape)}")
         result = named(f"{kind}_pool{axes}d", input, tuple(n for n, _ in rows))
         called(result, f"Adaptive{kind.capitalize()}Pool2DBackward0" if axes == 2 else "SqueezeBackward1")

@@ -33,12 +33,12 @@ def interpolate(
     missing_if((mode, axes) not in _MODES, f"torch.nn.functional.interpolate(mode={mode!r}) of {input.dim()} axes")
     sizes = list(input.shape[2:])
     factors = [None] * axes if size is not None else several(scale_factor, axes)
-    wanted = several(size, axes) if size is not None else [int(n * f) for n, f in zip(sizes, factors, strict=True)]
+    counts = several(size, axes) if size is not None else [int(n * f) for n, f in zip(sizes, factors, strict=True)]
     kind = np.float64 if input.dtype.name == "float64" and mode != "nearest" else np.float32
-    places = [_sources(kind, mode, align_corners, *row) for row in zip(sizes, wanted, factors, strict=True)]
+    sources = [_sources(kind, mode, align_corners, *row) for row in zip(sizes, counts, factors, strict=True)]
 
     def build(x: Node) -> Node:
-        for axis, (low, high, part) in enumerate(places, 2):
+        for axis, (low, high, part) in enumerate(sources, 2):
             near = take(x, axis, IndexArray.of(low))
             if mode == "nearest":
                 x = near
@@ -48,19 +48,19 @@ def interpolate(
             x = cast(near * first + take(x, axis, IndexArray.of(high)) * second, x.dtype)
         return x
 
-    settings = (mode, align_corners, tuple(wanted), tuple(factors))
+    settings = (mode, align_corners, tuple(counts), tuple(factors))
     return apply("interpolate", build, (input,), settings, f"Upsample{mode.capitalize()}{axes}DBackward0")
 
 
 def _sources(
-    kind: Any, mode: str, corners: bool | None, n: int, wanted: int, factor: float | None
+    kind: Any, mode: str, corners: bool | None, n: int, count: int, factor: float | None
 ) -> tuple[Array, Array, Array]:
     """Return the two elements of an axis between which each new one lies, and how far it is from the first."""
-    steps = np.arange(wanted, dtype=kind)
-    if corners or (mode != "nearest" and wanted == n):  # PyTorch copies an axis that keeps its size
-        at = steps * kind((n - 1) / (wanted - 1) if wanted > 1 else 0)
+    steps = np.arange(count, dtype=kind)
+    if corners or (mode != "nearest" and count == n):  # PyTorch copies an axis that keeps its size
+        at = steps * kind((n - 1) / (count - 1) if count > 1 else 0)
     else:
-        scale = kind(1 / factor if factor else n / wanted)
+        scale = kind(1 / factor if factor else n / count)
         at = steps * scale if mode == "nearest" else np.maximum((steps + kind(0.5)) * scale - kind(0.5), 0)
     low = np.minimum(at.astype(np.int64), n - 1)
     return low, np.minimum(low + 1, n - 1), at - low

@@ -152,9 +152,9 @@ class Embedding(_Layer):
         if self.padding_idx is not None:
             refuse_if(not -rows <= self.padding_idx < rows, "padding outside")
             self.padding_idx = self.padding_idx % rows
-        own = self._buffers.pop("_weight", self.__dict__.pop("_weight", None))
-        self.weight = init.normal_(self._empty(rows, self.embedding_dim)) if own is None else Parameter(own)
-        if self.padding_idx is not None and own is None:
+        initial = self._buffers.pop("_weight", self.__dict__.pop("_weight", None))
+        self.weight = init.normal_(self._empty(rows, self.embedding_dim)) if initial is None else Parameter(initial)
+        if self.padding_idx is not None and initial is None:
             self.weight._a[self.padding_idx] = 0
 
     @classmethod
@@ -207,8 +207,8 @@ class LayerNorm(_Layer):
     normalized_shape: Any
 
     def _build(self) -> None:
-        own = self.normalized_shape
-        self.normalized_shape = (own,) if isinstance(own, int) else tuple(own)
+        shape = self.normalized_shape
+        self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
         self._affine(self.normalized_shape, self.elementwise_affine, self.elementwise_affine and self.bias)
 
 

@@ -53,11 +53,11 @@ def _reducing(also: str = "", inner: str = "") -> Callable[[Callable[..., Any]],
         parameters = inspect.signature(loss).parameters
         names = [n for n in parameters if n != "how"]
         operands = [n for n in names if parameters[n].default is parameters[n].empty]
-        places = dict.fromkeys((*operands, *taken(loss.__name__), *names))
+        positional = dict.fromkeys((*operands, *taken(loss.__name__), *names))
 
         @wraps(loss)
         def call(*args: Any, **kwargs: Any) -> Tensor:
-            arguments = dict(zip(places, args, strict=False)) | kwargs
+            arguments = dict(zip(positional, args, strict=False)) | kwargs
             old = arguments.pop("size_average", None), arguments.pop("reduce", None)
             reduction = arguments.pop("reduction", "mean")
             how = reduction if reduction == also else reduction_of(*old, reduction)
@@ -317,18 +317,18 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
 def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int) -> None:
     """Refuse targets that are no classes, in PyTorch's order and words."""
     shape, classes = list(scores.shape), target._a[..., 0]
-    rank, places, wanted = len(shape), list(classes.shape), [*shape[:1], *shape[2:]]
+    rank, sizes, expected = len(shape), list(classes.shape), [*shape[:1], *shape[2:]]
     refuse_if(not rank, "scores without an axis")
     count = shape[min(1, rank - 1)]
-    refuse_if(rank > 1 and places[:1] != shape[:1], "size of the batch", shape[0], places[0] if places else 0)
-    refuse_if(rank < 3 and len(places) > 1, "several targets")
+    refuse_if(rank > 1 and sizes[:1] != shape[:1], "size of the batch", shape[0], sizes[0] if sizes else 0)
+    refuse_if(rank < 3 and len(sizes) > 1, "several targets")
     if weight is not None and weight.shape != (count,):
         raise refusal("weights of classes" if rank < 3 else "weights of classes in places", count, list(weight.shape))
-    refuse_if(rank == 4 and len(places) != 3, "targets in places", len(places))
-    refuse_if(rank in (3, 5) and places != wanted, "size of targets", wanted, places)
+    refuse_if(rank == 4 and len(sizes) != 3, "targets in places", len(sizes))
+    refuse_if(rank in (3, 5) and sizes != expected, "size of targets", expected, sizes)
     refuse_if(classes.dtype not in (np.int64, np.uint8), "dtype of targets", target.dtype.word)
-    refuse_if(rank == 1 and places not in ([], [1]), "size of a single target", classes.size)
-    refuse_if(rank == 4 and places != wanted, "size of targets in places", shape, places)
+    refuse_if(rank == 1 and sizes not in ([], [1]), "size of a single target", classes.size)
+    refuse_if(rank == 4 and sizes != expected, "size of targets in places", shape, sizes)
     bad = (classes != ignored) & ((classes < 0) | (classes >= count))
     if bad.any():
         raise refusal("class out of bounds", classes[bad].reshape(-1)[0])

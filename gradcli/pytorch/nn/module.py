@@ -308,8 +308,8 @@ class Module:
         forget(self.parameters(), set_to_none)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        wanted = zeros(0).to(*args, **kwargs).dtype
-        refuse_if(not wanted.is_floating_point, "dtype of a module", wanted)
+        dtype = zeros(0).to(*args, **kwargs).dtype
+        refuse_if(not dtype.is_floating_point, "dtype of a module", dtype)
         for value in (*self.parameters(), *self.buffers()):
             if value.is_floating_point():
                 value._a = value.detach().to(*args, **kwargs)._a

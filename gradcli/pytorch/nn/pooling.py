@@ -31,10 +31,10 @@ def indices_of(name: str, x: Tensor, pooled: Tensor, axes: int, settings: Mappin
         shape, pooled.shape[-axes:], zip(*sizes, strict=True), strict=True
     ):
         positions = np.arange(count)[:, None] * step - ends + np.arange(kernel) * apart
-        is_own = (positions >= 0) & (positions < size)
+        is_element = (positions >= 0) & (positions < size)
         rows, columns = len(flat) * count, flat.shape[1] * kernel
         flat = (flat[:, None, :, None] * size + np.clip(positions, 0, size - 1)[:, None]).reshape(rows, columns)
-        inside = (inside[:, None, :, None] & is_own[:, None]).reshape(rows, columns)
+        inside = (inside[:, None, :, None] & is_element[:, None]).reshape(rows, columns)
     values = np.where(inside, planes[:, flat], -np.inf)
     largest = np.argmax(np.where(np.isnan(values), -np.inf, values), axis=-1)
     is_nan = np.isnan(values)

@@ -82,10 +82,10 @@ def _diag(input: Any, diagonal: int = 0) -> Tensor:
     if input.dim() == 2:
         return diagonal_by("diag", input, diagonal, name="DiagonalBackward0_copy")
     size = len(input) + abs(diagonal)
-    places = IndexArray.of(np.flatnonzero(np.eye(size, k=diagonal)))
+    indices = IndexArray.of(np.flatnonzero(np.eye(size, k=diagonal)))
 
     def build(n: Node) -> Node:
-        return construct.reshape(scatter_add(n, 0, places, size * size), (size, size))
+        return construct.reshape(scatter_add(n, 0, indices, size * size), (size, size))
 
     return apply("diag_embed", build, (input,), diagonal)
 
@@ -218,7 +218,7 @@ def _step(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return (lambda *args, **kwargs: called(function(*args, **kwargs), _STEPS[name])) if name in _STEPS else function
 
 
-for _name, _made in BOTH.items():
-    method(_name)(_step(_name, _made))
-for _name, _made in TORCH_ONLY.items():
-    function(_name)(_step(_name, _made))
+for _name, _function in BOTH.items():
+    method(_name)(_step(_name, _function))
+for _name, _function in TORCH_ONLY.items():
+    function(_name)(_step(_name, _function))

@@ -15,16 +15,16 @@ from gradcli.pytorch.tensor import Tensor
 
 @method("to")
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    wanted: Any = None
+    dtype: Any = None
     for value in (*args, kwargs.get("device"), kwargs.get("dtype")):
         if isinstance(value, str | dtypes.device) or type(value) is int:
             dtypes.check_device(value)
         elif isinstance(value, dtypes.dtype | type | Tensor):
-            wanted = value.dtype if isinstance(value, Tensor) else value
-    wanted = dtypes.chosen(wanted, input.dtype)
-    if wanted is input.dtype:
+            dtype = value.dtype if isinstance(value, Tensor) else value
+    dtype = dtypes.chosen(dtype, input.dtype)
+    if dtype is input.dtype:
         return input.clone() if kwargs.get("copy") else input
-    return apply("cast", lambda x: cast(x, wanted.name), (input,), wanted.name)
+    return apply("cast", lambda x: cast(x, dtype.name), (input,), dtype.name)
 
 
 def real(x: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from gradcli.pytorch.operations.views import shape_of
 from gradcli.pytorch.tensor import Array, Number, Tensor, new, of_array
 
 
-def _values(data: Any, wanted: Any = None) -> Array:
+def _values(data: Any, dtype: Any = None) -> Array:
     """Return numbers in lists as an array, of a dtype or the one that PyTorch gives them."""
     if isinstance(data, np.ndarray | np.generic | Tensor):
         return data._a[..., 0] if isinstance(data, Tensor) else np.asarray(data)
@@ -35,7 +35,7 @@ def _values(data: Any, wanted: Any = None) -> Array:
     refuse_if(kind == "O", "whole number too large")
     names: Any = {k if isinstance(k, str) else dtypes.of_number(k()).name for k in kinds}
     usual = BY_NAME[promoted(names)] if names else default_dtype()
-    return _fitting(result, chosen(wanted, usual).numpy)
+    return _fitting(result, chosen(dtype, usual).numpy)
 
 
 def _fitting(numbers: Array, kind: np.dtype[Any]) -> Array:
@@ -77,12 +77,12 @@ def _plain(data: Any, kinds: set[Any]) -> Any:
 def tensor_of(array: Array, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """Return a tensor of an array, in a dtype, with the wish for a gradient."""
     check_device(device)
-    wanted = chosen(dtype, OF_NUMPY.get(array.dtype))
-    if wanted is None and array.dtype.kind in "uc":
+    target = chosen(dtype, OF_NUMPY.get(array.dtype))
+    if target is None and array.dtype.kind in "uc":
         raise MissingError(f"torch.{array.dtype.name}")
     kind = array.dtype.type
-    refuse_if(wanted is None, "array of another dtype", kind.__module__, kind.__name__)
-    result = of_array(array.astype(wanted.numpy, copy=False))
+    refuse_if(target is None, "array of another dtype", kind.__module__, kind.__name__)
+    result = of_array(array.astype(target.numpy, copy=False))
     refuse_if(requires_grad and result._a.dtype.kind != "f", "whole numbers that require grad")
     result._requires = requires_grad
     return result
@@ -130,7 +130,7 @@ def sized(
     Errors: `RuntimeError` in PyTorch's words, also for what no memory holds.
     """
     what = others.pop("what", "empty")
-    wanted = chosen(dtype, usual or default_dtype())
+    result_kind = chosen(dtype, usual or default_dtype())
     for name in others.keys() - _UNUSED:
         raise MissingError(f"{name}=…")
     check_device(device)
@@ -138,8 +138,8 @@ def sized(
     for n in shape:
         refuse_if(n < 0, "negative size", n, list(shape))
     count = math.prod(shape)
-    refuse_if(count * wanted.itemsize > _MOST, "no room", count * wanted.itemsize)
-    return tensor_of(np.asarray(fill(count, wanted.numpy), wanted.numpy).reshape(shape), None, requires_grad)
+    refuse_if(count * result_kind.itemsize > _MOST, "no room", count * result_kind.itemsize)
+    return tensor_of(np.asarray(fill(count, result_kind.numpy), result_kind.numpy).reshape(shape), None, requires_grad)
 
 
 def in_memory(numbers: Any, like: Any) -> Any:
@@ -181,8 +181,8 @@ _LIKE = {name: creating(name, make) for name, make in _FILLERS.items()}
 zeros_like, ones_like = _LIKE["zeros"], _LIKE["ones"]
 for _name, _make in _FILLERS.items():
     method(f"new_{_name}")(
-        lambda self, *given, dtype=None, _make=_make, _what=f"new_{_name}", **more: _make(
-            *given, dtype=dtype or self.dtype, what=_what, **more
+        lambda self, *args, dtype=None, _make=_make, _what=f"new_{_name}", **more: _make(
+            *args, dtype=dtype or self.dtype, what=_what, **more
         )
     )
 method("new_tensor")(
@@ -193,9 +193,9 @@ method("new_tensor")(
 
 
 @method("values", "index")
-def values(self: Tensor, *places: Any) -> None:
+def values(self: Tensor, *args: Any) -> None:
     """Refuse: a dense tensor has no values, and nobody calls `index`, but plotting libraries ask for both."""
-    refuse_if(not places, "values of a dense tensor")
+    refuse_if(not args, "values of a dense tensor")
     raise MissingError("Tensor.index")
 
 
@@ -217,10 +217,10 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, **options: Any) ->
     if start is None or end is None:
         start, end = 0, end if start is None else start
     start, end, step = map(_number, (start, end, step))
-    bounds, wanted = (start, end, step), chosen(options.get("dtype"), default_dtype())
-    if not wanted.is_floating_point:  # of whole numbers, but int64 alone up to a whole end
+    bounds, dtype = (start, end, step), chosen(options.get("dtype"), default_dtype())
+    if not dtype.is_floating_point:  # of whole numbers, but int64 alone up to a whole end
         start, end, step = map(int, bounds)
-        bounds = (start, end, step) if wanted is dtypes.int64 else bounds
+        bounds = (start, end, step) if dtype is dtypes.int64 else bounds
     whole, (first, last, by) = all(isinstance(v, int) for v in (start, end, step)), bounds
     refuse_if(not by, "no step")
     refuse_if((last - first) * by < 0, "step away from the end")
@@ -278,8 +278,8 @@ def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None, **_: Any) -> Te
     """Return what `torch.Tensor(…)` and its like make: of numbers in lists, or of sizes."""
     kind = (dtype or default_dtype()).numpy
     if len(args) == 1 and isinstance(args[0], Tensor):
-        wanted, before = dtype or args[0].dtype, args[0].dtype
-        refuse_if(wanted is not before, "old tensor of another dtype", wanted.in_c, before.in_c)
+        after, before = dtype or args[0].dtype, args[0].dtype
+        refuse_if(after is not before, "old tensor of another dtype", after.in_c, before.in_c)
         return args[0][...] if cls is Tensor else new(args[0]._a, cls)
     refuse_if(args and isinstance(args[0], float), "number for a new tensor")
     if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):

@@ -151,8 +151,8 @@ def check_repeated(x: Tensor, new_shape: tuple[int, ...], shape: tuple[int, ...]
 
 def assigned(base: Tensor, value: Tensor, numbers: np.ndarray[Any, Any], name: str) -> Tensor:
     """Return a tensor with the elements of these numbers replaced."""
-    shape, places = numbers.shape, IndexArray.of(numbers.reshape(-1))
-    kept, chosen = _last(places)
+    shape, indices = numbers.shape, IndexArray.of(numbers.reshape(-1))
+    kept, chosen = _last(indices)
 
     def build(x: Node, v: Node) -> Node:
         part = flat(construct.broadcast(v, shape))
@@ -161,17 +161,17 @@ def assigned(base: Tensor, value: Tensor, numbers: np.ndarray[Any, Any], name: s
         new = [construct.reshape(n, x.shape) for n in (there, compare("ne", mask, const(0, (), x.dtype)))]
         return elementwise("where", new[1], cast(new[0], x.dtype), x)
 
-    return apply("assign", build, (base, value), (places, shape), name)
+    return apply("assign", build, (base, value), (indices, shape), name)
 
 
-def _last(places: IndexArray) -> tuple[IndexArray, IndexArray | None]:
+def _last(indices: IndexArray) -> tuple[IndexArray, IndexArray | None]:
     """Return the places without those that are there again, and which of them stay: the last ones."""
-    count = len(places.numbers)
-    distinct, last = np.unique(places.numbers[::-1], return_index=True)
+    count = len(indices.numbers)
+    distinct, last = np.unique(indices.numbers[::-1], return_index=True)
     if len(distinct) == count:
-        return places, None
+        return indices, None
     order = np.sort(count - 1 - last)
-    return IndexArray.of(places.numbers[order]), IndexArray.of(order)
+    return IndexArray.of(indices.numbers[order]), IndexArray.of(order)
 
 
 def flat(n: Node) -> Node:
@@ -184,9 +184,9 @@ def numbers_of(x: Tensor) -> np.ndarray[Any, Any]:
     return np.arange(x.numel()).reshape(x.shape)
 
 
-def taken(x: Tensor, places: Any, op: str, name: str | None = None, key: Any = None) -> Tensor:
+def taken(x: Tensor, positions: Any, op: str, name: str | None = None, key: Any = None) -> Tensor:
     """Return elements of a tensor that is read as one line."""
-    indices = IndexArray.of(places)
+    indices = IndexArray.of(positions)
     return apply(op, lambda n: take(flat(n), 0, indices), (x,), indices if key is None else key, name)
 
 

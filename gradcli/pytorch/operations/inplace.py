@@ -75,9 +75,9 @@ def _fitting(result: Tensor, x: Tensor, name: str) -> Tensor:
     """Return a result in the dtype of the tensor that takes it, which has its shape."""
     fitting = result
     if fitting._a.dtype != x._a.dtype:
-        wanted = x.dtype.in_c if name.startswith("clamp") else x.dtype.word
+        expected = x.dtype.in_c if name.startswith("clamp") else x.dtype.word
         fits = x._a.dtype != bool and (fitting._a.dtype.kind != "f" or x._a.dtype.kind == "f")
-        refuse_if(not fits, "dtype of what is written", fitting.dtype.word, wanted)
+        refuse_if(not fits, "dtype of what is written", fitting.dtype.word, expected)
         fitting = to(result, x.dtype)
         if result._fn is not None:
             called(fitting, result._fn.name())

@@ -25,14 +25,14 @@ from gradcli.pytorch.tensor import Tensor, axis_of, listed
 # Parts
 
 
-def _part(x: Tensor, axis: int, place: int | range, name: str = "SliceBackward0") -> Tensor:
+def _part(x: Tensor, axis: int, indices: int | range, name: str = "SliceBackward0") -> Tensor:
     """Return the slice of a tensor at a place along an axis, or those at places next to each other."""
-    return part(x, (*map(range, x.shape[:axis]), place), name)
+    return part(x, (*map(range, x.shape[:axis]), indices), name)
 
 
-def _parts(x: Tensor, axis: int, places: Iterable[int | range], name: str) -> tuple[Tensor, ...]:
+def _parts(x: Tensor, axis: int, slices: Iterable[int | range], name: str) -> tuple[Tensor, ...]:
     """Return parts of a tensor: each has a step, which scripts see as one for all, whose hooks all steps call."""
-    parts = tuple(_part(x, axis, place, f"{name}Backward0") for place in places)
+    parts = tuple(_part(x, axis, indices, f"{name}Backward0") for indices in slices)
     hooks: list[Any] = []
     for i, x in enumerate(parts):
         x._origin = Origin(Maker.SEVERAL, name, i) if Mode.grad else x._origin
@@ -85,8 +85,8 @@ def tensor_split(
     refuse_if(isinstance(cuts, int) and cuts <= 0, "sections of a tensor_split", cuts)
     rest = size % cuts if isinstance(cuts, int) else 0
     ends = [k * (size // cuts) + min(k, rest) for k in range(1, cuts)] if isinstance(cuts, int) else list(cuts)
-    places = [range(size)[start:end] for start, end in zip([0, *ends], [*ends, size], strict=True)]
-    return tuple(_part(input, axis, place) for place in places)
+    slices = [range(size)[start:end] for start, end in zip([0, *ends], [*ends, size], strict=True)]
+    return tuple(_part(input, axis, piece) for piece in slices)
 
 
 def _split_along(name: str, least: int, axis: int) -> None:

@@ -140,8 +140,8 @@ _ROWS = {op: method(op, word)(_of_two(op)) for op, word in {"mul": "multiply", *
 # Conditions and bits
 
 
-def _logical(op: str, *given: Any) -> Tensor:
-    return pointwise({"xor": "ne"}.get(op, op), *(x if is_boolean(x) else x.ne(0) for x in given))
+def _logical(op: str, *args: Any) -> Tensor:
+    return pointwise({"xor": "ne"}.get(op, op), *(x if is_boolean(x) else x.ne(0) for x in args))
 
 
 def _logical_of_two(op: str) -> Callable[..., Tensor]:
@@ -204,8 +204,8 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "lshift": _bitwise("lshift", np.left_shift),
     "rshift": _bitwise("rshift", np.right_shift),
 }
-for _name, _made in OPERATORS.items():
-    method(f"__{_name}__")(operator(_made))
+for _name, _function in OPERATORS.items():
+    method(f"__{_name}__")(operator(_function))
 
 
 _eq, _ne = operator(_ROWS["eq"]), operator(_ROWS["ne"], True)

@@ -75,18 +75,18 @@ def _of_line(x: Tensor, index: Tensor) -> Array:
 # Put there
 
 
-def _filled(x: Tensor, places: Any, value: Any, name: str) -> Tensor:
+def _filled(x: Tensor, positions: Any, value: Any, name: str) -> Tensor:
     """Return a tensor with other numbers at places: those of a tensor, or one for all."""
     tensor = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
     number = int((name, tensor is value) in (("scatter", False), ("index_fill", True)))
     refuse_if(tensor._a.dtype != x._a.dtype and name != "index_fill", "dtype of what is put", name)
-    return assigned(x, tensor, places, f"{capitals(name)}Backward{number}")
+    return assigned(x, tensor, positions, f"{capitals(name)}Backward{number}")
 
 
-def _added(x: Tensor, places: Any, value: Tensor, name: str, alpha: Any = 1) -> Tensor:
+def _added(x: Tensor, positions: Any, value: Tensor, name: str, alpha: Any = 1) -> Tensor:
     """Return a tensor with other numbers added at places."""
     refuse_if(value._a.dtype != x._a.dtype, "source of another dtype", name, x.dtype.word, value.dtype.word)
-    indices = IndexArray.of(places.reshape(-1))
+    indices = IndexArray.of(positions.reshape(-1))
 
     def build(n: Node, v: Node) -> Node:
         scaled = v if alpha == 1 else v * cast(const(exact(alpha)), v.dtype)
@@ -110,10 +110,10 @@ def _scatter(
 
 
 def _put(input: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
-    places = numbers_of(input)[tuple(i._a[..., 0] for i in indices)]
+    positions = numbers_of(input)[tuple(i._a[..., 0] for i in indices)]
     if accumulate:
-        return _added(input, places, values.expand(*places.shape), "index_put")
-    return _filled(input, places, values, "index_put")
+        return _added(input, positions, values.expand(*positions.shape), "index_put")
+    return _filled(input, positions, values, "index_put")
 
 
 _BOTH: dict[str, Callable[..., Tensor]] = {
@@ -132,8 +132,8 @@ _BOTH: dict[str, Callable[..., Tensor]] = {
     "index_fill": lambda input, dim, index, value: _filled(input, _slices(input, dim, index), value, "index_fill"),
     "index_put": _put,
 }
-for _name, _made in _BOTH.items():
-    method(_name)(_made)
+for _name, _function in _BOTH.items():
+    method(_name)(_function)
 
 
 @method("repeat_interleave")
@@ -175,8 +175,8 @@ def _order(input: Tensor, dim: int, descending: bool) -> tuple[Any, int]:
 
 def _along(input: Tensor, order: Any, at: int, op: str, name: str) -> Tensor:
     """Return the elements at places along an axis."""
-    places = np.take_along_axis(numbers_of(input), order, at) if input.dim() else order
-    return taken(input, places, op, name)
+    positions = np.take_along_axis(numbers_of(input), order, at) if input.dim() else order
+    return taken(input, positions, op, name)
 
 
 _SORT, _TOPK, _KTH = return_type("sort"), return_type("topk"), return_type("kthvalue")
@@ -212,11 +212,11 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any
 
 @method("nonzero")
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    places = np.nonzero(input._a)[:-1] if input.dim() or not as_tuple else np.nonzero(input._a)
+    indices = np.nonzero(input._a)[:-1] if input.dim() or not as_tuple else np.nonzero(input._a)
     if as_tuple:
-        return tuple(map(of_array, places))
+        return tuple(map(of_array, indices))
     count = int(np.count_nonzero(input._a))
-    return of_array(np.stack(places, axis=1) if places else np.zeros((count, 0), np.int64))
+    return of_array(np.stack(indices, axis=1) if indices else np.zeros((count, 0), np.int64))
 
 
 @method("unique")

@@ -31,10 +31,10 @@ _FACTORS = {
 
 def _check(name: str, a: Tensor, b: Tensor) -> None:
     """Refuse factors that have other axes than a product takes, and sizes that do not meet."""
-    ranks, wanted = (a.dim(), b.dim()), _FACTORS[name]
-    if ranks != (*wanted.values(),):
+    ranks, expected = (a.dim(), b.dim()), _FACTORS[name]
+    if ranks != (*expected.values(),):
         word, rank = next(
-            (word, rank) for rank, (word, actual) in zip(ranks, wanted.items(), strict=True) if rank != actual
+            (word, rank) for rank, (word, actual) in zip(ranks, expected.items(), strict=True) if rank != actual
         )
         raise refusal(f"axes of {name}", word, rank, *ranks)
     if name != "outer" and (a._a.shape[-2] != b._a.shape[-min(3, b._a.ndim)] or (name == "bmm" and len(a) != len(b))):

@@ -112,12 +112,12 @@ def some_or_all(input: Tensor, dim: Any = None, keepdim: bool = False, *, op: st
 def _refuse_empty(name: str, input: Tensor, dim: int | None) -> None:
     if input.numel():
         return
-    place = name.startswith("arg")
-    refuse_if(dim is None and place, "place of no elements", name)
+    is_index = name.startswith("arg")
+    refuse_if(dim is None and is_index, "place of no elements", name)
     refuse_if(dim is None, "extreme of nothing", name)
     assert dim is not None
     at = axis_of(dim, input.dim())
-    refuse_if(input.dim() and not input.shape[at], "extreme of no elements", name, at if place else dim)
+    refuse_if(input.dim() and not input.shape[at], "extreme of no elements", name, at if is_index else dim)
 
 
 def _extremum(name: str, n: Node, axes: Axes, ties: str) -> Node:
@@ -132,8 +132,8 @@ def _indices(name: str, input: Tensor, at: int, keepdim: bool) -> Any:
         return np.zeros((), np.int64)
     if name != "median":
         return getattr(np, f"arg{name}")(array, axis=at, keepdims=keepdim)
-    places = np.take(np.argsort(array, axis=at, kind="stable"), [(array.shape[at] - 1) // 2], axis=at)
-    return places if keepdim else np.squeeze(places, at)
+    indices = np.take(np.argsort(array, axis=at, kind="stable"), [(array.shape[at] - 1) // 2], axis=at)
+    return indices if keepdim else np.squeeze(indices, at)
 
 
 _KINDS = {op: return_type(op) for op in ("max", "min", "median")}
@@ -175,6 +175,6 @@ def extreme_index(input: Tensor, dim: Any = None, keepdim: bool = False, *, op: 
     index = getattr(np, op)(input._a) if whole else _indices(op[3:], input, at, keepdim)
     if whole and keepdim:
         index = np.reshape(index, (1,) * input.dim())
-    places = of_array(np.asarray(index, np.int64))
-    note_lost(places, (input,), op)
-    return places
+    indices = of_array(np.asarray(index, np.int64))
+    note_lost(indices, (input,), op)
+    return indices

@@ -219,8 +219,8 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     if not (rank := input.dim()):
         return _permuted(input, (), "AliasBackward0")
-    places = [[axis_of(d, rank) for d in (p if isinstance(p, tuple | list) else (p,))] for p in (source, destination)]
-    return _permuted(input, np.moveaxis(np.empty(range(rank)), *places).shape, "PermuteBackward0")
+    axes = [[axis_of(d, rank) for d in (p if isinstance(p, tuple | list) else (p,))] for p in (source, destination)]
+    return _permuted(input, np.moveaxis(np.empty(range(rank)), *axes).shape, "PermuteBackward0")
 
 
 @method("squeeze")

@@ -52,6 +52,6 @@ def before_call(call: ast.Call, words: str) -> list[Edit]:
 
 def appended(call: ast.Call, argument: str, text: Text) -> list[Edit]:
     """Put an argument behind the others of a call."""
-    place = (end(call)[0], end(call)[1] - 1)
+    position = (end(call)[0], end(call)[1] - 1)
     last = text.of(call)[:-1].rstrip()[-1:]
-    return [(place, place, argument if last in ("(", ",") else f", {argument}")]
+    return [(position, position, argument if last in ("(", ",") else f", {argument}")]

@@ -42,12 +42,12 @@ class Failure(Scene):
     def of(cls, error: BaseException, script: Script) -> Failure | None:
         """Return where an error arose: the innermost place in a file that is the user's."""
         result, tb, places = None, error.__traceback__, []
-        for (frame, number), place in zip(traceback.walk_tb(tb), traceback.extract_tb(tb), strict=False):
+        for (frame, number), entry in zip(traceback.walk_tb(tb), traceback.extract_tb(tb), strict=False):
             file = frame.f_code.co_filename
             module = frame.f_globals.get("__name__", "")
             beside = script.folder is not None and file.startswith(script.folder) and "site-packages" not in file
             if file == script.name or (beside and not module.startswith("gradcli.")):
-                result, line, span = frame, line_of(file, number), place
+                result, line, span = frame, line_of(file, number), entry
                 places.append((frame, line))
         if result is None:
             return None

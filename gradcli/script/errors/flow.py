@@ -23,7 +23,9 @@ class Flow:
             id(n): f for f in self.functions for n in ast.walk(f) if n is not f
         }  # the innermost function comes last
         self.assigned = [
-            (text.of(own), own, value) for statement in text.statements() for own, value in _assignments(statement)
+            (text.of(target), target, value)
+            for statement in text.statements()
+            for target, value in _assignments(statement)
         ]
 
     def back(self, start: ast.AST) -> list[ast.expr]:
@@ -52,14 +54,14 @@ class Flow:
         if not isinstance(node, ast.Name | ast.Attribute):
             return []
         name, scope = self.text.of(node), self.scopes.get(id(node))
-        values = [(target, value) for own, target, value in self.assigned if own == name]
+        values = [(target, value) for scoped, target, value in self.assigned if scoped == name]
         if isinstance(node, ast.Attribute):
             return _near((value for _, value in values), node)
         while scope is not None:
-            own = [value for target, value in values if self.scopes.get(id(target)) is scope]
+            scoped = [value for target, value in values if self.scopes.get(id(target)) is scope]
             names = [a.arg for a in (*scope.args.posonlyargs, *scope.args.args, *scope.args.kwonlyargs)]
-            if own or name in names:
-                return [*_near(own, node), *(self._arguments(scope, name, names) if name in names else ())]
+            if scoped or name in names:
+                return [*_near(scoped, node), *(self._arguments(scope, name, names) if name in names else ())]
             scope = self.scopes.get(id(scope))
         return _near((value for target, value in values if id(target) not in self.scopes), node)
 
@@ -73,12 +75,12 @@ class Flow:
 
     def _arguments(self, function: ast.FunctionDef, name: str, names: list[str]) -> Iterator[ast.expr]:
         """Yield what a function is called with for a parameter."""
-        place = names.index(name) - (names[0] == "self")
+        position = names.index(name) - (names[0] == "self")
         forward = names[0] == "self" and function.name in ("forward", "__call__")
         for call in calls(self.text.tree, *([] if forward else [function.name])):
             yield from (k.value for k in call.keywords if k.arg == name)
-            if 0 <= place < len(call.args):
-                yield call.args[place]
+            if 0 <= position < len(call.args):
+                yield call.args[position]
 
 
 def _near(expressions: Iterable[ast.expr], node: ast.expr) -> list[ast.expr]:

@@ -60,13 +60,13 @@ def _kept(at: Failure, step: Step, reason: str) -> Answer:
 def repeated(at: Failure, step: Step, reason: str, weights: str = "") -> Answer | None:
     """Return what is said of rounds that go back through what was computed before them, or in an earlier round."""
     once = f"{reason} It is computed once, and each round calls backward through it."
-    for place in (at, *at.callers):
-        if changes := _in_each_round(place, step):
+    for call in (at, *at.callers):
+        if changes := _in_each_round(call, step):
             return Answer(once, _EACH_ROUND, changes)
     if changes := _all_at_once(at):
         return Answer(reason, "add the losses, whose graphs share a part, and call backward once", changes)
-    for place in (at, *at.callers):
-        name, changes = carried(place, lambda x: leads(x, step))
+    for call in (at, *at.callers):
+        name, changes = carried(call, lambda x: leads(x, step))
         if changes:
             said = f"{reason} The next round reads {name} with the graph of this one{weights}."
             return Answer(said, "cut that graph off at the end of each round, with detach()", changes)
@@ -290,7 +290,7 @@ def _cut_off(
     cuts: dict[ast.stmt, list[Edit]] = {}
     for n in result.get(last, ()) if last else ():
         cuts.setdefault(text.on(n.lineno).statement, []).extend(edits.behind(n, ".detach()"))
-    return [change for own in cuts.values() for change in text.edited(list(dict.fromkeys(own)))]
+    return [change for group in cuts.values() for change in text.edited(list(dict.fromkeys(group)))]
 
 
 def _leaves(x: Tensor) -> set[int]:

@@ -37,9 +37,9 @@ class History:
         back = [c for c in text.calls("backward", "grad") if owner_of(c) is not None]
         self.root = _root(text, back[0]) if back else ""  # what backward is called of
         # What the statement computes itself, without the statements in it.
-        own = [] if hasattr(text.statement, "body") else [*ast.iter_child_nodes(text.statement)]
-        self.way = [n for n in own if isinstance(n, ast.expr)]
-        self.way += self.flow.back(text.statement) if own else []
+        children = [] if hasattr(text.statement, "body") else [*ast.iter_child_nodes(text.statement)]
+        self.way = [n for n in children if isinstance(n, ast.expr)]
+        self.way += self.flow.back(text.statement) if children else []
 
     def cuts(self) -> list[Cut]:
         """Return where numbers on the way went on alone, the nearest first."""
@@ -58,7 +58,9 @@ class History:
     def is_of_constant_gradient(self, at: Failure) -> bool:
         """Tell whether a gradient on the way was taken with create_graph=True, and has no history all the same."""
         names = [n for e in self.way for n in parts(e, ast.Name) if getattr(at.value(n), "requires_grad", 0) is False]
-        gradient_calls = [g for n in names if (given := self.text.assigned(n.id)) for g in calls(given[1], "grad")]
+        gradient_calls = [
+            g for n in names if (assignment := self.text.assigned(n.id)) for g in calls(assignment[1], "grad")
+        ]
         return any(keyword(g, "create_graph") for g in gradient_calls) and not self.gradient_recorded()
 
     def gradient_recorded(self) -> list[Change]:
@@ -89,7 +91,7 @@ class History:
             statement = self.text.on(expression.lineno).statement
             for node in ast.walk(expression):
                 result.setdefault(statement, {}).update(dict.fromkeys(self._edits(node, statement)))
-        changes = [c for own in sorted(map(sorted, result.values())) for c in self.text.edited(own)]
+        changes = [c for edits in sorted(map(sorted, result.values())) for c in self.text.edited(edits)]
         try:
             ast.parse(changed(self.text.source, changes))
         except SyntaxError:
@@ -225,8 +227,8 @@ def _smooth(at: Failure, text: Text, cut: Cut, history: History) -> list[Change]
             scores = text.operand(scores) or ast.Pass()
         known = _shape(at, scores)  # unless they are computed in the line
         for label in ast.walk(loss[1]):
-            x, own = at.value(label), _shape(at, label)
-            if len(own) == 1 and (not known or own == known[:-1]) and x._detached is None:
+            x, sizes = at.value(label), _shape(at, label)
+            if len(sizes) == 1 and (not known or sizes == known[:-1]) and x._detached is None:
                 whole = ".long()" * (x.dtype != torch.int64)
                 new = f"torch.nn.functional.cross_entropy({text.of(scores)}, {text.of(label)}{whole})"
                 return text.edited(edits.instead(loss[1], new))

@@ -156,14 +156,14 @@ def scalar(at: Failure, y: Any) -> Answer:
 def shape(at: Failure, y: Any, v: Any) -> Answer:
     """Return what is said of a v of another shape."""
     name, weight = at.name(y, "y"), at.name(v, "v")
-    wanted, actual = tuple(y.shape), tuple(v.shape)
+    expected, actual = tuple(y.shape), tuple(v.shape)
     reason = (
-        f"v = ∂L/∂{name} has one weight for each element of {name}, so it must have the shape {wanted}; here "
+        f"v = ∂L/∂{name} has one weight for each element of {name}, so it must have the shape {expected}; here "
         f"{weight} has the shape {actual}."
     )
     if assignment := at.text.assigned(weight):
         reason += f" It comes from line {assignment[0].lineno}, `{at.text.of(assignment[0])}`."
-    fix = f"use a v of the shape {wanted}" + "; a scalar takes one number" * (not wanted)
+    fix = f"use a v of the shape {expected}" + "; a scalar takes one number" * (not expected)
     return Answer(reason, fix, fixes.other_weight(at.text, y, v))
 
 
@@ -208,11 +208,11 @@ def nan(at: Failure, step: Any) -> Answer:
     return Answer(reason, fix, fixes.kept_away(at.text_at(step.line)))
 
 
-def other_count(at: Failure, name: str, wanted: int, count: int) -> Answer:
+def other_count(at: Failure, name: str, expected: int, count: int) -> Answer:
     """Return the answer where a backward returns another number of gradients than forward has arguments."""
-    reason = f"backward returns a gradient for each argument of forward, None for what has none: {wanted} of them."
+    reason = f"backward returns a gradient for each argument of forward, None for what has none: {expected} of them."
     return Answer(
-        reason, "return as many gradients as forward has arguments", fixes.more_returned(at, name, wanted - count)
+        reason, "return as many gradients as forward has arguments", fixes.more_returned(at, name, expected - count)
     )
 
 

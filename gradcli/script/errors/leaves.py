@@ -104,8 +104,10 @@ def real(at: Failure) -> list[Change]:
         below = [text.on(s.lineno) for s in text.block(text.statement) if s.lineno > text.line]
         return [
             change
-            for own in (text, *(t for t in below if any(_is_whole(c) for c in t.calls("tensor"))))
-            for change in fixes.with_argument(own, "dtype=torch.float32", called(call) if own is text else "tensor")
+            for version in (text, *(t for t in below if any(_is_whole(c) for c in t.calls("tensor"))))
+            for change in fixes.with_argument(
+                version, "dtype=torch.float32", called(call) if version is text else "tensor"
+            )
         ]
     return []
 
@@ -113,8 +115,8 @@ def real(at: Failure) -> list[Change]:
 def _is_whole(call: ast.Call) -> bool:
     """Tell whether a call makes a tensor of whole numbers that is to require a gradient."""
     numbers = [n.value for a in call.args[:1] for n in parts(a, ast.Constant)]
-    asked = keyword(call, "requires_grad") and not keyword(call, "dtype")
-    return bool(asked) and all(isinstance(n, int) for n in numbers)
+    argument = keyword(call, "requires_grad") and not keyword(call, "dtype")
+    return bool(argument) and all(isinstance(n, int) for n in numbers)
 
 
 def cut_off(at: Failure) -> list[Change]:

@@ -63,12 +63,12 @@ def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
     reason = f"{name}.grad is None: "
     dotted = next((n for n, y in at.names.tensors.items() if y is x and "." in n), name)
     known = name if dotted == name else f"{name} ({dotted})"
-    asked = fixes.if_there(text, f"{name}.grad")
+    guard = fixes.if_there(text, f"{name}.grad")
     if x._reached is not None:
         line = _emptied(text)
         by = f" at {at.where(line)}" if line else ""
         reason += f"{at.code(x._reached)} reached {known}, and it was set to None since{by}."
-        return Answer(reason, "read it before that", updates.moved(text.on(line), at.line) or asked)
+        return Answer(reason, "read it before that", updates.moved(text.on(line), at.line) or guard)
     if swept is None:
         return _before_any(at, name, reason)
     return _not_reached(at, name, swept, [x], known)
@@ -84,8 +84,8 @@ def _not_reached(at: Failure, name: str, swept: Line, leaves: Sequence[Tensor], 
         reason += f"the backward at {at.where(swept)} did not reach it. {answer.reason[0].upper()}{answer.reason[1:]}"
         return Answer(reason, answer.fix, answer.changes)
     reason += f"what {at.code(swept)} went back from was computed without {known}."
-    asked = fixes.if_there(at.text, f"{name}.grad")
-    return Answer(reason, f"use {name} in the loss, or leave it out here", asked)
+    guard = fixes.if_there(at.text, f"{name}.grad")
+    return Answer(reason, f"use {name} in the loss, or leave it out here", guard)
 
 
 def _before_any(at: Failure, name: str, reason: str) -> Answer:

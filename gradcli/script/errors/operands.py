@@ -23,9 +23,9 @@ def _failed_parts(at: Failure, *kinds: type[N]) -> list[N]:
     return [n for n in result if at.begin <= start(n) and end(n) <= at.end]
 
 
-def _calls(at: Failure, *names: str, given: int = 0) -> list[ast.Call]:
+def _calls(at: Failure, *names: str, least: int = 0) -> list[ast.Call]:
     """Return the calls in the expression that failed that have so many arguments, and one of some names, if any."""
-    result = [c for c in _failed_parts(at, ast.Call) if len(c.args) >= given]
+    result = [c for c in _failed_parts(at, ast.Call) if len(c.args) >= least]
     return [c for c in result if not names or called(c) in names]
 
 
@@ -61,7 +61,7 @@ def numbers(at: Failure) -> list[Change]:
 def mean(at: Failure) -> list[Change]:
     """Return the mean of several numbers: float(x.mean())."""
     return at.text.edited(
-        [e for c in _calls(at, "float", "int", given=1)[:1] for e in edits.behind(c.args[0], ".mean()")]
+        [e for c in _calls(at, "float", "int", least=1)[:1] for e in edits.behind(c.args[0], ".mean()")]
     )
 
 
@@ -92,7 +92,7 @@ def _loss(fix: str, which: int, code: str, at: Failure, *_: Any, as_float: bool 
 
     With `as_float`, a target of integers becomes one of floating-point numbers too.
     """
-    for call in _calls(at, given=2):
+    for call in _calls(at, least=2):
         argument, first = call.args[which], at.text.of(call.args[0])
         reason = f"{at.text.of(argument)} is the {('input', 'target')[which]}, and this loss does not accept it."
         first = first if edits.is_simple(call.args[0]) else f"({first})"
@@ -115,13 +115,13 @@ def real_target(at: Failure, dtype: str, *_: str) -> Answer | None:
 
 def real_numbers(at: Failure) -> list[Change]:
     """Make real numbers of the integers that a loss is given as a target."""
-    targets = [c.args[1] for c in _calls(at, given=2) if _is_whole(at.value(c.args[1]))]
+    targets = [c.args[1] for c in _calls(at, least=2) if _is_whole(at.value(c.args[1]))]
     return at.text.edited(edits.behind(targets[0], ".float()")) if targets else []
 
 
 def from_0(at: Failure) -> list[Change]:
     """Count the classes of a target from 0, where a script counts them from 1."""
-    for call in _calls(at, given=2):
+    for call in _calls(at, least=2):
         scores, target = map(at.value, call.args[:2])
         if (
             _is_tensor(scores)
@@ -180,7 +180,7 @@ def parameter(at: Failure) -> list[Change]:
 
 def listed(at: Failure) -> list[Change]:
     """Give an optimizer a list, in the place of one tensor."""
-    arguments = [c.args[0] for c in _calls(at, given=1) if _is_tensor(at.value(c.args[0]))]
+    arguments = [c.args[0] for c in _calls(at, least=1) if _is_tensor(at.value(c.args[0]))]
     return at.text.edited(edits.wrapped(arguments[0], "[", "]")) if arguments else []
 
 
@@ -234,33 +234,33 @@ def broadcast(at: Failure, a: int, b: int, axis: int) -> Answer:
     return Answer(f"counted from the last axis, {rule}: here they are {a} and {b} at axis {axis}.", fix)
 
 
-def matrices(at: Failure, rows: int, given: int, wanted: int, columns: int) -> Answer:
+def matrices(at: Failure, rows: int, size: int, expected: int, columns: int) -> Answer:
     """Return what is said of matrices that do not fit: of a layer, or of a product."""
-    if changes := _layer(at, "Linear", given, wanted, columns):
-        reason = f"this layer takes {wanted} inputs, and each of the {rows} samples has {given}."
-        return Answer(reason, f"create the layer with {given} inputs", changes)
+    if changes := _layer(at, "Linear", size, expected, columns):
+        reason = f"this layer takes {expected} inputs, and each of the {rows} samples has {size}."
+        return Answer(reason, f"create the layer with {size} inputs", changes)
     reason = (
-        f"the rows of the left matrix have {given} elements, and the columns of the right one {wanted}: these must be "
+        f"the rows of the left matrix have {size} elements, and the columns of the right one {expected}: these must be "
         "equal."
     )
-    transposed = [1] * (given == columns) + [0] * (rows == wanted)
+    transposed = [1] * (size == columns) + [0] * (rows == expected)
     for factors in _products(at) if transposed else ():
         changes = at.text.edited(edits.behind(factors[transposed[0]], ".T"))
         return Answer(reason, "transpose the matrix", changes)
     return Answer(reason, "use matrices of shapes n x k and k x m")
 
 
-def channels(at: Failure, how: str, weight: Sequence[int], shape: Sequence[int], wanted: int, given: int) -> Answer:
+def channels(at: Failure, how: str, weight: Sequence[int], shape: Sequence[int], expected: int, size: int) -> Answer:
     """Return what is said of a convolution of an image that has other channels."""
-    reason = f"this layer takes {wanted} channels, and the image has {given}: images are (channels, height, width)."
-    return Answer(reason, "create the layer with as many channels as the image has", _layer(at, "Conv", given, wanted))
+    reason = f"this layer takes {expected} channels, and the image has {size}: images are (channels, height, width)."
+    return Answer(reason, "create the layer with as many channels as the image has", _layer(at, "Conv", size, expected))
 
 
-def _layer(at: Failure, kind: str, given: int, *sizes: int) -> list[Change]:
+def _layer(at: Failure, kind: str, size: int, *sizes: int) -> list[Change]:
     """Let the one layer of some sizes take as many numbers as it is given."""
     layers = [c for c in calls(at.main.tree) if called(c).startswith(kind)]
     result = [c for c in layers if [getattr(a, "value", None) for a in c.args[: len(sizes)]] == [*sizes]]
-    return at.main.edited(edits.instead(result[0].args[0], str(given))) if result else []
+    return at.main.edited(edits.instead(result[0].args[0], str(size))) if result else []
 
 
 def reshaped(at: Failure) -> list[Change]:
@@ -271,7 +271,7 @@ def reshaped(at: Failure) -> list[Change]:
 
 def doubled(at: Failure) -> list[Change]:
     """Let gradcheck have its inputs in float64."""
-    for call in _calls(at, "gradcheck", given=2):
+    for call in _calls(at, "gradcheck", least=2):
         tensors = [x for x in elements(call.args[1]) if _is_tensor(at.value(x))]
         return at.text.edited([e for x in tensors for e in edits.behind(x, ".double()")])
     return []

@@ -109,8 +109,10 @@ class Text:
     def assigned(self, name: str) -> tuple[ast.Assign, ast.expr] | None:
         """Return the last assignment to a name, x or self.x, above the line, and what it is given there."""
         above = [n for n in self.statements() if isinstance(n, ast.Assign) and n.lineno < self.line]
-        given = [(n, own, value) for n in above for target in n.targets for own, value in pairs(target, n.value)]
-        return next(((n, value) for n, own, value in reversed(given) if self.of(own) == name), None)
+        assignments = [
+            (n, name_node, value) for n in above for target in n.targets for name_node, value in pairs(target, n.value)
+        ]
+        return next(((n, value) for n, name_node, value in reversed(assignments) if self.of(name_node) == name), None)
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
         """Return the statements among which a statement stands."""
@@ -131,10 +133,10 @@ class Text:
 
     def edited(self, edits: Sequence[Edit]) -> list[Change]:
         """Return the statements that edits change, each with its edits made."""
-        places: dict[tuple[int, int], list[Edit]] = {}
+        ranges: dict[tuple[int, int], list[Edit]] = {}
         for edit in sorted({*edits}):
-            places.setdefault(self._around(edit[0][0]), []).append(edit)
-        return [self._edited(first, last, own) for (first, last), own in places.items()]
+            ranges.setdefault(self._around(edit[0][0]), []).append(edit)
+        return [self._edited(first, last, changes) for (first, last), changes in ranges.items()]
 
     def _around(self, line: int) -> tuple[int, int]:
         """Return the first and the last line of the statement at a line: of its head, or of a decorator above it."""

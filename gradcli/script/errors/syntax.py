@@ -13,10 +13,10 @@ N = TypeVar("N", bound=ast.AST)
 def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield what is assigned to what: x, z = 1, 2."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        for own, part in zip(target.elts, value.elts, strict=True):
-            yield from pairs(own, part)
+        for name, part in zip(target.elts, value.elts, strict=True):
+            yield from pairs(name, part)
     else:
-        yield from ((own, value) for own in (target.elts if isinstance(target, ast.Tuple) else [target]))
+        yield from ((name, value) for name in (target.elts if isinstance(target, ast.Tuple) else [target]))
 
 
 def parts(node: ast.AST, *kinds: type[N]) -> list[N]:
@@ -57,8 +57,8 @@ def called(call: ast.AST) -> str:
 
 def last_name(node: ast.AST) -> str:
     """Return the last name of what is called, or of an expression itself: no_grad of torch.no_grad()."""
-    own = node.func if isinstance(node, ast.Call) else node
-    return own.attr if isinstance(own, ast.Attribute) else own.id if isinstance(own, ast.Name) else ""
+    callee = node.func if isinstance(node, ast.Call) else node
+    return callee.attr if isinstance(callee, ast.Attribute) else callee.id if isinstance(callee, ast.Name) else ""
 
 
 def decorators(node: ast.AST, *names: str) -> list[ast.expr]:

@@ -145,10 +145,10 @@ def _carried(loop: ast.For | ast.While) -> Iterator[str]:
 
 def moved(text: Text, behind: int) -> list[Change]:
     """Put the statement at a line behind another one, if both stand in the same block."""
-    own, other = _outer(text, behind), _outer(text.on(behind), text.line)
-    if own is None or other is None or own.lineno >= other.lineno:
+    first, other = _outer(text, behind), _outer(text.on(behind), text.line)
+    if first is None or other is None or first.lineno >= other.lineno:
         return []
-    return [text.instead_of(own), text.instead_of(other, *text.lines_of(other), *text.lines_of(own))]
+    return [text.instead_of(first), text.instead_of(other, *text.lines_of(other), *text.lines_of(first))]
 
 
 def _outer(text: Text, other: int) -> ast.stmt | None:

@@ -35,9 +35,9 @@ def functions_page(call: Call, scene: CallScene) -> Page:
     recorded, notes = scene.recorded, scene.notes
     roots_of = _roots(recorded)
     graph, v, called = _open(call, recorded, roots_of)
-    made = [name for use in reversed(recorded.functions.values()) for name in use.outputs.values()]
-    wanted = Wanted(page=True, implicit=call.implicit, warn=False)
-    result = backward(graph, [*made, *recorded.wrt], [recorded.at], [[v]], wanted, notes, measured(call, recorded))
+    outputs = [name for use in reversed(recorded.functions.values()) for name in use.outputs.values()]
+    how = Wanted(page=True, implicit=call.implicit, warn=False)
+    result = backward(graph, [*outputs, *recorded.wrt], [recorded.at], [[v]], how, notes, measured(call, recorded))
     roots = replace(result, graph=recorded.graph, wrt=tuple(recorded.wrt))
     weights = weights_section(roots, [Shown({name: v[name] for name in recorded.graph.outputs}, {}, {})])
     sections = (_system(scene, result, roots_of), weights, _gradients(recorded, result, v, called, roots_of))
@@ -46,11 +46,13 @@ def functions_page(call: Call, scene: CallScene) -> Page:
 
 def _roots(recorded: Recorded) -> dict[str, str]:
     """Return the outputs of own functions that are outputs of the system themselves, with their names there."""
-    made = {recorded.graph.inputs[n]: n for use in recorded.functions.values() for n in use.outputs.values()}
+    names = {recorded.graph.inputs[n]: n for use in recorded.functions.values() for n in use.outputs.values()}
     readers = Counter(a for n in recorded.graph.nodes for a in n.args)
     outputs = recorded.graph.outputs.items()
     return {
-        made[result]: name for name, n in outputs if (result := operand(n, "identity")) in made and readers[result] == 1
+        names[result]: name
+        for name, n in outputs
+        if (result := operand(n, "identity")) in names and readers[result] == 1
     }
 
 
@@ -64,15 +66,15 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
     weights: dict[str, str] = {}
     for use in recorded.functions.values():
         weights |= {name: adjoint_name(name, loss) for name in use.outputs.values()}
-    weights |= {made: only or f"v_{name}" for made, name in roots.items()}
+    weights |= {output: only or f"v_{name}" for output, name in roots.items()}
     for k, use in enumerate(recorded.functions.values()):
         pulled = call.pulled_steps.get(use.step)
         returned = [] if pulled is None else pulled.grad_inputs
         for i, node in use.arguments.items():
-            own = returned[i] if i < len(returned) else None
+            grad_input = returned[i] if i < len(returned) else None
             name = f"\0{k}.{i}"
             outputs[name] = node
-            v[name] = np.zeros(node.shape) if own is None else own._a[..., 0].astype(float)
+            v[name] = np.zeros(node.shape) if grad_input is None else grad_input._a[..., 0].astype(float)
             called[name] = _backward(use, i, weights)
     return Graph.of(recorded.graph.inputs, outputs, names={**recorded.graph.names, **outputs}), v, called
 
@@ -82,16 +84,16 @@ def _backward(use: Use, i: int, weights: Mapping[str, str]) -> str:
 
     `weights` are what the cotangents of outputs are called.
     """
-    given = [weights[name] for name in use.outputs.values()]
-    result = f"{use.step.cls.__name__}.backward({', '.join(given)})"
+    cotangents = [weights[name] for name in use.outputs.values()]
+    result = f"{use.step.cls.__name__}.backward({', '.join(cotangents)})"
     return result if len(use.written) == 1 else f"{result}[{i}]"
 
 
 def _system(scene: CallScene, result: BackwardResult, roots: Mapping[str, str]) -> Section:
     (point,), recorded = result.points, scene.recorded
     graph, values = recorded.graph, {**point.intermediates, **point.value}
-    made = {name for use in recorded.functions.values() for name in use.outputs.values()}
-    given = {name: recorded.at[name] for name in appearance(result.graph) if name not in made}
+    outputs = {name for use in recorded.functions.values() for name in use.outputs.values()}
+    known = {name: recorded.at[name] for name in appearance(result.graph) if name not in outputs}
     lines = [
         (recorded.made_by[n].seq if n in recorded.made_by else -1, _statement(graph, name, n, values))
         for name, n in graph.names.items()
@@ -99,21 +101,21 @@ def _system(scene: CallScene, result: BackwardResult, roots: Mapping[str, str]) 
     ]
     lines += [(step.seq, _called(graph, use, recorded.at, roots)) for step, use in recorded.functions.items()]
     shown = Equations(tuple(line for _, line in sorted(lines, key=lambda pair: pair[0])))
-    return Section("system", (*(quantities(scene, given) or [Text(point_parts(given))]), shown))
+    return Section("system", (*(quantities(scene, known) or [Text(point_parts(known))]), shown))
 
 
 def _statement(graph: Graph, name: str, node: Node, values: Named) -> Line:
-    names = {n: own for n, own in graph.labels.items() if n is not node or own != name}
+    names = {n: label for n, label in graph.labels.items() if n is not node or label != name}
     return Line((Name(name), quantity(node, names), *([Value(values[name])] if name in values else [])))
 
 
 def _called(graph: Graph, use: Use, at: Mapping[str, Any], roots: Mapping[str, str]) -> Line:
     """Return a call of an own function: y = Square(x) = 4."""
-    given = [x if isinstance(x, str) else quantity(x, graph.labels) for x in use.written]
-    made = [Name(roots.get(name, name)) for name in use.outputs.values()]
+    arguments = [x if isinstance(x, str) else quantity(x, graph.labels) for x in use.written]
+    outputs = [Name(roots.get(name, name)) for name in use.outputs.values()]
     values = [Value(at[name]) for name in use.outputs.values()]
-    left, right = (own[0] if len(own) == 1 else Words(_listed(own)) for own in (made, values))
-    return Line((left, Words((f"{use.step.cls.__name__}(", *_listed(given), ")")), right))
+    left, right = (parts[0] if len(parts) == 1 else Words(_listed(parts)) for parts in (outputs, values))
+    return Line((left, Words((f"{use.step.cls.__name__}(", *_listed(arguments), ")")), right))
 
 
 def _listed(parts: Sequence[Math]) -> tuple[Math, ...]:
@@ -133,8 +135,8 @@ def _gradients(
         left = Grad(name) if name in recorded.wrt else Name(adjoint_name(name, loss))
         sides = [written.gradients[name]] if name in written.gradients else []
         lines.append(Line((left, *sides, Value(point.grad[name])), (), name in recorded.wrt))
-    own = ", ".join(dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values()))
-    said = f"{own} is the script's own Function: the page takes what its backward returns; --check checks that."
+    classes = ", ".join(dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values()))
+    said = f"{classes} is the script's own Function: the page takes what its backward returns; --check checks that."
     shown = [*written.adjoints, *(adjoint_name(name, loss) for name in names if name not in recorded.wrt)]
     scene = [introduced(shown)] if shown else []
     return Section("grad", (*scene, Equations(tuple(lines)), Text((said,))))

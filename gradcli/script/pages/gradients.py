@@ -154,9 +154,9 @@ def _of_intermediates(call: Call, scene: CallScene) -> Iterator[str]:
 def _not_kept(call: Call, scene: CallScene) -> Iterator[str]:
     """Yield which intermediates keep no gradient that the script asks for elsewhere."""
     tree = Text(scene.script.name, scene.script.source).tree
-    asked = {ast.unparse(n.value) for n in parts(tree, ast.Attribute) if n.attr == "grad"}
+    read = {ast.unparse(n.value) for n in parts(tree, ast.Attribute) if n.attr == "grad"}
     for edge, name in scene.recorded.steps.items() if not call.returns else ():
-        if name in asked and isinstance(edge, Step) and edge.retained is None:
+        if name in read and isinstance(edge, Step) and edge.retained is None:
             yield f"{name}.grad stays None: {name} is computed, not a leaf. {name}.retain_grad() before this keeps it."
 
 

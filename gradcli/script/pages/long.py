@@ -23,12 +23,12 @@ def folded_by_line(call: Call, scene: CallScene, steps: Sequence[Step]) -> Secti
     lines: dict[tuple[str, int], list[list[Step]]] = {}
     last: dict[tuple[str, int], int] = {}
     for k, step in enumerate(steps):
-        place = step.line.file, int(step.line)
-        runs = lines.setdefault(place, [])
-        if not runs or _begins(step, runs[-1][-1], last[place] == k - 1):
+        line = step.line.file, int(step.line)
+        runs = lines.setdefault(line, [])
+        if not runs or _begins(step, runs[-1][-1], last[line] == k - 1):
             runs.append([])
         runs[-1].append(step)
-        last[place] = k
+        last[line] = k
     rows = [_row(call, scene, runs) for runs in lines.values()]
     cut = rows if len(rows) <= _MOST else [*rows[: _MOST - 4], ("…", "", "", "", ""), *rows[-3:]]
     folded = f"{len(steps):,} operations, folded by the line that runs them; --graph FILE draws each of them."

@@ -33,9 +33,9 @@ def quantities(scene: CallScene, at: Named) -> list[Block]:
     rows: list[tuple[Math, ...]] = []
     for role, names in roles.items():
         groups = {name: [name] for name in names} if len(at) <= _MOST else by_module(names)
-        for k, (label, own) in enumerate(groups.items()):
+        for k, (label, members) in enumerate(groups.items()):
             title = role if len(names) > 1 else {"leaves": "leaf"}.get(role, role.removesuffix("s"))
-            rows.append((title if not k else "", *_quantity(label, [at[name] for name in own])))
+            rows.append((title if not k else "", *_quantity(label, [at[name] for name in members])))
     cut = rows[:_MOST]
     more = [Text((f"… {len(rows) - len(cut):,} more rows",))] if len(rows) > len(cut) else []
     return [Grid(("", "name", "shape", "value"), tuple(cut)), *more]

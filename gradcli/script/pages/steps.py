@@ -32,7 +32,7 @@ def step_lines(optimizer: Any, done: Sequence[Done], name: Callable[[Any], str])
     letters = {letter: word if letter in names else letter for letter, word in _LETTERS.items()}
     w = names[0] if len(done) == 1 else letters["p"]
     rules = [_rule(optimizer, p, w, group, letters) for p, *_, group in done]
-    each = [_numbers(own, step) for own, (_, _, step) in zip(done, rules, strict=True)]
+    each = [_numbers(sides, step) for sides, (_, _, step) in zip(done, rules, strict=True)]
     rates = ", ".join(dict.fromkeys(_short(group["lr"]) for *_, group in done))
     right, words, _ = rules[0]
     if len(done) == 1:
