@@ -99,7 +99,7 @@ class Call:
     request: Request | None = field(default_factory=lambda: Mode.request)
     contributions: list[Contribution] = field(default_factory=list)  # to leaves, and to what keeps its gradient
     line: Line = field(default_factory=lambda: Line(0))
-    wanted: dict[Edge, Any] = field(default_factory=dict)  # the edges of `inputs`, with what arrived there
+    targets: dict[Edge, Any] = field(default_factory=dict)  # the edges of `inputs`, with what arrived there
     changes: list[Change] = field(default_factory=list)
     explained: bool = False  # whether the two below are recorded
     adjoints: dict[Edge, Any] = field(default_factory=dict)  # the gradient of each edge, before its hooks
@@ -109,7 +109,7 @@ class Call:
     def run(self) -> None:
         """Pass the gradients on that flow into the roots."""
         seeds = [(edge_of(y), v if self.create else Make.tensor(v._a)) for y, v in self.roots]
-        self.wanted = {edge_of(x): None for x in self.inputs or ()}
+        self.targets = {edge_of(x): None for x in self.inputs or ()}
         if Recorder.before is not None:
             Recorder.before(self)
         Recorder.swept = self.line = script_line()
@@ -119,7 +119,7 @@ class Call:
     def sweep(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
         """Visit each edge once all of its gradient is there."""
         waiting = dependencies(edge for edge, _ in seeds)
-        active = waiting if self.inputs is None else _leading_to(waiting, self.wanted)
+        active = waiting if self.inputs is None else _leading_to(waiting, self.targets)
         pending: dict[Edge, Any] = {}
         for edge, g in seeds:
             self.add(pending, edge, g)
@@ -148,10 +148,10 @@ class Call:
         """Return what an edge passes on of its gradient, which is kept where that is asked for."""
         if self.explained and g is not None:
             self.adjoints[edge] = g
-        if g is not None and (is_active or edge in self.wanted):
+        if g is not None and (is_active or edge in self.targets):
             arrived, g = g, self.hooked(edge, g) if edge._pres or edge._nexts or edge.retained else g
-            if edge in self.wanted:  # PyTorch's `grad` takes what also goes on before its hooks
-                self.wanted[edge] = arrived if self.returns and is_active else g
+            if edge in self.targets:  # PyTorch's `grad` takes what also goes on before its hooks
+                self.targets[edge] = arrived if self.returns and is_active else g
             if isinstance(edge, Leaf):
                 self.accumulate(edge, g)
             elif is_active and isinstance(edge, Step):
@@ -173,7 +173,7 @@ class Call:
         if edge.retained is not None and (x := edge.retained()) is not None:
             before = x._grad
             x._grad = g.clone() if before is None else before + g
-            if edge in self.wanted and not self.returns:
+            if edge in self.targets and not self.returns:
                 self.contributions.append(Contribution(x, g, None if before is None else before._a, x._grad))
         return g
 
@@ -181,14 +181,14 @@ class Call:
         """Return what a step passes on for a gradient, after its hooks; nothing of what it needs may have changed."""
         check_kept(step, step.checks)
         step.reached = True
-        if not step.is_own and g._a.shape[:-1] != step.shape:
+        if not step.is_custom and g._a.shape[:-1] != step.shape:
             g = g.reshape(step.shape)  # of a tensor that was turned in place where nothing was recorded
         name = step.name()
         if name == "torch::autograd::NotImplemented":
             raise refusal("no derivative", step.recipe.op)
         if name in _WITHOUT:
             raise refusal("no derivative of its name", *_WITHOUT[name])
-        grad_inputs = step.grad_inputs(g, self.create) if step.is_own else vjp(step, g, self.create)
+        grad_inputs = step.grad_inputs(g, self.create) if step.is_custom else vjp(step, g, self.create)
         if self.explained:
             self.pulled_steps[step] = Pulled(step, g, grad_inputs)
         if Recorder.explains and self.arose is None and _finite(g) and not all(map(_finite, grad_inputs)):
@@ -298,7 +298,7 @@ Recorder.called = called_by_script
 
 
 def _check_returned(hook: Any, before: Any, result: Any) -> None:
-    """Refuse what a hook returns if it cannot stand in the place of the gradient."""
+    """Refuse what a hook returns if it cannot stand instead of the gradient."""
     refuse_if(not isinstance(result, type(before)), "kind of a hook's value", type(result).__name__)
     name = getattr(hook, "__name__", "<unknown>")
     refuse_if(result.dtype != before.dtype, "dtype of a hook's value", name, before.type(), result.type())

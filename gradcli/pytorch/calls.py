@@ -34,7 +34,7 @@ class Arguments(tuple[tuple[str, Any], ...]):
 
 
 def tensor_like(x: Any) -> bool:
-    """Tell whether something may be an operand."""
+    """Return whether something may be an operand."""
     return isinstance(x, (Tensor, *Number, complex))
 
 
@@ -99,7 +99,7 @@ def check_numbers(op: str, dtype: dtypes.dtype) -> None:
 
 
 def is_boolean(x: Any) -> bool:
-    """Tell whether something is a tensor of booleans."""
+    """Return whether something is a tensor of booleans."""
     return isinstance(x, Tensor) and x._a.dtype == bool
 
 
@@ -280,7 +280,7 @@ def _refuse(name: str, operands: Sequence[Tensor]) -> None:
         refuse_if(name in ("relu6", "hardtanh") and is_boolean(first), "hardtanh of booleans")
         check_numbers(name, result_dtype(operands))
     wholes = name == "addcdiv" and not any(x.is_floating_point() for x in operands[1:])
-    refuse_if(wholes, "whole numbers divided")
+    refuse_if(wholes, "integers divided")
     if name == "lerp" and (others := [x for x in operands if x._a.dtype != first._a.dtype]):
         raise refusal("dtype of an end", first.dtype.in_c, others[0].dtype.in_c)
 

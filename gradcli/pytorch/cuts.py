@@ -66,7 +66,7 @@ class Cut:
         return in_words(list(map(str, self.hows)))
 
     def leads_to(self, x: Tensor) -> bool:
-        """Tell whether the numbers came from a leaf, or from an intermediate that retains its gradient."""
+        """Return whether the numbers came from a leaf, or from an intermediate that retains its gradient."""
         result = self.leaves.get(id(x))
         return result is not None and result() is x
 

@@ -44,7 +44,7 @@ def recorded_vjp(step: Step, arguments: Sequence[Any]) -> list[Tensor]:
 
 
 def _is_tied(step: Step, i: int, node: Node) -> bool:
-    """Tell whether a gradient depends on the input to PyTorch, though the derivative does not change with it."""
+    """Return whether a gradient depends on the input to PyTorch, though the derivative does not change with it."""
     is_power = (
         i == 0 and "pow" in (step.recipe.op, step.recipe.gradient_of) and not node.is_constant
     )  # whose last factor is x**0
@@ -52,7 +52,10 @@ def _is_tied(step: Step, i: int, node: Node) -> bool:
 
 
 def _operation(step: Step, k: int) -> tuple[str, list[int], list[int], Any]:
-    """Return what computes one of the gradients that a step passes on: its name, its places, the active ones, how."""
+    """Return the operation of one gradient of a step.
+
+    This is its name, the positions of its arguments, the active ones among these, and its recipe.
+    """
     pull, key = step.pull, (step.name(), k)
     if key in pull.derivatives:
         return pull.derivatives[key]

@@ -110,7 +110,7 @@ def chosen(kind: Any, usual: Any) -> Any:
 
 
 class iinfo:
-    """What whole numbers of a dtype can be."""
+    """The range of an integer dtype."""
 
     _names: tuple[str, ...] = ("min", "max")
 
@@ -195,7 +195,10 @@ CPU = device("cpu")
 
 
 def check_device(place: Any) -> None:
-    """Refuse a place that is not the CPU, in the words of a PyTorch that has no other."""
+    """Check that a device is the CPU.
+
+    Errors: those of a PyTorch without other devices.
+    """
     kind = "cpu" if place is None else device(place).type
     refuse_if(kind == "cuda", "no CUDA")
     refuse_if(kind != "cpu", "no such device", kind)

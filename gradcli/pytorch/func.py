@@ -47,7 +47,7 @@ def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tu
 
 
 def _arranged(grads: Iterable[Any], arguments: Sequence[Any], argnums: Any) -> Any:
-    """Return what was found for each tensor in the form of the chosen arguments."""
+    """Return the gradients in the structure of the chosen arguments."""
     form = arguments[argnums] if isinstance(argnums, int) else tuple(arguments[n] for n in argnums)
     return filled(form, iter(grads))
 
@@ -123,7 +123,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 
 def _structure(tree: Any) -> str:
-    """Return how lists, tuples and dicts stand in each other, with a star for all else."""
+    """Return the nesting of lists, tuples and dicts as text, with a star for each leaf."""
     return repr(filled(tree, iter(lambda: _STAR, None)))
 
 
@@ -227,7 +227,7 @@ def _rows(args: tuple[Any, ...], in_dims: Any, call: str) -> list[Any]:
 
 
 def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
-    """Return what was found for each lane as one tensor, called after the operation that gave it."""
+    """Return the results of the lanes stacked, named after the operation that computed them."""
     result, step = stack(lanes, dim), lanes[0]._fn
     if result._map > Mode.maps:
         result._map = math.inf
@@ -266,7 +266,7 @@ def vmap(
 
 
 def functional_call(module: Any, parameters: Any, args: Any = (), kwargs: Any = None, **_: Any) -> Any:
-    """Call a module with other parameters and buffers in the place of its own, by their names."""
+    """Call a module with other parameters and buffers instead of its own, by their names."""
     before = []
     try:
         for state in [parameters] if isinstance(parameters, dict) else parameters:

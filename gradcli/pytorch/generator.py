@@ -106,13 +106,13 @@ class Generator:
         return rad * math.cos(theta)
 
     def integers(self, low: int, high: int, n: int) -> Array:
-        """Return whole numbers from `low` to before `high`."""
+        """Return integers from `low` to before `high`."""
         count = high - low
         result: Array = self.words(n) % np.uint32(count) if count < _LONG else self.long_words(n) % np.uint64(count)
         return result.astype(np.int64) + low
 
     def permutation(self, n: int) -> Array:
-        """Return the whole numbers below `n` in an order by chance."""
+        """Return a random permutation of the integers below `n`."""
         result = list(range(n))
         for i, word in enumerate(self.words(max(0, n - 1)).tolist()):
             j = i + word % (n - i)

@@ -112,14 +112,14 @@ def warn(name: str, *values: Any) -> None:
 
 
 def warn_once(name: str, *values: Any) -> None:
-    """Warn as PyTorch does of what it tells once, wherever it is."""
+    """Warn once a process, wherever it is."""
     if name not in Mode.warned:
         Mode.warned.add(name)
         warn(name, *values)
 
 
 class MissingError(BaseException):
-    """Something of PyTorch's that gradcli's `torch` lacks; no `except Exception` of a script's catches it."""
+    """Something of PyTorch's that gradcli's `torch` does not have; no `except Exception` of a script's catches it."""
 
     def __init__(self, name: str, hint: str | None = None) -> None:
         super().__init__(name)
@@ -128,7 +128,7 @@ class MissingError(BaseException):
 
 
 def missing_if(missing: Any, name: str, hint: str | None = None) -> None:
-    """End the run where something that is missing is asked for."""
+    """Raise `MissingError` where something is missing."""
     if missing:
         raise MissingError(name, hint)
 

@@ -41,12 +41,12 @@ def _set(settings: dict[str, Any]) -> dict[str, Any]:
 class _Switch:
     """A context that sets some of it, and a decorator that does so for each call of a function."""
 
-    def __init__(self, **wanted: Any) -> None:
-        self.wanted = wanted
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
         self.before: list[dict[str, Any]] = []
 
     def __enter__(self) -> None:
-        self.before.append(_set(self.wanted))
+        self.before.append(_set(self.settings))
 
     def __exit__(self, *_: object) -> None:
         _set(self.before.pop())
@@ -57,7 +57,7 @@ class _Switch:
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            with _Switch(**self.wanted):
+            with _Switch(**self.settings):
                 return function(*args, **kwargs)
 
         return call
@@ -71,14 +71,14 @@ class _Switch:
             go_on, value = generator.send, None
             while True:
                 try:
-                    with _Switch(**self.wanted):
+                    with _Switch(**self.settings):
                         result = go_on(value)
                 except StopIteration as end:
                     return end.value
                 try:
                     go_on, value = generator.send, (yield result)
                 except GeneratorExit:
-                    with _Switch(**self.wanted):
+                    with _Switch(**self.settings):
                         generator.close()
                     raise
                 except BaseException as error:
@@ -114,13 +114,13 @@ class inference_mode(no_grad):
 class _Lasting(_Switch):
     """A switch that holds from now on, unless it is for a block or a function."""
 
-    def __init__(self, **wanted: bool) -> None:
-        super().__init__(**wanted)
-        self.at_once = _set(wanted)
+    def __init__(self, **settings: bool) -> None:
+        super().__init__(**settings)
+        self.at_once = _set(settings)
 
     def __enter__(self) -> None:
         self.before.append(self.at_once)
-        _set(self.wanted)
+        _set(self.settings)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         _set(self.at_once)
@@ -134,11 +134,11 @@ class set_grad_enabled(_Lasting):
         super().__init__(grad=bool(mode))
 
     def __repr__(self) -> str:
-        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.wanted['grad']})"
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.settings['grad']})"
 
 
 def is_grad_enabled() -> bool:
-    """Tell whether operations are recorded."""
+    """Return whether operations are recorded."""
     return Mode.grad
 
 

@@ -1,4 +1,4 @@
-"""Names: what `torch` has and what are methods of tensors, registered or found.
+"""Names: what `torch` has and what are methods of tensors, registered or looked up.
 
 A function or method that is but a row of the vocabulary is not written: it is found there by its name.
 """
@@ -72,7 +72,7 @@ def method(*names: str) -> Callable[[F], F]:
 
 
 def methods(*names: str) -> Callable[[Any], None]:
-    """Register a method under several names, each of which it is told as `op`."""
+    """Register a method under several names, each of which it gets as `op`."""
 
     def register(function: Any) -> None:
         for name in names:
@@ -128,7 +128,7 @@ def row_named(name: str, module: str) -> Callable[..., Any] | None:
 
 
 def function_named(name: str) -> Callable[..., Any] | None:
-    """Return a function of `torch` that is a method of tensors, too, or is found by its name as methods are."""
+    """Return a function of `torch` that is a method of tensors, too, or is looked up by its name as methods are."""
     if name not in pytorch_names()["torch"]:
         return None
     result = vars(Tensor).get(name) or method_named(name)
@@ -146,7 +146,7 @@ def method_named(name: str) -> Callable[..., Any] | None:
 
 
 class _Lookup:
-    """A method that is found by its name when it is asked for, and kept where it is found from now on.
+    """A method that is looked up by its name at its first use, and is an attribute from then on.
 
     Errors: `MissingError` for one that there is not.
     """
@@ -179,7 +179,7 @@ for _name in pytorch_names()["Tensor"]:
 
 
 def absent(module: str, name: str, known: Iterable[str]) -> BaseException:
-    """Return the error for a name that a module of gradcli's does not have: a slip, as PyTorch tells it, or a gap."""
+    """Return the error for a name that a module does not have: PyTorch's own for a slip, or `MissingError`."""
     if name.startswith("__") or name not in pytorch_names().get(module, (name,)):
         return refusal("name of no module", module, name)
     return missing(name, [n for n in known if not n.startswith("_")], f"{module}.")

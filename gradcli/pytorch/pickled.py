@@ -46,14 +46,14 @@ def _tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: An
     if not isinstance(storage, _Storage):
         raise Damaged("a tensor has no storage")
     array = storage.archive.array(storage.data, storage.dtype.numpy, size, stride, offset)
-    refuse_if(requires_grad and not storage.dtype.is_floating_point, "requires_grad of whole numbers")
+    refuse_if(requires_grad and not storage.dtype.is_floating_point, "requires_grad of integers")
     return rebuilt(array, bool(requires_grad))
 
 
 def _parameter(data: Any, requires_grad: Any, *_: Any) -> Tensor:
     if not isinstance(data, Tensor):
         raise Damaged("a parameter has no tensor")
-    refuse_if(requires_grad and not data.dtype.is_floating_point, "requires_grad of whole numbers")
+    refuse_if(requires_grad and not data.dtype.is_floating_point, "requires_grad of integers")
     return rebuilt_parameter(data._a[..., 0], bool(requires_grad))
 
 

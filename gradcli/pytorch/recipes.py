@@ -159,7 +159,7 @@ _VIEWS = frozenset(("reshape", "transpose", "broadcast", "index", "diagonal", "v
 
 
 def _is_view(node: Node) -> bool:
-    """Tell whether a result may show the memory of the only input."""
+    """Return whether a result may show the memory of the only input."""
     while node.args and OPERATIONS[node.op].kind == "view" and node.op != "cast":
         node = node.args[0]
     return node.is_leaf

@@ -184,7 +184,7 @@ class Leaf(Edge):
 class Step(Edge):
     """An operation that was recorded, with what it keeps for its backward."""
 
-    is_own = False  # whether a script's own function made it
+    is_custom = False  # whether a script's own function made it
     grad_inputs: Callable[[Any, bool], Sequence[Any]]  # the gradients of such a function's inputs
     called: str  # what PyTorch calls it
     recipe: Recipe
@@ -247,9 +247,9 @@ Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
 Leaf.__module__ = "builtins"
 
 
-def leading(a: Array, edge: Edge | None, is_own: bool = False) -> Tensor:
+def leading(a: Array, edge: Edge | None, is_custom: bool = False) -> Tensor:
     """Return a tensor of what an edge leads back to: a leaf's own, if that is what the numbers are."""
-    if is_own and isinstance(edge, Leaf):
+    if is_custom and isinstance(edge, Leaf):
         return edge.variable
     result = Make.tensor(a)
     if isinstance(edge, Step):
@@ -367,7 +367,7 @@ def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], acti
 
 
 def finite(a: Array) -> bool:
-    """Tell whether all numbers of an array are finite."""
+    """Return whether all numbers of an array are finite."""
     return a.dtype.kind != "f" or bool(np.isfinite(a).all())
 
 

@@ -144,7 +144,7 @@ def check_matrix(name: str, A: Tensor, *, square: bool = True, integers: bool = 
     """
     refuse_if(A.dim() < 2, "axes of a matrix", name, "A")
     refuse_if(square and A.shape[-1] != A.shape[-2], "not a square matrix", name, *A.shape[-2:])
-    refuse_if(not integers and not A.is_floating_point(), "whole numbers in linalg", name, A.dtype.word)
+    refuse_if(not integers and not A.is_floating_point(), "integers in linalg", name, A.dtype.word)
     return A
 
 

@@ -178,7 +178,7 @@ class _Maker:
         array = self.archive.array(self.archive.read(f"data/{number}"), kind, shape)
         if grad is None:
             return array[()] if scalar else array
-        refuse_if(grad and kind.kind != "f", "requires_grad of whole numbers")
+        refuse_if(grad and kind.kind != "f", "requires_grad of integers")
         return (rebuilt_parameter if parameter else rebuilt)(array, bool(grad))
 
     def _module(self, name: str, holds: list[Any], index: int) -> Any:

@@ -1,4 +1,4 @@
-"""Running a script: as Python runs it, with gradcli's `torch` in the place of PyTorch's."""
+"""Running a script: as Python runs it, with gradcli's `torch` instead of PyTorch's."""
 
 from __future__ import annotations
 

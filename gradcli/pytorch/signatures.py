@@ -25,7 +25,7 @@ class Argument(NamedTuple):
     default: Any
 
     def takes(self, value: Any) -> bool:
-        """Tell whether a value is of the argument's kind, as far as tensors go."""
+        """Return whether a value is of the argument's kind, as far as tensors go."""
         if self.kind == "Scalar":
             return isinstance(value, (Tensor, *Number)) or (value is None and self.default is None)
         return isinstance(value, Tensor) or (self.kind != "Tensor" and (self.kind != "Tensor?" or value is None))
@@ -51,7 +51,7 @@ class Signature(NamedTuple):
         return {k if k in self.known else _OF_NUMPY.get(k, k): v for k, v in keywords.items()}
 
     def in_order(self, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments of a call with PyTorch's names, the further ones at their place.
+        """Return the arguments of a call with PyTorch's names, the further ones in order.
 
         >>> signature("reshape").in_order(("x",), {"shape": (2, 3)})
         (('x', (2, 3)), {})

@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 class TensorBase:
-    """Where PyTorch's names stand of methods that are found when they are asked for: see `names`."""
+    """The base on which `names` sets the methods that are looked up at their first use."""
 
 
 class Tensor(TensorBase):
@@ -133,7 +133,7 @@ class Tensor(TensorBase):
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         refuse_if(self._fn is not None, "requires_grad of a result" if value else "no requires_grad of a result")
-        refuse_if(value and self._a.dtype.kind != "f", "requires_grad of whole numbers")
+        refuse_if(value and self._a.dtype.kind != "f", "requires_grad of integers")
         refuse_if(self._inference and value, "requires_grad of an inference tensor")
         if record.Recorder.explains and value != self._requires:
             self._frozen = None if value else record.script_line()
@@ -141,7 +141,7 @@ class Tensor(TensorBase):
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         refuse_if(Mode.transforms, "requires_grad_ in a transform")
-        refuse_if(requires_grad and self._a.dtype.kind != "f", "requires_grad_ of whole numbers")
+        refuse_if(requires_grad and self._a.dtype.kind != "f", "requires_grad_ of integers")
         if self._fn is None or not requires_grad:
             self.requires_grad = requires_grad
         return self
@@ -228,7 +228,7 @@ class Tensor(TensorBase):
         return int(self._number("int()"))
 
     def __index__(self) -> int:
-        refuse_if(self._a.dtype.kind not in "iu" or self._a.size != 1, "index that is no whole number")
+        refuse_if(self._a.dtype.kind not in "iu" or self._a.size != 1, "index that is no integer")
         return int(self._number("int()"))
 
     def __bool__(self) -> bool:

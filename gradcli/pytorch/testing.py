@@ -52,7 +52,7 @@ def _pairs(a: Any, b: Any, allow_subclasses: bool, *path: Any) -> Iterator[tuple
 
 
 def _is_pair(a: Any, b: Any, allow_subclasses: bool) -> bool:
-    """Tell whether two things can be compared: two numbers, two tensors, or two arrays."""
+    """Return whether two things can be compared: two numbers, two tensors, or two arrays."""
     if isinstance(a, Number) and isinstance(b, Number):
         return True
     is_related = allow_subclasses and (isinstance(a, type(b)) or isinstance(b, type(a)))

@@ -16,7 +16,7 @@ from gradcli.pytorch.tensor import Tensor
 from gradcli.pytorch.version import __version__
 
 for _name in (
-    *("compositions", "creation", "indexing", "inplace", "joining", "operators", "places", "products"),
+    *("compositions", "creation", "indexing", "inplace", "joining", "operators", "products", "selection"),
     *("random", "reductions", "storage", "views"),
 ):
     import_module(f"gradcli.pytorch.operations.{_name}")  # which registers names

@@ -69,10 +69,10 @@ class Calls:
             result.append(Applied.of(cls, arguments, needed))
 
     def failed(self, error: BaseException, text: str) -> None:
-        """Tell nothing of why a script failed."""
+        """Print nothing of why a script failed."""
 
     def again(self) -> bool:
-        """Run the calls again, and tell what was found; return whether one is wrong.
+        """Run the calls again, and print the verdicts; return whether one is wrong.
 
         What they print when they are run again is not shown.
         """
@@ -164,7 +164,7 @@ def _cases(call: Applied, replay: Replay) -> Iterator[Case]:
 
 
 def _same(cases: Sequence[Case], others: Sequence[Case], at: Point) -> bool:
-    """Tell whether a system computes at another call's point what that call computed: it went the same way."""
+    """Return whether a system computes at another call's point what that call computed: it went the same way."""
     shapes = [{name: x.shape for name, x in c.graph.inputs.items()} for c in cases]
     theirs = [{name: x.shape for name, x in c.graph.inputs.items()} for c in others]
     if shapes != theirs or any(not shape.keys() <= at.keys() for shape in shapes):

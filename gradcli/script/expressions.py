@@ -101,10 +101,10 @@ class Expressions:
         operands = self.operands(step.line)
         if result is not None and isinstance(result.node, ast.Call):
             called = "" if step.line.inside else _last(result.node.func)
-            if not (step.is_own or step.line.inside or _is_called(step, called)):
+            if not (step.is_custom or step.line.inside or _is_called(step, called)):
                 order = _ORDER.get((called, step.recipe.op), ())
             else:
-                order = _ORDER.get((called, "" if step.is_own else step.recipe.op), range(len(operands)))
+                order = _ORDER.get((called, "" if step.is_custom else step.recipe.op), range(len(operands)))
             i = order[i] if i < len(order) else len(operands)
         if not 0 <= i < len(operands):
             return ""
@@ -116,7 +116,7 @@ class Expressions:
         return _last(node.func) if isinstance(node, ast.Call) and is_imported else ""
 
     def is_call_of(self, line: Line, module: str) -> bool:
-        """Tell whether the instruction of a line calls a module itself, and not one that contains it."""
+        """Return whether the instruction of a line calls a module itself, and not one that contains it."""
         result = self.of(line)
         called = variable(result.node.func) if result is not None and isinstance(result.node, ast.Call) else ""
         return bool(line.inside and called) and f".{module}".endswith(f".{called}")
@@ -158,7 +158,7 @@ def _last(node: ast.expr) -> str:
 
 
 def _is_called(step: Step, name: str) -> bool:
-    """Tell whether a step is the operation of that name, so that it reads the arguments in their order."""
+    """Return whether a step is the operation of that name, so that it reads the arguments in their order."""
     op = step.name().removesuffix("Backward0").lower()
     return name.strip("_") == step.recipe.op or name.replace("_", "") == op
 

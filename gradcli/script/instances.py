@@ -71,7 +71,7 @@ def _chosen(node: Node, first: Node) -> Node | None:
 
 
 def _are_back(order: Sequence[int], before: Sequence[int]) -> bool:
-    """Tell whether axes are in their order again."""
+    """Return whether axes are in their order again."""
     return [before[k] for k in order] == sorted(order)
 
 

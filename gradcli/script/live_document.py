@@ -35,14 +35,14 @@ class _Entry:
 
 
 class _Stream(io.StringIO):
-    """What the script prints, which is told to the document as it comes."""
+    """What the script prints, which is written into the document as it comes."""
 
     def __init__(self, to: LiveDocument) -> None:
         super().__init__()
         self.to = to
 
     def write(self, text: str) -> int:
-        """Tell a text."""
+        """Write a text."""
         self.to.printed(text)
         return len(text)
 

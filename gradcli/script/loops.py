@@ -64,7 +64,7 @@ Reads = Callable[[Sequence[Sequence[Node]]], Written | None]
 
 
 def loops(graph: Graph, reads: Reads, keep: Collection[Node] = ()) -> list[Loop]:
-    """Return the loops in a graph; `reads` says what the program has for parts that are alike, None where no loop."""
+    """Return the loops in a graph; `reads` returns the program's loop for isomorphic parts, or None."""
     nodes = [n for n in graph.nodes if n.args]
     result = []
     for start, period, times in repeats(graph, nodes, _LEAST, varying=True):
@@ -78,7 +78,7 @@ def loops(graph: Graph, reads: Reads, keep: Collection[Node] = ()) -> list[Loop]
 
 
 def _carried(parts: Sequence[Sequence[Node]]) -> tuple[tuple[Node, Node], ...]:
-    """Return what the first part reads in the place of a part before it, and what the last part leaves there."""
+    """Return what the first part reads instead of a part before it, and what the last part leaves there."""
     first, second, last = parts[0], parts[1], parts[-1]
     positions = {n: k for k, n in enumerate(first)}
     result: dict[int, Node] = {}
@@ -207,7 +207,7 @@ def _closed(loop: Loop, names: Mapping[Node, str]) -> Iterator[Math]:
 
 
 def _is_plain(nodes: Sequence[Node], start: Node) -> bool:
-    """Tell whether nodes are arithmetic, element by element, with what a loop begins with and numbers alone."""
+    """Return whether nodes are arithmetic, element by element, with what a loop begins with and numbers alone."""
     known = {*nodes, start}
     read = {a for n in nodes for a in n.args if a not in known}
     numbers = all(a.is_constant and a.value is not None for a in read)

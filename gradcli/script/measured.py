@@ -41,7 +41,7 @@ def measured(call: Call, recorded: Recorded) -> Measured:
 
 
 def _is_one_operation(node: Node, operands: Iterable[Any]) -> bool:
-    """Tell whether the operands of a step are the arguments of its node: no other node is between them."""
+    """Return whether the operands of a step are the arguments of its node: no other node is between them."""
     return [*map(id, node.args)] == [*map(id, operands)]
 
 

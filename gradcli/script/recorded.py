@@ -253,7 +253,7 @@ class _Maker(Operands, Recorded):
         return next(fresh_names(taken, _stem(name)))
 
     def is_only_target(self, name: str, call: Line | None = None) -> bool:
-        """Tell whether one step gave a value to a variable, which is gone, and no other value has its name.
+        """Return whether one step gave a value to a variable, which is gone, and no other value has its name.
 
         A module takes several steps: of those in its `call` only the one of its output counts.
         """
@@ -262,7 +262,7 @@ class _Maker(Operands, Recorded):
         return bool(name) and times == 1 and name not in self.names.in_order()
 
     def needs_name(self, node: Node, size: int, readers: int) -> bool:
-        """Tell whether what is read so often, and has so many operations, is to stand in a line of its own."""
+        """Return whether what is read so often, and has so many operations, is to stand in a line of its own."""
         if node.dtype == "bool" or node in self.graph.outputs.values():
             return False
         return size > _LONG or (readers > 1 and size > 1) or (node in self.calls and self.calls[node].is_pool)
@@ -284,14 +284,14 @@ def recorded(call: Call, names: Names, sources: Mapping[str, str] = MappingProxy
     for edge, x in cut.items():
         maker.cut(edge, x)
     maker.all_of(steps)
-    maker.asked = [maker.name_of(e) for e in asked if isinstance(e, Step) and e not in cut and e in maker.nodes]
+    maker.requested = [maker.name_of(e) for e in asked if isinstance(e, Step) and e not in cut and e in maker.nodes]
     maker.finish(call)
     maker.wrt = maker.names_of(asked) if asked else maker.names_of_leaves()
     return maker
 
 
 def _leads_to(edges: Iterable[Edge], step: Step) -> bool:
-    """Tell whether a step came from another edge whose gradient is asked for."""
+    """Return whether a step came from another edge whose gradient is asked for."""
     before = {e for s in reachable([step]) for e in (s, *s.edges)} - {step}
     return any(e in before for e in edges)
 

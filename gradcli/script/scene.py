@@ -1,4 +1,4 @@
-"""A place in a script of which something is told: its line, in words, and what the script calls its tensors there."""
+"""A line of a script that is explained: its text, and what the script calls its tensors there."""
 
 from __future__ import annotations
 

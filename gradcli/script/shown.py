@@ -1,4 +1,4 @@
-"""Where what is told of a script goes: among what it prints, to a file, or into one document in Markdown or LaTeX."""
+"""Where explanations go: among what it prints, to a file, or into one document in Markdown or LaTeX."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def columns() -> int:
 
 
 class Printed:
-    """Standard output, where each page has its place among what the script prints; for a file, pages are kept."""
+    """Standard output, where pages stand between the lines that the script prints; for a file, pages are kept."""
 
     def __init__(self, alone: bool = False, keeps: bool = False) -> None:
         self.out = sys.stdout

@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Use:
-    """A call of a script's own function: its arguments, and the names of its outputs, by their places."""
+    """A call of a script's own function: its arguments, and the names of its outputs, by position."""
 
     step: FunctionStep
     written: list[Any]
@@ -28,7 +28,7 @@ class Use:
 
     @property
     def arguments(self) -> dict[int, Node]:
-        """The arguments that gradients flow to, by their places."""
+        """The arguments that gradients flow to, by position."""
         return {i: self.written[i] for i, edge in enumerate(self.step.edges) if edge is not None}
 
 
@@ -38,7 +38,7 @@ class Recorded:
 
     graph: Graph = field(default_factory=lambda: Graph.of({}, {}))
     wrt: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)  # intermediates that are asked for, beside what they came from
+    requested: list[str] = field(default_factory=list)  # intermediates that are asked for, beside what they came from
     at: dict[str, Array] = field(default_factory=dict)
     tensors: dict[str, Tensor] = field(default_factory=dict)  # those of the inputs that the script still has
     has_packed: bool = False  # whether hooks have packed what a step keeps for its backward
@@ -53,14 +53,14 @@ class Recorded:
 
     @property
     def leaves(self) -> set[str]:
-        """The names of the inputs that gradients flow into, asked for or not."""
+        """The names of the inputs that gradients flow into, requested or not."""
         return {name for edge, name in self.steps.items() if isinstance(edge, Leaf)}
 
     @property
     def retained(self) -> tuple[str, ...]:
-        """The names of the intermediates that keep their gradients, or whose gradients are asked for."""
+        """The names of the intermediates that keep their gradients, or whose gradients are requested."""
         names = [n for n, x in self._retaining() if n not in self.graph.inputs and n not in self.graph.outputs]
-        return (*names, *(n for n in self.asked if n not in names))
+        return (*names, *(n for n in self.requested if n not in names))
 
     def kept_gradients(self) -> dict[str, Tensor]:
         """Return the gradients that intermediates keep, by name."""

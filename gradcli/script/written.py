@@ -70,7 +70,7 @@ def node_of(expression: ast.expr, meaning: Meaning) -> Node | None:
 
 
 def gives(node: Node, inputs: Mapping[str, Node], at: Mapping[str, Array], expected: Array) -> bool:
-    """Tell whether a node has these values where the inputs have theirs: a name may have changed since.
+    """Return whether a node has these values where the inputs have theirs: a name may have changed since.
 
     >>> from gradcli.graph.node import leaf
     >>> x, three = leaf(()), np.array(3.0)
@@ -86,7 +86,7 @@ def gives(node: Node, inputs: Mapping[str, Node], at: Mapping[str, Array], expec
 
 
 class CallOf(NamedTuple):
-    """What a step is recorded of: a function, what it was told, and its operands."""
+    """What a step is recorded of: a function, its settings, and its operands."""
 
     function: str
     settings: Any
@@ -126,7 +126,7 @@ class CallOf(NamedTuple):
 
 
 def _is_default(encoded: Sequence[Any], default: Any) -> bool:
-    """Tell whether an argument is the default, or that for each axis."""
+    """Return whether an argument is the default, or that for each axis."""
     kind, *_, value = encoded
     if kind == "list":
         return all(_is_default(one, default) for one in value)

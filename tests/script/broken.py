@@ -225,8 +225,8 @@ opt = torch.optim.SGD([w], lr=0.1)
 """,
     "retain_grad of a constant": "import torch\nx = torch.ones(2)\ny = x * 2\ny.retain_grad()\n",
     "a hook on a constant": "import torch\nx = torch.ones(2)\ny = x * 2\ny.register_hook(print)\n",
-    "requires_grad of whole numbers": "import torch\nx = torch.tensor([1, 2], requires_grad=True)\nprint(x)\n",
-    "requires_grad_ of whole numbers": "import torch\nx = torch.arange(3)\nx.requires_grad_()\nprint(x)\n",
+    "requires_grad of integers": "import torch\nx = torch.tensor([1, 2], requires_grad=True)\nprint(x)\n",
+    "requires_grad_ of integers": "import torch\nx = torch.arange(3)\nx.requires_grad_()\nprint(x)\n",
     "a copy of a result": "import copy\n" + X + "y = x * 2\nz = copy.deepcopy(y)\n",
     "too few gradients": """\
 import torch

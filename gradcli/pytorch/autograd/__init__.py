@@ -80,7 +80,7 @@ def grad(
     call.run()
     result: list[Tensor | None] = []
     for i, x in enumerate(chosen):
-        g = call.wanted[edge_of(x)]
+        g = call.targets[edge_of(x)]
         if g is not None:
             call.contributions.append(Contribution(x, g))
         elif materialize_grads:
@@ -133,7 +133,7 @@ class Variable(metaclass=_VariableType):
             warn("volatile")
         result = alias(data)
         if requires_grad:
-            refuse_if(result._a.dtype.kind != "f", "whole numbers that require grad")
+            refuse_if(result._a.dtype.kind != "f", "integers that require grad")
             result.requires_grad_()
         return result
 

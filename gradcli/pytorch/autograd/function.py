@@ -59,7 +59,7 @@ class Context:
         self._dirty = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Tell whether gradients that are not there are zeros."""
+        """Return whether gradients that are not there are zeros."""
         self._materialize = value
 
 
@@ -69,7 +69,7 @@ FunctionCtx = Context  # as annotations have it
 class FunctionStep(Step):
     """The step of a script's own function."""
 
-    is_own = True
+    is_custom = True
 
     def __init__(self, cls: type, context: Context, args: Sequence[Any], edges: Any, outputs: list[Tensor]) -> None:
         super().__init__(edges)
@@ -167,7 +167,7 @@ def _watched(tensors: Sequence[Any], outputs: Sequence[Tensor]) -> list[tuple[An
 class OutputStep(Step):
     """One of several outputs of a script's own function: it hands its gradient to the function's step."""
 
-    is_own = True
+    is_custom = True
     whole: FunctionStep
 
     def __init__(self, whole: FunctionStep, number: int) -> None:

@@ -77,7 +77,7 @@ def _vectors(v: Any, others: Any, function: str) -> list[Tensor]:
 
 
 def unit(x: Tensor, index: int) -> Tensor:
-    """Return a tensor of the shape of another, with a 1 at a place and zeros elsewhere."""
+    """Return a one-hot tensor of the shape of another, with the 1 at a flat index."""
     result = zeros_like(x.detach())
     result._a.flat[index] = 1  # also where the elements do not stand in order
     return result
@@ -170,7 +170,7 @@ def _of_gradients(y: Tensor, xs: Any, vs: Any, by: Sequence[Tensor], w: Tensor |
 
 
 def parameters_of(function: Any) -> list[str]:
-    """Return what a function calls the arguments that are given by their places.
+    """Return what a function calls the positional arguments.
 
     >>> parameters_of(lambda a, b: a * b)
     ['a', 'b']

@@ -29,7 +29,7 @@ def gradcheck(
     func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
     raise_exception: bool = True, **_: Any,
 ) -> bool:  # fmt: skip
-    """Tell whether a function's backward agrees with differences.
+    """Return whether a function's backward agrees with differences.
 
     Errors: `GradcheckError` with both Jacobians where it does not, unless that is not wanted.
     """
@@ -102,7 +102,7 @@ def _numeric(func: Callable[..., Any], arguments: list[Any], i: int, k: int, eps
 
 
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, **settings: Any) -> bool:
-    """Tell whether the backward of a function's backward agrees with differences."""
+    """Return whether the backward of a function's backward agrees with differences."""
     arguments = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
     with enable_grad():
         outputs = leaves(func(*arguments))

@@ -56,7 +56,7 @@ def _check(query: Any, key: Any, value: Any, mask: Any) -> None:
 
 
 def _is_fused(query: Any, key: Any, value: Any, mask: Any, dropout: float, grouped: bool) -> bool:
-    """Tell whether PyTorch computes attention in one operation."""
+    """Return whether PyTorch computes attention in one operation."""
     if query.dim() != 4 or dropout or (mask is not None and mask.requires_grad):
         return False
     same = [0, 3] if grouped else [0, 1, 3]

@@ -34,7 +34,7 @@ class _Listed(Module):
 
     def insert(self, index: int, value: Any) -> Any:
         modules = list(self)
-        refuse_if(isinstance(self, Sequential) and abs(index) > len(modules), "place to insert", index)
+        refuse_if(isinstance(self, Sequential) and abs(index) > len(modules), "position to insert", index)
         modules.insert(index, value)
         return self._become(modules)
 
@@ -55,7 +55,7 @@ class _Listed(Module):
         return iter(self.__dict__[self.kind].values())
 
     def __getitem__(self, key: Any) -> Any:
-        refuse_if(isinstance(key, int) and not -len(self) <= key < len(self), "place in a list", key)
+        refuse_if(isinstance(key, int) and not -len(self) <= key < len(self), "index in a list", key)
         result = list(self)[key]
         return type(self)(result) if isinstance(key, slice) else result
 
@@ -64,7 +64,7 @@ class _Listed(Module):
         items[list(items)[key]] = value
 
     def __delitem__(self, key: Any) -> None:
-        refuse_if(isinstance(key, int) and not -len(self) <= key < len(self), "place in a list", key)
+        refuse_if(isinstance(key, int) and not -len(self) <= key < len(self), "index in a list", key)
         items = list(self)
         del items[key]
         self._become(items)

@@ -343,7 +343,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
 ELSEWHERE = {
     "scaled_dot_product_attention": "nn.attention",
     "interpolate": "nn.interpolation",
-    "one_hot": "operations.places",
+    "one_hot": "operations.selection",
 }
 ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolutions")
 ELSEWHERE |= dict.fromkeys(("max_unpool1d", "max_unpool2d"), "nn.pooling")

@@ -57,7 +57,7 @@ class _Layer(Module):
         self._register("bias", self._empty(*shape) if bias else None)
 
     def _register(self, name: str, param: Tensor | None) -> None:
-        """Have a parameter in the place of the setting that says whether there is one."""
+        """Have a parameter instead of the setting that says whether there is one."""
         self.__dict__.pop(name, None)
         self.register_parameter(name, param)
 

@@ -162,7 +162,7 @@ def binary_cross_entropy_with_logits(
 def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tensor:
     if how == "mean":
         warn("mean of a divergence")
-    refuse_if(input._a.dtype.kind != "f" or target._a.dtype.kind != "f", "whole numbers in a divergence")
+    refuse_if(input._a.dtype.kind != "f" or target._a.dtype.kind != "f", "integers in a divergence")
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if how != "batchmean":
         return _one(loss, how)
@@ -275,7 +275,7 @@ def _weighted(scores: Any, weight: Any) -> Any:
 
 
 def _even(scores: Any, target: Any, weight: Any, ignored: int, how: str) -> Any:
-    """Return the loss of targets that are all classes alike."""
+    """Return the loss of targets that are classes."""
     loss = (-_weighted(scores, weight).sum(min(1, scores.dim() - 1))).masked_fill(target.eq(ignored), 0.0)
     if how != "mean":
         return _one(loss, how)

@@ -25,7 +25,7 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         result = alias(new(np.zeros((0, 1), np.float32)) if data is None else data.detach(), cls)
-        refuse_if(requires_grad and result._a.dtype.kind != "f", "whole numbers that require grad")
+        refuse_if(requires_grad and result._a.dtype.kind != "f", "integers that require grad")
         result._requires = requires_grad
         return result
 

@@ -56,7 +56,7 @@ class Watched:
         self.module, self.hooks = module, hooks
         self.out: list[Any] = []
         self.into: list[Any] = []
-        self.wanted = self.arrived = 0  # gradients of inputs
+        self.expected = self.arrived = 0  # gradients of inputs
 
     def _seen(self, at: Any, i: int, xs: tuple[Any, ...]) -> Any:
         """Return a tensor of its own that shows the same numbers, whose gradient goes through a hook."""
@@ -74,15 +74,15 @@ class Watched:
         """Return the inputs, whose gradients are seen."""
         self.into = [None] * len(args)
         result = tuple(self._seen(self._at_input, i, args) for i in range(len(args)))
-        self.wanted = sum(a is not before for a, before in zip(args, result, strict=True))
-        if self.wanted:  # no gradient flows to the others
+        self.expected = sum(a is not before for a, before in zip(args, result, strict=True))
+        if self.expected:  # no gradient flows to the others
             self.into = [zeros_like(a.detach()) if isinstance(a, Tensor) else None for a in args]
         return result
 
     def _at_input(self, i: int, g: Tensor) -> Any:
         self.into[i] = g
         self.arrived += 1
-        if self.arrived < self.wanted:
+        if self.arrived < self.expected:
             return None
         self.arrived = 0
         changed = self._called()
@@ -112,6 +112,6 @@ class Watched:
 
     def _at_output(self, i: int, g: Tensor) -> None:
         self.out[i] = g
-        if not self.wanted and None not in self.out:
+        if not self.expected and None not in self.out:
             warn("full hook without inputs")
             self._called()

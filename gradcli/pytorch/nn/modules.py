@@ -43,7 +43,7 @@ class _Hardtanh(_Layer):
 
 
 class _Loss(_Layer):
-    """A loss, which may be told in an old way how it is reduced."""
+    """A loss, whose reduction may be an old pair of arguments."""
 
     reduction: str
 
@@ -72,7 +72,7 @@ def _settings(function: str) -> dict[str, Any]:
 
 
 def __getattr__(name: str) -> type:
-    """Return a module, which is made of its row, and of its function's signature, when it is first asked for."""
+    """Return a module, which is made of its row, and of its function's signature, at its first use."""
     row = rows().get(name)
     if row is None or not (row.calls or row.base) or name == row.base:
         raise AttributeError(name)

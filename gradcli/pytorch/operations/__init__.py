@@ -1,1 +1,1 @@
-"""PyTorch's operations on tensors: what is more than a row of the vocabulary found by its name."""
+"""PyTorch's operations on tensors: what is more than a row of the vocabulary looked up by its name."""

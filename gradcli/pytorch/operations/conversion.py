@@ -28,7 +28,7 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def real(x: Tensor) -> Tensor:
-    """Return whole numbers as real ones, of the default dtype."""
+    """Return integers as numbers of the default dtype."""
     return x if x._a.dtype.kind == "f" else to(x, dtypes.default_dtype())
 
 

@@ -32,7 +32,7 @@ def _values(data: Any, dtype: Any = None) -> Array:
     refuse_if(kind in "US", "text among numbers", "str" if kind == "U" else "bytes")
     for value in result.flat if kind == "O" else ():
         refuse_if(not isinstance(value, Number), "no number", type(value).__name__)
-    refuse_if(kind == "O", "whole number too large")
+    refuse_if(kind == "O", "integer too large")
     names: Any = {k if isinstance(k, str) else dtypes.of_number(k()).name for k in kinds}
     usual = BY_NAME[promoted(names)] if names else default_dtype()
     return _fitting(result, chosen(dtype, usual).numpy)
@@ -83,7 +83,7 @@ def tensor_of(array: Array, dtype: Any = None, requires_grad: bool = False, devi
     kind = array.dtype.type
     refuse_if(target is None, "array of another dtype", kind.__module__, kind.__name__)
     result = of_array(array.astype(target.numpy, copy=False))
-    refuse_if(requires_grad and result._a.dtype.kind != "f", "whole numbers that require grad")
+    refuse_if(requires_grad and result._a.dtype.kind != "f", "integers that require grad")
     result._requires = requires_grad
     return result
 

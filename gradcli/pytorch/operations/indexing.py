@@ -1,4 +1,4 @@
-"""`x[…]`: whole numbers, slices, new axes, tensors of places and masks; and elements found by their numbers."""
+"""`x[…]`: integers, slices, new axes, tensors of indices and masks; and elements by their flat indices."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from gradcli.pytorch.tensor import Tensor
 
 
 def checked_indices(numbers: Any, size: int, dim: int = 0) -> Any:
-    """Return places counted from the front.
+    """Return indices counted from the front.
 
     Errors: `IndexError` for one that is not there.
     """
     indices = np.asarray(numbers, dtype=np.int64)
     bad = indices[(indices < -size) | (indices >= size)]
-    refuse_if(bad.size, "place outside", *bad.reshape(-1)[:1], dim, size)
+    refuse_if(bad.size, "index outside", *bad.reshape(-1)[:1], dim, size)
     return np.where(indices < 0, indices + size, indices)
 
 
-# What makes a list one of indices, and none of places.
+# What makes a list a tuple of indices, and no tensor of them.
 _PARTS = (list, tuple, range, slice, Tensor, np.ndarray, type(None))
 
 
 def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
-    """Return an index as whole numbers, ranges, `None` and places, and the last view that PyTorch makes for it.
+    """Return an index as integers, ranges, `None` and index arrays, and the last view that PyTorch makes for it.
 
-    Its name is empty where there are places.  Beside others, a slice of all makes no view.
+    Its name is empty where there are index arrays.  Beside others, a slice of all makes no view.
     """
     result: list[Any] = []
     axis, name = 0, "AliasBackward0"
@@ -42,7 +42,7 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
         if axis + _width(k) > x.dim():  # an index of more axes than there are
             refuse_if(x.dim() or not isinstance(key, int | slice), "too many indices", x.dim())
             refuse_if(isinstance(key, slice), "slice of a number")
-            refuse_if(key, "place outside", key, 0, 0)
+            refuse_if(key, "index outside", key, 0, 0)
             raise refusal("index of a number")
         parts = [None] if k is None else _key(x, axis, k)
         shows_all = isinstance(k, slice) and k is not key and parts[0] == range(x.shape[axis])
@@ -85,7 +85,7 @@ def _width(k: Any) -> int:
 
 
 def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
-    """Return a part of an index as a whole number, a range, or the places along each axis that it takes."""
+    """Return a part of an index as an integer, a range, or index arrays along each axis that it takes."""
     size = x.shape[axis] if axis < x.dim() else 0
     if isinstance(k, slice):
         start, stop, step = map(_whole, (k.start, k.stop, k.step))
@@ -109,7 +109,7 @@ def _whole(v: Any) -> Any:
 
 
 def _masked(x: Tensor, axis: int, mask: np.ndarray[Any, Any]) -> list[Any]:
-    """Return the places that a mask chooses along each of the axes that it takes, from an axis on."""
+    """Return the indices of a mask's true elements along each of its axes, from an axis on."""
     if mask.dtype == np.uint8:
         warn("old mask")
     shape = tuple(x.shape[axis : axis + mask.ndim])
@@ -119,14 +119,14 @@ def _masked(x: Tensor, axis: int, mask: np.ndarray[Any, Any]) -> list[Any]:
 
 
 def getitem(self: Tensor, key: Any) -> Tensor:
-    """Return elements: a view, unless places are asked for."""
+    """Return elements: a view, unless the index has index arrays."""
     if (chosen := flag(key)) is not None:
         return getitem(getitem(self, None), np.zeros(int(chosen), np.int64))
     index, name = read(self, key)
     if not name:
         shapes = [p.shape for p in index if isinstance(p, IndexArray)]
         if any(len({*sizes} - {1}) > 1 for sizes in zip_longest(*(s[::-1] for s in shapes), fillvalue=1)):
-            raise refusal("shapes of places", ", ".join(str(list(s)) for s in shapes))
+            raise refusal("shapes of indices", ", ".join(str(list(s)) for s in shapes))
         return apply("index_places", lambda n: pick(n, index), (self,), index, "IndexBackward0")
     return part(self, index, name)
 
@@ -165,7 +165,7 @@ def assigned(base: Tensor, value: Tensor, numbers: np.ndarray[Any, Any], name: s
 
 
 def _last(indices: IndexArray) -> tuple[IndexArray, IndexArray | None]:
-    """Return the places without those that are there again, and which of them stay: the last ones."""
+    """Return the distinct indices, and the positions of their last occurrences."""
     count = len(indices.numbers)
     distinct, last = np.unique(indices.numbers[::-1], return_index=True)
     if len(distinct) == count:

@@ -137,7 +137,7 @@ def through_base(x: Tensor, value: Tensor) -> None:
 
 
 def replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
-    """Put other numbers, or one, in the place of all, to which the old ones pass nothing on."""
+    """Put other numbers, or one, instead of all, to which the old ones pass nothing on."""
     check(x)
     _check_tangent(value)
     other = value if isinstance(value, Tensor) else new(held(value, x.dtype))
@@ -210,7 +210,7 @@ def _set_part(part: Tensor, value: Any) -> None:
 
 
 def _set_indexed(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
-    """Change the elements at places."""
+    """Change the elements at indices."""
     check(x)
     # First what is no place, as PyTorch does: beside places, NumPy reads a whole number as one of them.
     plain = [

@@ -26,7 +26,7 @@ from gradcli.pytorch.tensor import Tensor, axis_of, listed
 
 
 def _part(x: Tensor, axis: int, indices: int | range, name: str = "SliceBackward0") -> Tensor:
-    """Return the slice of a tensor at a place along an axis, or those at places next to each other."""
+    """Return the slice of a tensor at an index along an axis, or those at a range of indices."""
     return part(x, (*map(range, x.shape[:axis]), indices), name)
 
 
@@ -120,7 +120,7 @@ def _iterated(self: Tensor) -> Any:
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     axis = _axis_of("select", input, dim)
     size = input.shape[axis]
-    refuse_if(not -size <= index < size, "place of a select", index, list(input.shape), axis)
+    refuse_if(not -size <= index < size, "index of a select", index, list(input.shape), axis)
     return _part(input, axis, index % size, "SelectBackward0")
 
 

@@ -43,7 +43,7 @@ def _scaled(op: str, input: Any, other: Any, alpha: Any, name: str | None = None
         return pointwise(op, input, other, name=name)
     dtype = result_dtype((input, other))
     refuse_if(isinstance(alpha, bool) and dtype.name != "bool", "boolean alpha")
-    refuse_if(not dtype.is_floating_point and isinstance(alpha, float), "factor of whole numbers")
+    refuse_if(not dtype.is_floating_point and isinstance(alpha, float), "factor of integers")
     factor = const(exact(alpha if dtype.is_floating_point else number(alpha, dtype).item()), (), dtype.name)
     build = typed(lambda a, b: elementwise(op, a, elementwise("mul", b, factor)), dtype.name)
     return apply(op, build, operands(dtype, input, other), (dtype.name, repr(alpha)), name)
@@ -90,7 +90,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
 
 def _no_zeros(a: Any, b: Any) -> None:
-    """Refuse to divide whole numbers by 0, as PyTorch does."""
+    """Raise PyTorch's error for integers divided by 0."""
     if any(isinstance(x, Tensor) and not x.numel() for x in (a, b)):
         return
     divisor = b._a if isinstance(b, Tensor) else np.asarray(b)
@@ -98,7 +98,7 @@ def _no_zeros(a: Any, b: Any) -> None:
 
 
 def _quotient(op: str, grad: str) -> Callable[..., Tensor]:
-    """Return a division that whole numbers cannot do by 0; the step's name may tell whether the divisor is a tensor."""
+    """Return a division, of integers not by 0; the step's name may depend on whether the divisor is a tensor."""
 
     def function(input: Any, other: Any) -> Tensor:
         result = pointwise(op, input, other, name=grad.format(int(isinstance(other, Tensor))))

@@ -110,7 +110,7 @@ Tensor.__matmul__ = lambda self, other: matmul(self, other) if isinstance(other,
 
 
 def weighted(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
-    """Return a sum by factors, of which PyTorch takes the whole parts for whole numbers."""
+    """Return a sum by factors, which PyTorch truncates for integers."""
     beta, alpha = (k if product.is_floating_point() else int(k) for k in (beta, alpha))
     return beta * input + alpha * product
 

@@ -51,7 +51,7 @@ def reduced(input: Tensor, dim: Any = ..., keepdim: bool = False, *, dtype: Any 
     if isinstance(dim, dtypes.dtype):
         dim, dtype = ..., dim
     x = real(input) if op == "logsumexp" else to(input, dtype)
-    refuse_if(op == "mean" and not x.is_floating_point(), "mean of whole numbers", x.dtype.word)
+    refuse_if(op == "mean" and not x.is_floating_point(), "mean of integers", x.dtype.word)
     refuse_if(op == "logsumexp" and dim in (..., None), "no axis", op)
     axes = axes_of(dim, x.dim())
     if op in ("amax", "amin"):
@@ -66,7 +66,7 @@ def spread(
 ) -> Tensor:
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    refuse_if(not input.is_floating_point(), "variance of whole numbers")
+    refuse_if(not input.is_floating_point(), "variance of integers")
     axes = axes_of(dim, input.dim())
     less = correction if correction is not None else int(unbiased)
     if int(np.prod([input.shape[a] for a in axes])) <= less or not input.numel():
@@ -77,7 +77,7 @@ def spread(
 @method("norm")
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     x = to(input, dtype)
-    refuse_if(not x.is_floating_point(), "whole numbers in linalg", "linalg.vector_norm", x.dtype.word)
+    refuse_if(not x.is_floating_point(), "integers in linalg", "linalg.vector_norm", x.dtype.word)
     missing_if(p == "nuc", "Tensor.norm(p='nuc')")
     p = 2 if p in ("fro", None) else p
     axes = axes_of(dim, x.dim())
@@ -113,7 +113,7 @@ def _refuse_empty(name: str, input: Tensor, dim: int | None) -> None:
     if input.numel():
         return
     is_index = name.startswith("arg")
-    refuse_if(dim is None and is_index, "place of no elements", name)
+    refuse_if(dim is None and is_index, "index of no elements", name)
     refuse_if(dim is None, "extreme of nothing", name)
     assert dim is not None
     at = axis_of(dim, input.dim())
@@ -168,7 +168,7 @@ def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any
 
 @methods("argmax", "argmin")
 def extreme_index(input: Tensor, dim: Any = None, keepdim: bool = False, *, op: str) -> Tensor:
-    refuse_if(is_boolean(input), "place among booleans", op)
+    refuse_if(is_boolean(input), "index among booleans", op)
     _refuse_empty(op, input, dim)
     at = axis_of(dim or 0, input.dim())
     whole = dim is None or not input.dim()

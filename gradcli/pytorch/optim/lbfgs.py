@@ -179,7 +179,7 @@ def _searched(
 
 
 def _is_high(new: Trial, start: Trial) -> bool:
-    """Tell whether the loss decreases less than by Armijo's condition."""
+    """Return whether the loss decreases less than by Armijo's condition."""
     return bool(new.loss > start.loss + _DECREASE * new.length * start.slope)
 
 

@@ -82,7 +82,7 @@ class _Again:
 
 
 def _same(state: Any, other: Any) -> bool:
-    """Tell whether two states of the generator are equal."""
+    """Return whether two states of the generator are equal."""
     (_, words, position, *_), (_, others, other_position, *_) = state[0], other[0]
     return position == other_position and np.array_equal(words, others)
 

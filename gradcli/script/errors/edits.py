@@ -1,4 +1,4 @@
-"""Edits of a script: words in the place of parts of it, before them, and behind them."""
+"""Edits of a script: words instead of parts of it, before them, and behind them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from gradcli.script.errors.syntax import Place, end, start
 
 
 def is_simple(node: ast.AST) -> bool:
-    """Tell whether something may stand in front of a dot, or behind an operator, without brackets."""
+    """Return whether something may stand in front of a dot, or behind an operator, without brackets."""
     return isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.Constant | ast.List | ast.Tuple)
 
 
 def instead(node: ast.AST, words: str) -> list[Edit]:
-    """Put words in the place of a node."""
+    """Put words instead of a node."""
     return [(start(node), end(node), words)]
 
 
@@ -35,13 +35,13 @@ def dot(node: ast.Attribute) -> Place:
 
 
 def renamed(node: ast.AST, name: str) -> list[Edit]:
-    """Put another name in the place of the last one of what is called: torch.no_grad() for torch.inference_mode()."""
+    """Put another name instead of the last one of what is called: torch.no_grad() for torch.inference_mode()."""
     target: ast.AST = node.func if isinstance(node, ast.Call) else node
     return [(dot(target), end(target), f".{name}")] if isinstance(target, ast.Attribute) else instead(target, name)
 
 
 def method(call: ast.Call, words: str) -> list[Edit]:
-    """Put words in the place of the call of a method: .tolist() for .item()."""
+    """Put words instead of the call of a method: .tolist() for .item()."""
     return [(dot(call.func), end(call), words)] if isinstance(call.func, ast.Attribute) else []
 
 

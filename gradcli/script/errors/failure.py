@@ -1,4 +1,4 @@
-"""An error in a script: the place where it arose, and the answer to it."""
+"""An error in a script: where it arose, and the answer to it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Failure(Scene):
 
     @classmethod
     def of(cls, error: BaseException, script: Script) -> Failure | None:
-        """Return where an error arose: the innermost place in a file that is the user's."""
+        """Return where an error arose: the innermost line in a file of the user's."""
         result, tb, places = None, error.__traceback__, []
         for (frame, number), entry in zip(traceback.walk_tb(tb), traceback.extract_tb(tb), strict=False):
             file = frame.f_code.co_filename
@@ -56,7 +56,7 @@ class Failure(Scene):
 
     @property
     def callers(self) -> Iterator[Failure]:
-        """The places that led to this one, the innermost first."""
+        """The calls that led here, the innermost first."""
         for frame, line in reversed(self.places[:-1]):
             yield replace(self, line=line, names=names_of(frame), frame=frame, places=())
 

@@ -48,7 +48,7 @@ def with_randomness(at: Failure) -> list[Change]:
 
 
 def second(at: Failure) -> list[Change]:
-    """Take the Jacobian of a gradient, in the place of its gradient: jacrev(grad(f)) for grad(grad(f))."""
+    """Take the Jacobian of a gradient, instead of its gradient: jacrev(grad(f)) for grad(grad(f))."""
     outer = [c for c in calls(at.text.tree, "grad") if any(called(a) == "grad" for a in c.args[:1])]
     return at.text.edited(edits.instead(outer[0].func, "torch.func.jacrev")) if outer else []
 
@@ -75,7 +75,7 @@ def of_a_list(at: Failure) -> list[Change]:
 
 
 def of_the_whole(text: Text, tensors: Mapping[str, Any]) -> tuple[str, list[Change]] | None:
-    """Take the gradient by a tensor in the place of a part of it, and then that part: grad(u, xt)[0][:, 0:1]."""
+    """Take the gradient by a tensor instead of a part of it, and then that part: grad(u, xt)[0][:, 0:1]."""
     for node in parts(text.statement, ast.Subscript):
         call = node.value
         if isinstance(call, ast.Call) and called(call) == "grad" and len(call.args) > 1:
@@ -117,7 +117,7 @@ def _other(text: Text, weight: ast.expr, receiver: str, y: Any, v: Any) -> list[
 
 
 def solved(at: Failure) -> list[Change]:
-    """Call torch.linalg.solve(A, b) in the place of torch.solve(b, A), which returned a pair."""
+    """Call torch.linalg.solve(A, b) instead of torch.solve(b, A), which returned a pair."""
     result = []
     for call in [c for c in at.text.calls("solve") if len(c.args) == 2]:
         result += [
@@ -132,7 +132,7 @@ def solved(at: Failure) -> list[Change]:
 
 
 def without_out(at: Failure) -> list[Change]:
-    """Give a result its name by an assignment, in the place of out=."""
+    """Give a result its name by an assignment, instead of out=."""
     call = getattr(at.text.statement, "value", at.text.statement)
     out = keyword(call, "out") if isinstance(call, ast.Call) else None
     if not isinstance(call, ast.Call) or out is None:
@@ -177,7 +177,7 @@ def _dedented(text: Text, block: ast.With) -> list[Change]:
 
 
 def not_inference(at: Failure) -> list[Change]:
-    """Compute without recording, in the place of inference_mode, whose tensors autograd never uses."""
+    """Compute without recording, instead of inference_mode, whose tensors autograd never uses."""
     blocks = [item.context_expr for block in parts(at.text.tree, ast.With) for item in block.items]
     result = [e for e in blocks if last_name(e) == "inference_mode"] + decorators(at.text.tree, "inference_mode")
     return at.text.edited(edits.renamed(min(result, key=start), "no_grad")) if result else []
@@ -214,7 +214,7 @@ def detached(at: Failure) -> list[Change]:
 
 
 def cloned(at: Failure) -> list[Change]:
-    """Copy a computed tensor's numbers, in the place of the tensor; let go of one that something else holds."""
+    """Copy a computed tensor's numbers, instead of the tensor; let go of one that something else holds."""
     text = at.text
     for call in [c for c in text.calls("deepcopy") if c.args]:
         value, name = at.value(call.args[0]), text.of(call.args[0])

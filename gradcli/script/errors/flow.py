@@ -1,4 +1,4 @@
-"""What a value in a script comes from, as its text tells: the expressions that its names were given."""
+"""What a value in a script comes from, by its text: the expressions that were assigned to its names."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def second(at: Failure, step: Any) -> Answer:
 
 
 def _is_of_another_round(at: Failure, step: Step) -> bool:
-    """Tell whether the backward that freed a step ran in a round before: it is the same line, or one below it."""
+    """Return whether the backward that freed a step ran in a round before: it is the same line, or one below it."""
     freed: Any = step.freed
     return at.file(freed) != at.file(at.line) or int(freed) >= int(at.line)
 
@@ -74,7 +74,7 @@ def repeated(at: Failure, step: Step, reason: str, weights: str = "") -> Answer 
 
 
 def leads(x: Any, step: Step) -> bool:
-    """Tell whether a tensor, or one in a list or a dictionary, was computed through a step."""
+    """Return whether a tensor, or one in a list or a dictionary, was computed through a step."""
     inner = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
     leads_to = isinstance(x, Tensor) and x._fn is not None and step in dependencies([x._fn])
     return leads_to or any(leads(e, step) for e in inner)
@@ -151,7 +151,7 @@ def _slice(at: Failure, above: Sequence[ast.stmt], names: Sequence[str], step: S
 
 
 def _is_computed(x: Any) -> bool:
-    """Tell whether something is a tensor that was computed from what requires a gradient, or a list of such."""
+    """Return whether something is a tensor that was computed from what requires a gradient, or a list of such."""
     return getattr(x, "_fn", None) is not None or (isinstance(x, list | tuple) and any(map(_is_computed, x)))
 
 
@@ -188,7 +188,7 @@ def _first(region: Any) -> ast.stmt:
 
 
 def _is_known(at: Failure, value: ast.AST) -> bool:
-    """Tell whether an expression reads only what a function knows, and nothing that was computed with a gradient."""
+    """Return whether an expression reads only what a function knows, and nothing that was computed with a gradient."""
     names = [n for n in parts(value, ast.Name) if isinstance(n.ctx, ast.Load)]
     bound = {n.id for n in parts(value, ast.Name) if isinstance(n.ctx, ast.Store)}  # of a comprehension
     known = {*at.frame.f_locals, *at.frame.f_globals, *at.frame.f_builtins}
@@ -255,7 +255,7 @@ def _root(statement: ast.stmt) -> ast.expr | None:
 
 
 def _uses_gradients(statement: ast.stmt) -> bool:
-    """Tell whether a statement may read gradients, or change what they were taken by."""
+    """Return whether a statement may read gradients, or change what they were taken by."""
     if isinstance(statement, ast.AugAssign | ast.With):
         return True
     reads = any(n.attr in ("grad", "data") for n in parts(statement, ast.Attribute))

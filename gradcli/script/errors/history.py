@@ -52,11 +52,11 @@ class History:
                 yield result
 
     def has(self, name: str) -> bool:
-        """Tell whether something of a name stands on the way."""
+        """Return whether something of a name stands on the way."""
         return any(self.text.of(n) == name for e in self.way for n in ast.walk(e))
 
     def is_of_constant_gradient(self, at: Failure) -> bool:
-        """Tell whether a gradient on the way was taken with create_graph=True, and has no history all the same."""
+        """Return whether a gradient on the way was taken with create_graph=True, and has no history all the same."""
         names = [n for e in self.way for n in parts(e, ast.Name) if getattr(at.value(n), "requires_grad", 0) is False]
         gradient_calls = [
             g for n in names if (assignment := self.text.assigned(n.id)) for g in calls(assignment[1], "grad")
@@ -137,11 +137,11 @@ class History:
                     yield from edits.instead(part, f"torch.tensor({float(ast.literal_eval(part))})")
 
     def _is_list(self, node: ast.expr) -> bool:
-        """Tell whether something is a list: written as one, or given as one where its name is."""
+        """Return whether something is a list: written as one, or given as one where its name is."""
         return any(isinstance(e, _LISTS) for e in (node, *self.flow.of_name(node)))
 
     def _is_cut_off(self, node: ast.AST) -> bool:
-        """Tell whether numbers went on alone at a node, or on the way to it."""
+        """Return whether numbers went on alone at a node, or on the way to it."""
         return any(True for e in (node, *self.flow.back(node)) for _ in self._at(e))
 
 
@@ -178,7 +178,7 @@ def _as_written(text: Text, how: How) -> How:
 
 
 def number(at: Failure) -> Answer | None:
-    """Return what is said of a number in the place of a tensor to go back from."""
+    """Return what is said of a number instead of a tensor to go back from."""
     history = History(at.text)
     for cut in history.cuts():
         reason = f"{at.code(cut.line)} cuts numbers off from the graph: {cut.how}."

@@ -65,7 +65,7 @@ def _changed_value(at: Failure, step: Any, memory: Any) -> tuple[str, str]:
     is_result = any(tensor is None for tensor in kept)
     named = next((n for n, x in at.names.tensors.items() if x._memory is memory), "")
     name = named or next((at.name(x, "") for x in kept if x is not None), "") or at.names.of(step)
-    if step.is_own:
+    if step.is_custom:
         return name or "a saved tensor", "its backward reads ctx.saved_tensors"
     op = step.recipe.op
     why = _NEEDS.get((op, is_result)) or f"{op}'s derivative is computed from its {'result' if is_result else 'input'}"
@@ -196,7 +196,7 @@ def no_grad(at: Failure, x: Any) -> Answer:
 
 def nan(at: Failure, step: Any) -> Answer:
     """Return what is said of a derivative that is not finite."""
-    if step.is_own:
+    if step.is_custom:
         reason = f"{at.code(step.line)} called {step.cls.__name__}, whose backward returned nan for finite values."
         return Answer(reason, "check its divisions, roots and logarithms")
     reason = f"the derivative of {step.name()} at {at.code(step.line)} is not finite where its input is."

@@ -113,7 +113,7 @@ def real(at: Failure) -> list[Change]:
 
 
 def _is_whole(call: ast.Call) -> bool:
-    """Tell whether a call makes a tensor of whole numbers that is to require a gradient."""
+    """Return whether a call makes a tensor of integers that is to require a gradient."""
     numbers = [n.value for a in call.args[:1] for n in parts(a, ast.Constant)]
     argument = keyword(call, "requires_grad") and not keyword(call, "dtype")
     return bool(argument) and all(isinstance(n, int) for n in numbers)
@@ -189,7 +189,7 @@ def begun(at: Failure) -> list[Change]:
 
 
 def needs(at: Failure) -> Answer:
-    """Return what is said of a tensor whose gradient is asked for, and that requires none."""
+    """Return what is said of a tensor whose gradient is requested, and that requires none."""
     owners = at.text.owners("retain_grad", "register_hook")
     for x in map(at.value, owners):
         if getattr(x, "_detached", None) is not None:

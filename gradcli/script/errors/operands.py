@@ -54,7 +54,7 @@ def dtypes(at: Failure, *_: str) -> Answer:
 
 
 def numbers(at: Failure) -> list[Change]:
-    """Return all numbers, in the place of one: x.tolist() for x.item()."""
+    """Return all numbers, instead of one: x.tolist() for x.item()."""
     return at.text.edited([e for c in _calls(at, "item")[:1] for e in edits.method(c, ".tolist()")])
 
 
@@ -165,7 +165,7 @@ def uncalled(at: Failure) -> Answer | None:
 
 
 def whole(at: Failure) -> list[Change]:
-    """Make whole numbers of the targets of a loss."""
+    """Make the targets of a loss integers."""
     losses = [c for c in calls(at.text.statement) if len(c.args) > 1]
     return at.text.edited(edits.behind(losses[0].args[1], ".long()")) if losses else []
 
@@ -179,7 +179,7 @@ def parameter(at: Failure) -> list[Change]:
 
 
 def listed(at: Failure) -> list[Change]:
-    """Give an optimizer a list, in the place of one tensor."""
+    """Give an optimizer a list, instead of one tensor."""
     arguments = [c.args[0] for c in _calls(at, least=1) if _is_tensor(at.value(c.args[0]))]
     return at.text.edited(edits.wrapped(arguments[0], "[", "]")) if arguments else []
 
@@ -195,7 +195,7 @@ def list_of_modules(at: Failure) -> list[Change]:
 
 
 def jacobian(at: Failure) -> list[Change]:
-    """Take the Jacobian, in the place of torch.func.grad, and of a gradient in it: either may have several numbers."""
+    """Take the Jacobian, instead of torch.func.grad, and of a gradient in it: either may have several numbers."""
     for expression in (*_calls(at), *Flow(at.text).back(at.text.statement)):
         if grads := [c for c in calls(expression, "grad") if at.text.of(c.func) != "torch.autograd.grad"]:
             return at.text.edited([e for c in grads for e in edits.instead(c.func, "torch.func.jacrev")])

@@ -159,7 +159,7 @@ class Text:
         return self.lines[node.lineno - 1 : node.end_lineno]
 
     def instead_of(self, node: ast.stmt | ast.expr, *lines: str) -> Change:
-        """Return other lines in the place of those of a node."""
+        """Return other lines instead of those of a node."""
         return Change(self.file, node.lineno, node.end_lineno or node.lineno, lines)
 
     def dedented(self, statement: ast.stmt) -> list[str]:
@@ -169,7 +169,7 @@ class Text:
         return [first, *(line.removeprefix(indent) for line in more)]
 
     def is_alone(self, statement: ast.stmt) -> bool:
-        """Tell whether no other statement has a part in the lines of a statement."""
+        """Return whether no other statement has a part in the lines of a statement."""
         whole = "\n".join(self.lines_of(statement)).partition("#")[0].strip()
         return whole == self.of(statement).partition("#")[0].strip()
 
@@ -183,7 +183,7 @@ class Text:
         return [self.instead(statement.lineno, head.rstrip(), *(indent + n for n in new), indent + rest)]
 
     def instead(self, line: int, *new: str) -> Change:
-        """Return other lines in the place of one."""
+        """Return other lines instead of one."""
         return Change(self.file, line, line, new)
 
     def without(self, statements: Sequence[ast.stmt]) -> list[Change]:

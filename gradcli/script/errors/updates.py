@@ -19,7 +19,7 @@ _OPERATORS: dict[type[ast.operator], str] = {
 
 
 def out_of_place(text: Text) -> list[Change]:
-    """Compute a new tensor in the place of changing one: y = y + 1 for y += 1."""
+    """Compute a new tensor instead of changing one: y = y + 1 for y += 1."""
     statement = text.statement
     match statement:
         case ast.AugAssign(ast.Subscript() as element) | ast.Assign([ast.Subscript() as element, *_]):
@@ -80,7 +80,7 @@ def without_grad(at: Failure) -> list[Change]:
 
 
 def is_unrecorded(text: Text) -> bool:
-    """Tell whether a line stands in a block of torch.no_grad()."""
+    """Return whether a line stands in a block of torch.no_grad()."""
     return any(last_name(item.context_expr) == "no_grad" for block in text.around(ast.With) for item in block.items)
 
 

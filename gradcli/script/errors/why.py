@@ -28,7 +28,7 @@ def why(error: BaseException, script: Script) -> str:
 
 
 def _is_of_none(error: BaseException) -> bool:
-    """Tell whether an attribute is missing of a None that is not a gradient, as tensors have no such attribute."""
+    """Return whether an attribute is missing of a None that is not a gradient, as tensors have no such attribute."""
     of_none = isinstance(error, AttributeError) and error.name is not None and error.obj is None
     return of_none and error.name not in pytorch_names()["Tensor"]  # type: ignore[attr-defined]
 

@@ -95,7 +95,7 @@ def _accumulated(call: Call, scene: CallScene, explained: bool) -> Iterator[str]
 
 
 def _is_first_of_many(call: Call, scene: CallScene) -> bool:
-    """Tell whether the page shows many numbers that each `.grad` holds now, and held none before."""
+    """Return whether the page shows many numbers that each `.grad` holds now, and held none before."""
     every = call.contributions
     many = len(every) > _MANY or sum(c.tensor.numel() for c in every) > _LONG
     none_before = all(c.before is None and c.after is not None for c in every)
@@ -162,7 +162,7 @@ def _not_kept(call: Call, scene: CallScene) -> Iterator[str]:
 
 def _unused(call: Call, scene: CallScene) -> Iterator[str]:
     """Yield which inputs of `grad` have no gradient, as nothing was computed from them."""
-    missed = [x for x in call.inputs or () if call.returns and call.wanted[edge_of(x)] is None]
+    missed = [x for x in call.inputs or () if call.returns and call.targets[edge_of(x)] is None]
     if names := [scene.names.of(x) or x._called or "the input" for x in missed]:
         who, its = (names[0], "its gradient is") if len(names) == 1 else (in_words(names), "their gradients are")
         yield f"The result does not depend on {who}: {its} None, or zeros with materialize_grads=True."
@@ -246,8 +246,8 @@ def _safer(call: Call, step: Step, scene: CallScene) -> str:
 
 
 def _is_zero_times_inf(pulled: Pulled) -> bool:
-    """Tell whether a gradient of 0 met a derivative that is infinite."""
-    if pulled.step.is_own:
+    """Return whether a gradient of 0 met a derivative that is infinite."""
+    if pulled.step.is_custom:
         return False
     is_zero = bool((pulled.grad_output._a == 0).any())
     return is_zero and any(np.isnan(g._a).any() for g in pulled.grad_inputs if g is not None)

@@ -38,7 +38,7 @@ def folded_by_line(call: Call, scene: CallScene, steps: Sequence[Step]) -> Secti
 
 
 def _begins(step: Step, before: Step, adjacent: bool) -> bool:
-    """Tell whether a line runs again: its instructions begin from the first, or the same one comes after others."""
+    """Return whether a line runs again: its instructions begin from the first, or the same one comes after others."""
     return step.line.call[1] < before.line.call[1] or (step.line.call[1] == before.line.call[1] and not adjacent)
 
 

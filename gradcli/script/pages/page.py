@@ -211,7 +211,7 @@ def _plain(blocks: Sequence[Block], hidden: set[str]) -> Iterator[Block]:
 
 
 def _says(side: Math, left: Math) -> bool:
-    """Tell whether a product has the left side in it."""
+    """Return whether a product has the left side in it."""
     return isinstance(side, Product) and isinstance(left, Partial) and any(f == left for f in side.factors[1:2])
 
 

@@ -1,4 +1,4 @@
-"""What PyTorch computes without a word, and is hardly meant: told with the page, and what would be meant."""
+"""Likely mistakes that PyTorch computes without a warning, and what was probably meant."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST = 2_000  # steps that are computed once more
 
 def slips(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str]:
     """Yield what was hardly meant in the steps that lead to what a call flowed from."""
-    steps = [s for s in steps if not s.is_own]
+    steps = [s for s in steps if not s.is_custom]
     result = (_paired(s, scene) or _twice(s, scene) for s in steps)
     yield from [text for text in result if text][:1]
     zero = sorted(scene.name(c.tensor) for c in call.contributions if c.grad._a.size and not c.grad._a.any())
@@ -41,7 +41,7 @@ def slips(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str]:
 
 def changed(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str]:
     """Yield that a result is not what its operands give now: they were changed since they were used."""
-    if len(steps) > _MOST or any(s.is_own or s.operands is None for s in steps):
+    if len(steps) > _MOST or any(s.is_custom or s.operands is None for s in steps):
         return
     result: dict[Edge, Array] = {}
     with np.errstate(all="ignore"):
@@ -72,7 +72,7 @@ def _number(step: Step, i: int, known: dict[Edge, Array]) -> Array:
 
 
 def _op(edge: Edge | None) -> str:
-    return edge.recipe.op if isinstance(edge, Step) and not edge.is_own else ""
+    return edge.recipe.op if isinstance(edge, Step) and not edge.is_custom else ""
 
 
 def _paired(step: Step, scene: CallScene) -> str | None:

@@ -30,23 +30,23 @@ def _axis(x: Tensor, dim: int) -> tuple[int, int]:
 
 
 def _each(x: Tensor, dim: int, index: Tensor, *sources: Any) -> Array:
-    """Return for each place along an axis which element is meant: to gather, or to take what comes from sources.
+    """Return flat indices of the elements that indices along an axis mean: those to gather, or those to fill.
 
-    Errors: PyTorch's, for places of other axes than the tensor's, or of more.
+    Errors: PyTorch's, for indices of another rank than the tensor's, or of larger sizes.
     """
     indices = index._a[..., 0]
-    refuse_if(indices.dtype.kind != "i", "dtype of places to gather")
+    refuse_if(indices.dtype.kind != "i", "dtype of indices to gather")
     axis, size = _axis(x, dim)
     shape, sizes = list(x.shape), list(indices.shape)
-    refuse_if(max(1, indices.ndim) != max(1, x.dim()), "axes of places", "self" if sources else "input")
+    refuse_if(max(1, indices.ndim) != max(1, x.dim()), "axes of indices", "self" if sources else "input")
     wide = [i for i, (m, n) in enumerate(zip(sizes, shape, strict=False)) if m > n and i != axis]
-    refuse_if(wide and not sources, "sizes of places to gather", wide[:1], sizes, shape, axis)
+    refuse_if(wide and not sources, "sizes of indices to gather", wide[:1], sizes, shape, axis)
     tensors = [list(s.shape) for s in sources if isinstance(s, Tensor)]
     wide += [i for s in tensors for i, (m, n) in enumerate(zip(sizes, s, strict=False)) if m > n]
     more = f" and to be no larger size than src {tensors[0]}" if tensors else ""
-    refuse_if(wide and sources, "sizes of places to fill", sizes, shape, axis, more)
+    refuse_if(wide and sources, "sizes of indices to fill", sizes, shape, axis, more)
     bad = indices[(indices < 0) | (indices >= size)]
-    refuse_if(bad.size, "place to gather outside", *bad[:1], dim, size)
+    refuse_if(bad.size, "index to gather outside", *bad[:1], dim, size)
     if not x.dim() or not indices.ndim:
         return indices
     there = numbers_of(x)[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(indices.shape))]
@@ -54,7 +54,7 @@ def _each(x: Tensor, dim: int, index: Tensor, *sources: Any) -> Array:
 
 
 def _slices(x: Tensor, dim: int, index: Tensor) -> Array:
-    """Return which elements the slices at places along an axis have."""
+    """Return the flat indices of the slices at indices along an axis."""
     (axis, size), indices = _axis(x, dim), index._a.reshape(-1)
     refuse_if(((indices < 0) | (indices >= size)).any(), "slice outside")
     return np.take(numbers_of(x), indices, axis) if x.dim() else indices[0]
@@ -68,7 +68,7 @@ def _masked(x: Tensor, mask: Tensor) -> Array:
 
 
 def _of_line(x: Tensor, index: Tensor) -> Array:
-    refuse_if(index._a.dtype != np.int64, "dtype of places to take", index.dtype.word)
+    refuse_if(index._a.dtype != np.int64, "dtype of indices to take", index.dtype.word)
     return checked_indices(index._a[..., 0], x.numel())
 
 
@@ -76,7 +76,7 @@ def _of_line(x: Tensor, index: Tensor) -> Array:
 
 
 def _filled(x: Tensor, positions: Any, value: Any, name: str) -> Tensor:
-    """Return a tensor with other numbers at places: those of a tensor, or one for all."""
+    """Return a tensor with some elements replaced: by those of a tensor, or all by one number."""
     tensor = value if isinstance(value, Tensor) else of_array(np.asarray(value, x._a.dtype))
     number = int((name, tensor is value) in (("scatter", False), ("index_fill", True)))
     refuse_if(tensor._a.dtype != x._a.dtype and name != "index_fill", "dtype of what is put", name)
@@ -84,7 +84,7 @@ def _filled(x: Tensor, positions: Any, value: Any, name: str) -> Tensor:
 
 
 def _added(x: Tensor, positions: Any, value: Tensor, name: str, alpha: Any = 1) -> Tensor:
-    """Return a tensor with other numbers added at places."""
+    """Return a tensor with numbers added to some of its elements."""
     refuse_if(value._a.dtype != x._a.dtype, "source of another dtype", name, x.dtype.word, value.dtype.word)
     indices = IndexArray.of(positions.reshape(-1))
 
@@ -174,7 +174,7 @@ def _order(input: Tensor, dim: int, descending: bool) -> tuple[Any, int]:
 
 
 def _along(input: Tensor, order: Any, at: int, op: str, name: str) -> Tensor:
-    """Return the elements at places along an axis."""
+    """Return the elements at indices along an axis."""
     positions = np.take_along_axis(numbers_of(input), order, at) if input.dim() else order
     return taken(input, positions, op, name)
 
