@@ -238,7 +238,7 @@ def explain(
         if name not in point or point[name].shape != node.shape:
             lack = "has no value" if name not in point else f"has shape {point[name].shape}"
             raise InputError(f"the input `{name}` {lack}", hint=f"its shape is {node.shape}")
-    weights = {name.removesuffix(".v"): _numbers(name, value) for name, value in cotangents_of(graph, v).items()}
+    weights = {name: _numbers(f"{name}.v", value) for name, value in cotangents_of(graph, v).items()}
     for name, value in weights.items():
         if value.shape != graph.outputs[name].shape:
             raise InputError(f"v: `{name}` has shape {value.shape}", hint=f"its shape is {graph.outputs[name].shape}")
@@ -266,7 +266,8 @@ class CompiledFunction:
 
     def __call__(self, *inputs: Any, v: Mapping[str, Any] | None = None, **named: Any) -> Evaluated:
         """Return values and gradients at one point, or at many."""
-        given = self._bound(inputs, named) | cotangents_of(self.graph, v)
+        weights = cotangents_of(self.graph, v)
+        given = self._bound(inputs, named) | {f"{name}.v": value for name, value in weights.items()}
         arrays = {name: _numbers(name, value) for name, value in given.items()}
         nodes = self._all.inputs
         many = any(arrays[name].ndim > len(nodes[name].shape) for name in arrays if name in nodes)
@@ -292,7 +293,7 @@ class CompiledFunction:
 
 
 def cotangents_of(graph: Graph, v: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the cotangents of the outputs, by the names that they have as inputs; 1 for a single scalar output.
+    """Return the cotangents of the outputs, by the outputs' names; 1 for a single scalar output.
 
     Errors: `InputError` for a name that is no output, and where v is missing.
     """
@@ -304,11 +305,11 @@ def cotangents_of(graph: Graph, v: Mapping[str, Any] | None) -> dict[str, Any]:
                 "only a single scalar output has a gradient without v",
                 hint=f"v has a weight for each element of an output: v={{'{name}': …}}",
             )
-        return {f"{name}.v": np.ones(y.shape)}
+        return {name: np.ones(y.shape)}
     for name in v:
         if name not in outputs:
             raise InputError(f"v: `{name}` is not an output", hint=nearest(name, outputs, "outputs"))
-    return {f"{name}.v": v.get(name, np.zeros(y.shape)) for name, y in outputs.items()}
+    return {name: v.get(name, np.zeros(y.shape)) for name, y in outputs.items()}
 
 
 @overload
