@@ -65,8 +65,12 @@ def test_a_mistake_is_shown_as_python_shows_it(cli, process, write):
     [
         ("import torch\ntorch.stft(1)", "torch.stft", None),
         ("import torch\nx = torch.ones(2).stft(2)", "Tensor.stft", None),
-        ("import torch.nn as nn\nnn.Transformer(1, 1)", "torch.nn.Transformer", None),
-        ("import torch.nn.functional as F\nF.grid_sample(1)", "torch.nn.functional.grid_sample", None),
+        ("import torch.nn as nn\nnn.AdaptiveLogSoftmaxWithLoss(1)", "torch.nn.AdaptiveLogSoftmaxWithLoss", None),
+        (
+            "import torch.nn.functional as F\nF.fractional_max_pool2d(1)",
+            "torch.nn.functional.fractional_max_pool2d",
+            None,
+        ),
         ("import torch.nn as nn\nnn.RMSNorm(1)", "torch.nn.RMSNorm", "that there is: `torch.nn.LayerNorm`"),
         ("import torch.nn as nn\nnn.ReLU().to_empty()", "torch.nn.Module.to_empty", None),
         ("import torchvision", "torchvision", "python -m pip install torch torchvision"),
