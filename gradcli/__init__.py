@@ -70,7 +70,7 @@ def check(
     seed: int = 0,
     **shapes: Any,
 ) -> CheckResult:
-    """Return whether the claims in a text about the derivatives of its system are right, as `gradcli check` tells.
+    """Return whether the claims in a text about the derivatives of its system are right, as `gradcli check` does.
 
     `shapes` are those of the inputs, which are scalars otherwise.  The result has `right`, which all claims are or not,
     and `verdicts`, one a claim; as text, and in a notebook, it is the page.  It is true where all claims are right.

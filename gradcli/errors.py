@@ -141,7 +141,7 @@ class InputError(Exception):
 
 
 def in_lines(text: str, width: int) -> list[str]:
-    """Return what is told in lines, those that go on with four spaces in front."""
+    """Return a message in lines, those that go on with four spaces in front."""
     return [part for line in text.split("\n") for part in wrapped(line, width, "    ")]
 
 
@@ -194,7 +194,7 @@ def nearest(name: str, known: Iterable[str], what: str) -> str | None:
 
 @dataclass
 class Notes:
-    """Notes and warnings that a computation wants told, in order and once each."""
+    """Notes and warnings of a computation, in order and once each."""
 
     lines: list[str] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""Characters that a console or a pipe lacks, written in those of ASCII: `d` for ∂, `lambda` for λ, `x_bar` for x̄."""
+"""Characters beyond a console's encoding, written in those of ASCII: `d` for ∂, `lambda` for λ, `x_bar` for x̄."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _named(letter: str) -> str:
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """Return what to write in the place of characters that an encoding lacks, and where to go on."""
+    """Return what to write in the place of characters that an encoding does not have, and where to go on."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(spelled, error.object[error.start : error.end])), error.end
@@ -77,7 +77,7 @@ def _ascii(name: str) -> codecs.CodecInfo | None:
 
 
 def print_plainly(stream: object) -> None:
-    """Have a stream that is not UTF-8 print what it lacks in plain characters."""
+    """Have a stream that is not UTF-8 print other characters in plain ones."""
     if not isinstance(stream, io.TextIOWrapper):
         return
     name = codecs.lookup(stream.encoding).name

@@ -165,7 +165,7 @@ def _is_number(found: Any) -> bool:
 
 
 def _harmless(op: str, number: Any) -> bool:
-    """Tell whether SymPy may evaluate: gamma(10**6) has five million digits, exp(10**9*log(2)) is a whole number."""
+    """Tell whether SymPy may evaluate: gamma(10**6) has five million digits, exp(10**9*log(2)) is an integer."""
     return bool(number.is_Rational and (op in ("exp", "expm1") or abs(number) <= _MAX_EXPONENT))
 
 

@@ -109,7 +109,7 @@ class Job:
     def run(
         self, points: Points, result: Result, notes: Notes, told: Callable[[int], None] = lambda count: None
     ) -> Tally:
-        """Compute the outputs at all points and write them; `told` hears how many points have been written.
+        """Compute the outputs at all points and write them; `told` gets the number of points written so far.
 
         Errors: `InputError` for points that cannot be read, results that cannot be written, an engine that is missing.
         """

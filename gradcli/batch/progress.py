@@ -62,7 +62,7 @@ def _shown() -> Progress:
 def progress(fraction: Callable[[], float | None]) -> Iterator[Callable[[int], None]]:
     """Give what hears how many points are done, and shows them on a terminal once the run has lasted a second.
 
-    `fraction` tells the share of the work that is done, or None where it is not known.
+    `fraction` returns the share of the work that is done, or None where it is not known.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda points: None

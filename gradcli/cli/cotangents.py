@@ -272,7 +272,7 @@ def read_calls(
 ) -> list[list[Named]]:
     """Return for each of `count` points the cotangents of its `backward` calls; without a point, those of the formula.
 
-    A count of None stands for the points of a file, which all get the same.
+    A count of None means the points of a file, which all get the same.
     """
     points = max(1, count or 0)
     calls: list[list[Named]] = [[] for _ in range(points)]

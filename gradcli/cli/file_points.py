@@ -41,7 +41,7 @@ class FilePoints:
     """A system in the shapes of its points.
 
     `varying` has the shapes of what the file has for each point, `same` the arrays of the rest, with a last axis of 1;
-    `label` is what messages call the place of the points, `notes` are what is told in the end, and `reading` says how
+    `label` is what messages call the place of the points, `notes` are printed in the end, and `reading` says how
     the file is read.
     """
 
@@ -70,7 +70,7 @@ class FilePoints:
     def with_columns(self, suffix: str, nodes: Mapping[str, Node], typed: Sequence[str]) -> FilePoints | None:
         """Return the run with the seeds that the file has, `y.v` or `x.u` of the nodes; None where it has none.
 
-        Of those that it lacks, the seed is 0.  `typed` are those of the command line.
+        The seed of a missing one is 0.  `typed` are those of the command line.
 
         Errors: `InputError` for seeds of another shape than their nodes, and for seeds in both places.
         """

@@ -86,7 +86,7 @@ def of_a_script() -> None:
 def watched(work: Callable[[], int]) -> int:
     """Return the status of `work`, which is done by a child process where memory is limited.
 
-    OpenBLAS, pyarrow and LLVM end the process that gets no memory or no thread; then it is told what the limit did.
+    OpenBLAS, pyarrow and LLVM end the process that gets no memory or no thread; then an error names the limit.
     """
     if memory_limit() is None or not FORKS:
         return work()

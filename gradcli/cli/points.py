@@ -74,7 +74,7 @@ def _brackets(fix: Fix) -> str:
 def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Shape]) -> list[Named]:
     """Return the points, each with a value for every input; without `--at`, the defaults if they are complete.
 
-    Errors: `InputError` for a point that lacks a variable, repeats one or has an unknown one, and for points of
+    Errors: `InputError` for a point that misses a variable, repeats one or has an unknown one, and for points of
     different shapes.
     """
     declared = default_point(system)

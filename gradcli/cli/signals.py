@@ -48,7 +48,7 @@ def tidily(work: Callable[[], int]) -> int:
 def as_python_does() -> Iterator[None]:
     """Let a script hear signals as Python does: each Ctrl-C is a KeyboardInterrupt, which it may catch and go on.
 
-    SIGTERM and SIGHUP end it as `sys.exit` does, so that it is told how it ended; a second one ends the process.
+    SIGTERM and SIGHUP end it as `sys.exit` does, so that it sees how it ended; a second one ends the process.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""Functions on arrays that NumPy lacks, under the names of the table of operations; like NumPy's, they take `out`.
+"""Functions on arrays that NumPy does not have, under the names of operations; like NumPy's, they take `out`.
 
 The error function and the gamma function come from the standard library, one element at a time, or from SciPy
 (extra `special`) where it is installed; digamma from SciPy or SymPy's arbitrary precision.

@@ -13,7 +13,7 @@ from gradcli.graph.signs import SIGNS
 def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
     """Return for each node one with the same value in the few operations that engines have.
 
-    Softmax, for one, is made of exp, max, sum and `/`.  `nodes` stand in the order in which they are computed.
+    Softmax, for one, is made of exp, max, sum and `/`.  `nodes` are in the order of computation.
 
     >>> from gradcli.graph.node import elementwise, leaf
     >>> x = leaf()

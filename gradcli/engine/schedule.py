@@ -25,7 +25,7 @@ _CALL = 2**14  # elements at least of a call that is worth a thread
 class Schedule:
     """A lowered graph: the nodes that depend on the point, and the values of those that do not.
 
-    `inputs`, `steps` and `outputs` vary, and the steps stand in the order in which they are computed.  `same` holds the
+    `inputs`, `steps` and `outputs` vary, and the steps are in the order of computation.  `same` holds the
     values of the other nodes that steps read, `constants` those of the other outputs, of shape `(*shape, 1)`.
     """
 

@@ -31,7 +31,7 @@ def rule(p: Pass, names: Mapping[Node, str], adjoint: str, to: str, adds: bool) 
     """Return the local derivative of an elementwise node, or the contribution of a structural one, as a formula.
 
     `names` are those of the graph's nodes, `adjoint` and `to` those of the adjoints of the node and of the argument;
-    `adds` tells that the argument gets more contributions than this one.
+    `adds` is whether the argument gets more contributions than this one.
     """
     if p.slope is not None:
         return slopes([p], names)

@@ -1,4 +1,4 @@
-"""What a page is made of, as data: named sections of few kinds, and the mathematics that stands in them.
+"""What a page is made of, as data: named sections of few kinds, and the mathematics in them.
 
 A page format renders each kind below and knows nothing else; a command puts its page together from them.
 """
@@ -69,7 +69,7 @@ class Value:
 class Computed:
     """What a node computes in terms of named nodes; `written` is how the user wrote it, if that is to be shown.
 
-    `implicit` leaves out what broadcasting does by itself, but at the end where the `whole` array is to be told.
+    `implicit` leaves out what broadcasting does by itself, but at the end where the `whole` array is shown.
     """
 
     node: Node

@@ -260,7 +260,7 @@ class ExplorerApp(App[None]):
         self.query_one("#plot", Static).update(Text("\n").join(curve) if curve else "")
 
     def _below(self) -> int:
-        """Return the rows that the fields do not have: the keys, the title, and what is told."""
+        """Return the rows that the fields do not have: the keys, the title, and messages."""
         title = -(-cells(self.setting.title) // max(1, self.size.width - 2))
         return len(self._key_lines()) + title + 1
 

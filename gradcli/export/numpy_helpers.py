@@ -1,4 +1,4 @@
-"""Small functions that exported NumPy files bring along: what NumPy lacks.
+"""Small functions that exported NumPy files bring along: what NumPy does not have.
 
 Sources: as for `helpers.c`.
 """

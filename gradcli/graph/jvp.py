@@ -73,7 +73,7 @@ def forward(
 ) -> tuple[dict[Node, Node], Slopes]:
     """Return the tangents of the nodes that depend on a seeded one, and the slopes that made them.
 
-    `nodes` stand in the order in which they are computed; `slopes` are known from another sweep, and added to.  Of a
+    `nodes` are in the order of computation; `slopes` are known from another sweep, and added to.  Of a
     tangent of which one part alone is seeded, that part alone is multiplied: no 0 meets an infinite slope, and of
     `M @ (1/x)` at x[0] = 0 the column of x[1] is finite, as the rows have it.
     """

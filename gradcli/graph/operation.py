@@ -83,7 +83,7 @@ class Operation:
     operation with neither of the first two is primitive: each engine has a rule for it.  So it is where they return
     None: the inverse of a large matrix, for one, is not written out.  `move(*settings, *arrays)` is where elements go,
     for NumPy arrays of anything with an added last axis; a scatter's takes `join` too, which puts together what falls
-    on one place.  `exact` tells that each element of the result is one of an argument's, its negative, or a constant.
+    on one place.  `exact` is whether each element of the result is one of an argument's, its negative, or a constant.
 
     Facts: the result is linear in each argument at `linear`, the others held.  An operation that `commutes` gives the
     same bits if its two arguments are exchanged.  One that `keeps_integers` gives integers of integers, where others

@@ -26,7 +26,7 @@ class Subsystem(Protocol):
     """What a file other than a text contributes to a system.
 
     `label` is the file as the user named it, `parameters` its inputs, `names` what it computes, and `outputs` those of
-    them that are its results.  `notes` are told to the user.  `spans` has where the nodes were written that `build`
+    them that are its results.  `notes` are for the user.  `spans` has where the nodes were written that `build`
     returned last, as far as that is known, and `parts` the part of a model that they belong to, as a path: a picture
     has one box for a part.
     """

@@ -63,7 +63,7 @@ def find(text: str) -> Found | None:
 
 
 def _whole(rows: list[list[str]], given: list[str]) -> float:
-    """Return how many words a message has, if all stand in the text in their order."""
+    """Return how many words a message has, if the text has all of them in their order."""
     line, start = f" {' '.join(given)} ", 0
     for row in rows:
         if row:
@@ -82,7 +82,7 @@ def _part(rows: list[list[str]], given: list[str]) -> float:
 
 
 def _drifted(rows: list[list[str]], given: list[str]) -> float:
-    """Return which share of a message's words stands in the text in order, if it is most of them."""
+    """Return the share of a message's words that the text has in order, if it is most of them."""
     message = [word for row in rows for word in row]
     blocks = difflib.SequenceMatcher(None, message, given[-500:], autojunk=False).get_matching_blocks()
     share = sum(block.size for block in blocks) / len(message)

@@ -62,7 +62,7 @@ def build(expression: Expression, scope: Mapping[str, Node], spans: dict[Node, S
 
     The places of the nodes that it makes go into `spans`.
 
-    Errors: `InputError` at its place, for what the language lacks, unknown names, and shapes that do not fit.
+    Errors: `InputError` at its place, for what is not in the language, unknown names, and shapes that do not fit.
 
     >>> from gradcli.errors import Source
     >>> from gradcli.graph.node import leaf

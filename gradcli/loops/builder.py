@@ -16,7 +16,7 @@ V = TypeVar("V")
 class Builder(Protocol[A, V]):
     """Prints loops, loads, stores and operations; `A` is its kind of arrays, `V` its kind of values.
 
-    Counters stand for the last axes of an array, aligned from the right as in broadcasting.
+    Counters belong to the last axes of an array, aligned from the right as in broadcasting.
     """
 
     def nest(self, shape: Shape, body: Callable[[list[Counter]], None], unroll: bool = False) -> None:

@@ -22,7 +22,7 @@ def decimal_text(number: Fraction) -> str | None:
 
 
 def whole_text(number: int) -> str:
-    """Return a whole number: as a power of ten where that is shorter than its digits.
+    """Return an integer: as a power of ten where that is shorter than its digits.
 
     >>> whole_text(-2 * 10**300), whole_text(1200), whole_text(10**15)
     ('-2e+300', '1200', '1000000000000000')

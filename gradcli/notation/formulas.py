@@ -110,7 +110,7 @@ def _grouped(printer: StrPrinter, expr: Any, infix: str) -> str:
 
 
 def decimal(number: Any, decimals: bool) -> str | None:
-    """Return a number that is no whole number as a decimal of at most 17 digits, if `decimals` are wanted.
+    """Return a number that is not an integer as a decimal of at most 17 digits, if `decimals` are wanted.
 
     Nobody would write 0.7615942 as 3807971/5000000: that is a decimal in any case.
     """

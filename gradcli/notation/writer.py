@@ -79,7 +79,7 @@ class Writer:
         return inner if lines_up or not self.typed else None
 
     def _spread(self, node: Node) -> Node:
-        """Return an argument whose elements are counted, with its broadcasting written if its text lacks it."""
+        """Return an argument whose elements are counted, with its broadcasting written if its text does not show it."""
         shape = self._shape(node)
         if bare(shape) == bare(node.shape) and (shape or not node.shape):
             return node

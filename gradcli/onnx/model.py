@@ -34,7 +34,7 @@ def read_model(path: str, wanted: Sequence[str] = (), dtype: DType = "float64") 
 class Model:
     """An ONNX model as a subsystem (see `graph.subsystem`).
 
-    A name that cannot stand in a formula has `_` for each character that no name has.
+    A name that no formula can have has `_` for each character that no name has.
     """
 
     def __init__(self, proto: Any, path: str, wanted: Sequence[str] = (), dtype: DType = "float64") -> None:

@@ -92,7 +92,7 @@ class TextWriter:
     def sides(self, sides: tuple[Math, ...]) -> list[str]:
         """Return the sides of an equation, without those that are written like the one before.
 
-        A comparison between two signs of equality stands in brackets: t = (x > 0) = 1.
+        A comparison between two signs of equality is in brackets: t = (x > 0) = 1.
         """
         texts = list(map(self.write, sides))
         for k, side in enumerate(sides[1:-1], 1):

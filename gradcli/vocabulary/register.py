@@ -1,6 +1,6 @@
 """The register of names: each function of the language under the names that PyTorch, NumPy and SymPy users type.
 
-A function takes nodes and settings and returns a node.  The annotation of a parameter tells how its argument is read:
+A function takes nodes and settings and returns a node.  The annotation of a parameter says how its argument is read:
 `Node` is an expression, `Sequence[Node]` a list of expressions, anything else a plain setting such as an axis.
 """
 

@@ -1,4 +1,4 @@
-"""Names of what puts elements in order, and of what tells where they stand."""
+"""Names of functions that sort elements, or return the indices that sort them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _PLACES = {1: "length", 2: "height, width", 3: "depth, height, width"}
 
 
 def _per_axis(name: str, given: Sizes, axes: int, least: int = 1) -> tuple[int, ...]:
-    """Return one whole number for each axis."""
+    """Return one integer for each axis."""
     typed = tuple(given) if isinstance(given, tuple | list) else (given,)
     listed = tuple(n for n in typed if type(n) is int) * (axes if len(typed) == 1 else 1)
     if len(listed) != axes or len(typed) not in (1, axes):

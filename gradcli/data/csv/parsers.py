@@ -1,6 +1,6 @@
 """Three parsers of rows of numbers in CSV, which agree to the last bit.
 
-The reference parser defines what a row and a number are, and tells what is wrong. The fast ones, pyarrow's where it is
+The reference parser defines what a row and a number are, and raises the errors. The fast ones, pyarrow's where it is
 installed and NumPy's where it is not, answer None where they are not certain of doing the same.
 """
 

@@ -47,7 +47,7 @@ class BackwardPoint:
 
 @dataclass(frozen=True)
 class BackwardResult(Shown):
-    """The result of `gradcli backward`; `numeric` tells that it is at points."""
+    """The result of `gradcli backward`; `numeric` is whether it is at points."""
 
     swept: Sweep
     wanted: Wanted

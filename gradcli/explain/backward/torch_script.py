@@ -65,7 +65,7 @@ _LANGUAGE = replace(LANGUAGE, rules={**LANGUAGE.rules, **_OWN})
 def torch_script(result: BackwardResult, point: BackwardPoint) -> list[str]:
     """Return the lines of the script; without a point, leaves are arrays of ones.
 
-    Errors: `InputError` for an operation that PyTorch lacks.
+    Errors: `InputError` for an operation that PyTorch does not have.
     """
     function = _function(result.graph)
     names = {n: function.names[n] for n in result.graph.inputs.values()}
@@ -84,7 +84,7 @@ def torch_script(result: BackwardResult, point: BackwardPoint) -> list[str]:
 def statements(graph: Graph) -> tuple[dict[str, str], list[str]]:
     """Return the identifiers of a system's inputs and outputs in Python, and the lines that compute the outputs.
 
-    Errors: `InputError` for an operation that PyTorch lacks.
+    Errors: `InputError` for an operation that PyTorch does not have.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()

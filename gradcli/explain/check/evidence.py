@@ -1,4 +1,4 @@
-"""The numbers that a diagnosis goes by: the derivative's and the claim's, at all points that count."""
+"""The numbers that a diagnosis reads: the derivative's and the claim's, at all points that count."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ Prove = Callable[[int, int | None], "Proof"]  # of a claim's place, and of the e
 class Proof:
     """The result of algebra within its time limit.
 
-    `proved` tells that all entries are right, `formula` is the right derivative, `difference` what it has more than
+    `proved` is whether all entries are right, `formula` is the right derivative, `difference` what it has more than
     the claim has, and `terms` what terms are missing, too many or wrong, all of one entry.
     """
 
@@ -216,7 +216,7 @@ def _differing_terms(shown: Shown, said: Any, right: Any) -> str:
 
 
 def _as_written(shown: Shown, said: Any, forms: Sequence[Any]) -> str:
-    """Return the one term that a claim lacks, or has too many, as it stands: products are not multiplied out."""
+    """Return the one term that a claim misses, or has too many, as it is written: products are not multiplied out."""
     import sympy
 
     from gradcli.algebra.equality import is_nothing

@@ -36,8 +36,8 @@ _KEPT = 100  # wrong points, and right ones, that a diagnosis looks at: more sho
 class Trials:
     """Points along the last axis, and the entries of the claim and of the derivative at each, flattened.
 
-    `why` tells at which points the comparison says nothing: `corner`, `not finite`, `far`; `indices` are the numbers of
-    the points among all that are tried.  `narrow` tells that points were left out where only the claim is not finite.
+    `why` has the points that were not compared, by the reason: `corner`, `not finite`, `far`; `indices` number the
+    points among all that are tried.  `narrow` is whether points were left out where only the claim is not finite.
     """
 
     points: Named

@@ -36,7 +36,7 @@ class Verdict:
     `by` is `proof` or `points`; `points` is how many were tried, `left_out` why some of them did not count, and `wrong`
     at how many of the others the claim is.  Of a wrong one, `entry` is where the error was found, `at` the point,
     `place` its number among those of a file, `yours`, `true` and `difference` the numbers there, `error` about
-    how far the last may be off, and `why` what is wrong.  Of a right one, `note` tells where it is not.
+    how far the last may be off, and `why` what is wrong.  Of a right one, `note` says where it is not.
     """
 
     claim: str

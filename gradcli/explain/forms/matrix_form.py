@@ -54,7 +54,7 @@ class Term:
 def matrix_form(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exact] | None = None) -> Node:
     """Return a node with the same value, up to broadcasting, that is shorter to read.
 
-    Nodes in `named` stand for themselves; those in `known` have one number for all elements.
+    Nodes in `named` are not looked into; those in `known` have one number for all elements.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf((3,))

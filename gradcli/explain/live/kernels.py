@@ -1,7 +1,7 @@
 """The JavaScript of a live page: a function for each kind of operation, of its passes and of its local derivatives.
 
 The functions are exported from the graphs that everything else comes from: an operation alone, and its reverse sweep.
-Operations that are alike share theirs, so that a page of 2,000 of them has a few dozen.
+Equal operations share theirs, so that a page of 2,000 of them has a few dozen.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Kernels:
         return self._pulls[key][position]
 
     def corner(self, node: Node) -> Call:
-        """Return the call that tells whether a point lies on the corner of a node, from the node and its arguments."""
+        """Return the call that computes at which elements a node has its corner, from the node and its arguments."""
         key = _signature(node)
         if key not in self._corners:
             own, arguments = standing_alone(node)

@@ -160,7 +160,7 @@ def _corners(graph: Graph, wrt: Sequence[str], kernels: Kernels) -> Iterator[Liv
 
 
 def _pytorch(graph: Graph) -> tuple[Mapping[str, str], Sequence[str]] | None:
-    """Return the statements of the system in PyTorch, and what names are there; None where it lacks an operation."""
+    """Return the statements of the system in PyTorch, and its names; None where PyTorch does not have an operation."""
     from gradcli.explain.backward.torch_script import statements
 
     try:

@@ -18,9 +18,10 @@ Colours = Mapping[Node, int]
 def alike(graph: Graph, nodes: Iterable[Node]) -> list[list[Node]]:
     """Return the groups of isomorphic operations among `nodes`, each in the order of computation.
 
-    Two are alike if they do the same to arguments that are alike, or the same; leaves are, where what reads them is.
-    Which element an index takes makes no difference.  No node of a group needs another of it.  They are found as
-    colours are refined (B. Weisfeiler and A. Leman, "The reduction of a graph to canonical form", 1968).
+    Two operations are isomorphic if they are the same on arguments that are equal or isomorphic; leaves are isomorphic
+    if their readers are.  Which element an index takes makes no difference.  No node of a group depends on another of
+    it.  The method is colour refinement (B. Weisfeiler and A. Leman, "The reduction of a graph to canonical form",
+    1968).
 
     >>> from gradcli import parse
     >>> graph = parse("y = " + " + ".join(f"sin(w*x{k})" for k in range(10)))

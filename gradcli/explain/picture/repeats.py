@@ -40,7 +40,7 @@ class Repeat(NamedTuple):
 def repeats(graph: Graph, nodes: Sequence[Node], least: int = LEAST, varying: bool = False) -> list[Repeat]:
     """Return the parts of a list of computed nodes that are repeated, in their order; none overlaps another.
 
-    The parts are alike: each reads of the one before it what that one reads of its own predecessor, or a leaf of its
+    The parts are isomorphic: each reads of the one before it what that one reads of its predecessor, or a leaf of its
     own of the same shape, or what all of them read.  The first may read anything in the predecessor's place.  Nothing
     else uses what they compute, but for the last of them.  At least `least` operations are worth it; `varying` numbers
     of the same shape are alike.

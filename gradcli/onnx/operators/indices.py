@@ -50,7 +50,7 @@ def _gather_elements(x: Value, indices: Array, *, axis: int = 0) -> Value:
 
 
 def _of_rows(indices: Array, shape: tuple[int, ...], batch: int = 0) -> Array:
-    """Return for each row of indices, and what stands behind it, the index in the flattened array."""
+    """Return for each row of indices, and of what follows it, the index in the flattened array."""
     depth = indices.shape[-1]
     if batch + depth > len(shape):
         raise InputError(f"{depth} indices are too many for an array of shape {shape}")

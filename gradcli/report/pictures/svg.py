@@ -166,7 +166,7 @@ def _foot(kinds: Sequence[str], foot: Sequence[str], y: float) -> Iterator[str]:
 
 
 def _key(kind: str) -> float:
-    """Return what a kind of box takes in the line that tells what their looks mean."""
+    """Return what a kind of box takes in the legend."""
     return 24 + cells(kind) * _SMALL_CELL + 20
 
 
