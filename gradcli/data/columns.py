@@ -59,7 +59,7 @@ class Picked:
     """
 
     shapes: dict[str, Shape]
-    places: list[int]
+    positions: list[int]
     names: list[str]
     copied: dict[str, int]
 
@@ -87,7 +87,7 @@ class Header:
     columns: Sequence[str]
     elements: dict[str, dict[Key, list[int]]]
     shapes: dict[str, Shape]
-    renamed: dict[int, str]  # headers of the columns, by their places, that `--columns` names
+    renamed: dict[int, str]  # headers of the columns, by their positions, that `--columns` names
 
     @classmethod
     def of(cls, columns: Sequence[str], label: str, reading: Reading = PLAIN) -> Header:
@@ -115,7 +115,7 @@ class Header:
         gradcli.errors.InputError: `p.csv` has a column `x[2]`, but no `x[1]`
           an array has a column for each of its elements
         """
-        places: list[int] = []
+        positions: list[int] = []
         columns: list[str] = []
         copied: dict[str, int] = {}
         for name in names:
@@ -130,9 +130,9 @@ class Header:
             self._check(name, keys, shape)
             own = [keys[key][0] for key in product(*map(range, shape))]
             columns += map(self.renamed.get, own, column_names(name, shape))
-            places += own
+            positions += own
         shapes = {name: self.shapes[name] for name in names if name not in copied}
-        return Picked(shapes, places, columns, copied)
+        return Picked(shapes, positions, columns, copied)
 
     def _check(self, name: str, keys: dict[Key, list[int]], shape: Shape) -> None:
         hint = "an array has a column for each of its elements"
@@ -140,7 +140,7 @@ class Header:
         if other is not None:
             first = next(key for key in keys if len(key) == len(shape))
             raise InputError(f"{self.label} has both {_quoted(name, first)} and {_quoted(name, other)}", hint=hint)
-        twice = next((key for key, places in keys.items() if len(places) > 1), None)
+        twice = next((key for key, positions in keys.items() if len(positions) > 1), None)
         if twice is not None:
             raise InputError(f"{self.label} has the column {_quoted(name, twice)} twice")
         if len(keys) < size_of(shape):

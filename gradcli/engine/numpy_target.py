@@ -102,8 +102,8 @@ def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:
 
 
 def _first_mask(axis: int, best: Array, x: Array, out: Array | None) -> Array:
-    places = np.arange(x.shape[axis]).reshape((-1,) + (1,) * (x.ndim - axis - 1))
-    return np.asarray(np.equal(places, np.expand_dims(best, axis), out=out))
+    indices = np.arange(x.shape[axis]).reshape((-1,) + (1,) * (x.ndim - axis - 1))
+    return np.asarray(np.equal(indices, np.expand_dims(best, axis), out=out))
 
 
 # Elementwise operations that NumPy has under another name.

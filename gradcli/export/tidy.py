@@ -91,14 +91,14 @@ def _even(shape: Shape, keys: list[Index], parts: list[Node]) -> tuple[list[Inde
     [(range(0, 9, 3),)]
     """
     first = parts[0]
-    places = [key[0] for key in keys if len(key) == 1 and isinstance(key[0], int)]
+    indices = [key[0] for key in keys if len(key) == 1 and isinstance(key[0], int)]
     alike = all(p.is_constant and not p.shape and p.settings == first.settings for p in parts)
-    if len(shape) != 1 or len(places) < max(3, len(keys)) or not alike or first.value is None:
+    if len(shape) != 1 or len(indices) < max(3, len(keys)) or not alike or first.value is None:
         return keys, parts
-    step = places[1] - places[0]
-    if step < 1 or any(b - a != step for a, b in pairwise(places)):
+    step = indices[1] - indices[0]
+    if step < 1 or any(b - a != step for a, b in pairwise(indices)):
         return keys, parts
-    own = range(places[0], places[-1] + step, step)
+    own = range(indices[0], indices[-1] + step, step)
     return [(own,)], [const(first.value, (len(own),), first.dtype)]
 
 

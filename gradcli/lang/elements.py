@@ -129,10 +129,10 @@ class _AllPoints(Walk):
 
         def finish(args: list[Node]) -> Node:
             pieces = []
-            for (branch, places), node in zip(chosen, args, strict=True):
+            for (branch, positions), node in zip(chosen, args, strict=True):
                 if is_condition(node) or (node.shape and id(branch) not in self.varies):
                     raise _OneByOne("this is an array", self.expression.span(branch), "an element is a number")
-                pieces.append((places, construct.broadcast(node, places.shape)))
+                pieces.append((positions, construct.broadcast(node, positions.shape)))
             return joined(pieces)
 
         return [branch for branch, _ in chosen], finish
@@ -164,9 +164,9 @@ class _AllPoints(Walk):
             raise InputError(f"an array of shape {x.shape} has fewer axes than indices", self.expression.span(key))
         count = (self.count(key),)
         along = [np.broadcast_to(np.asarray(k), count) for k in keys]
-        for size, places in zip(x.shape, along, strict=True):
-            if (outside := (places < 0) | (places >= size)).any():
-                raise self.outside(int(places[outside.argmax()]), size, key, int(outside.argmax()))
+        for size, positions in zip(x.shape, along, strict=True):
+            if (outside := (positions < 0) | (positions >= size)).any():
+                raise self.outside(int(positions[outside.argmax()]), size, key, int(outside.argmax()))
         ranges = _product(along)
         if ranges is not None:
             return construct.reshape(construct.index(x, ranges), count)
@@ -271,7 +271,7 @@ def joined(pieces: Sequence[tuple[Array, Node]]) -> Node:
     """
     pieces = sorted(pieces, key=lambda piece: int(piece[0][0]))
     whole = construct.concatenate([node for _, node in pieces], 0)
-    positions = np.concatenate([places for places, _ in pieces])
+    positions = np.concatenate([positions for positions, _ in pieces])
     if (positions[1:] > positions[:-1]).all():
         return whole
     return take(whole, 0, IndexArray.of(np.argsort(positions)))
@@ -296,21 +296,21 @@ def _is_pointwise(node: Node, args: Sequence[Node], shape: tuple[int, ...]) -> b
 
 def _product(along: Sequence[Array]) -> tuple[int | range, ...] | None:
     """Return the integers and ranges whose combinations, in order, are the points with these indices, or None."""
-    axes = [_progression(places) for places in along]
+    axes = [_progression(positions) for positions in along]
     if any(axis is None for axis in axes):
         return None
     result = [axis for axis in axes if axis is not None]
     if size_of(tuple(map(len, result))) != len(along[0]):
         return None
     grid = np.meshgrid(*(np.array(axis) for axis in result), indexing="ij")
-    if not all(np.array_equal(g.reshape(-1), places) for g, places in zip(grid, along, strict=True)):
+    if not all(np.array_equal(g.reshape(-1), positions) for g, positions in zip(grid, along, strict=True)):
         return None
     return tuple(axis[0] if len(axis) == 1 and len(along[0]) == 1 else axis for axis in result)
 
 
-def _progression(places: Array) -> range | None:
+def _progression(positions: Array) -> range | None:
     """Return the range of the different integers in an array, in the order in which they come first; or None."""
-    different, first = np.unique(places, return_index=True)
+    different, first = np.unique(positions, return_index=True)
     ordered = different[np.argsort(first)]
     start = int(ordered[0])
     if len(ordered) == 1:

@@ -161,7 +161,7 @@ def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterato
             for line, row in some:
                 if len(row) != table.width:
                     raise _uneven(rows.label, line, len(row), table.width)
-                if table.missing.policy == "skip" and any(_is_missing(row[place]) for place in picked.places):
+                if table.missing.policy == "skip" and any(_is_missing(row[place]) for place in picked.positions):
                     table.missing.skipped += 1
                     continue
                 numbers.extend(_numbers(row, picked, rows.label, line, table.missing))
@@ -175,7 +175,7 @@ def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterato
 
 def _numbers(row: list[str], picked: Picked, label: str, line: int, missing: Missing) -> list[float]:
     result = []
-    for place, name in zip(picked.places, picked.names, strict=True):
+    for place, name in zip(picked.positions, picked.names, strict=True):
         cell = row[place]
         is_missing = _is_missing(cell)
         try:

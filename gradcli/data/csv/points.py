@@ -87,7 +87,7 @@ class CsvPoints:
                 rest = chain([chunk], (chunk for _, chunk in self._chunks))
                 yield from self._slowly(rest, line, picked, size)
                 return
-            columns = parse(chunk, self._table, picked.places)
+            columns = parse(chunk, self._table, picked.positions)
             texts = texts_in(chunk, self._table, [*picked.copied.values()])
             if columns is None or any(len(column) != len(columns[0]) for column in texts):
                 yield from self._slowly([chunk], line, picked, size)

@@ -73,11 +73,11 @@ class _Part:
 
         Errors: `InputError` for a column of anything but numbers.
         """
-        for place, name in zip(picked.places, picked.names, strict=True):
+        for place, name in zip(picked.positions, picked.names, strict=True):
             kind = self.schema.types[place]
             if not _is_numeric(kind):
                 raise InputError(f"{self.label}, column {quoted(name)}: {printable(str(kind))} is not a numeric type")
-        return [self.schema.names[place] for place in picked.places]
+        return [self.schema.names[place] for place in picked.positions]
 
     def blocks(self, picked: Picked, columns: Sequence[str], size: int, missing: Missing) -> Iterator[Block]:
         """Yield the values of the columns that were picked, at most `size` rows at a time."""

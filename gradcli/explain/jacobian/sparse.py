@@ -80,8 +80,8 @@ def sparse_jacobian(graph: Graph, wrt: Sequence[str], at: Named | None, notes: N
     texts: list[str] | None = None
     result = SparseResult(graph, tuple(wrt), style_of(graph), matrix, None, at, {}, None, symbolic=symbolic)
     if symbolic is not None:
-        places = zip(matrix.rows.tolist(), matrix.columns.tolist(), strict=True)
-        texts = [result.formula(symbolic.entries.get(place, 0)) for place in places]
+        indices = zip(matrix.rows.tolist(), matrix.columns.tolist(), strict=True)
+        texts = [result.formula(symbolic.entries.get(place, 0)) for place in indices]
     value, values = {}, None
     if at is not None:
         value = outputs_at(graph, at)

@@ -55,8 +55,8 @@ def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any], out: Array | None) -> A
 
 def _from_diagonal(shape: Shape, x: Array, out: Array | None = None) -> Array:
     result = _zeros((*shape, x.shape[-1]), x.dtype, out)
-    places = np.arange(min(shape[:2]))
-    result[places, places] = x
+    indices = np.arange(min(shape[:2]))
+    result[indices, indices] = x
     return result
 
 
@@ -158,14 +158,14 @@ ROWS: dict[str, Operation] = {
     ),
     "take": Operation(
         "move",
-        ("axis", "places"),
-        lambda g, y, axis, places, x: [scatter_add(g, axis, places, x.shape[axis])],
-        move=lambda axis, places, x, out=None: x.take(places.numbers, axis=axis, out=out, mode="clip"),
+        ("axis", "indices"),
+        lambda g, y, axis, indices, x: [scatter_add(g, axis, indices, x.shape[axis])],
+        move=lambda axis, indices, x, out=None: x.take(indices.numbers, axis=axis, out=out, mode="clip"),
     ),
     "scatter_add": Operation(
         "scatter",
-        ("axis", "places", "size"),
-        lambda g, y, axis, places, size, x: [take(g, axis, places)],
+        ("axis", "indices", "size"),
+        lambda g, y, axis, indices, size, x: [take(g, axis, indices)],
         move=_scatter_add,
     ),
     "segment_sum": Operation(

@@ -30,11 +30,11 @@ def _flat(indices: list[Array], shape: tuple[int, ...]) -> Array:
     return np.asarray(np.ravel_multi_index(tuple(inside), shape)) if shape else np.zeros((), np.int64)
 
 
-def _elements(x: Value, places: Array) -> Value:
+def _elements(x: Value, flat_indices: Array) -> Value:
     """Return the elements at indices of the flattened array."""
-    check_size(places.shape)
+    check_size(flat_indices.shape)
     flat = reshape(x, (size_of(x.shape),))
-    return take(flat, 0, IndexArray.of(places)) if isinstance(flat, Node) else np.take(flat, places)
+    return take(flat, 0, IndexArray.of(flat_indices)) if isinstance(flat, Node) else np.take(flat, flat_indices)
 
 
 def _along(indices: Array, axis: int, shape: tuple[int, ...]) -> Array:
@@ -77,29 +77,29 @@ _JOINS: dict[str, Any] = {
 }
 
 
-def _scattered(x: Value, places: Array, updates: Value, reduction: str) -> Value:
+def _scattered(x: Value, flat_indices: Array, updates: Value, reduction: str) -> Value:
     """Return an array in which updates are put at indices of the flattened array, or joined with what is there."""
     if not isinstance(x, Node) and not isinstance(updates, Node) and reduction == "none":
         result = x.copy().reshape(-1)
-        result[places.reshape(-1)] = updates.reshape(-1)
+        result[flat_indices.reshape(-1)] = updates.reshape(-1)
         return result.reshape(x.shape)
     flat, new = (construct.reshape(lift(v), (size_of(v.shape),)) for v in (x, updates))
-    places = places.reshape(-1)
+    flat_indices = flat_indices.reshape(-1)
     if reduction == "none":
         last = np.arange(flat.size)
-        last[places] = flat.size + np.arange(len(places))  # of several updates of one element, the last
+        last[flat_indices] = flat.size + np.arange(len(flat_indices))  # of several updates of one element, the last
         return reshape(_elements(concatenate([flat, new], 0), last), x.shape)
     if reduction not in _JOINS:
         raise InputError(f"there is no reduction `{reduction[:40]}`")
-    order = np.argsort(places, kind="stable")
-    ranks = np.empty(len(places), int)
-    starts = np.searchsorted(places[order], places[order])
-    ranks[order] = np.arange(len(places)) - starts
+    order = np.argsort(flat_indices, kind="stable")
+    ranks = np.empty(len(flat_indices), int)
+    starts = np.searchsorted(flat_indices[order], flat_indices[order])
+    ranks[order] = np.arange(len(flat_indices)) - starts
     for k in range(int(ranks.max(initial=-1)) + 1):  # once for each update of the same element
         own = np.flatnonzero(ranks == k)
-        joined = _JOINS[reduction](lift(_elements(flat, places[own])), lift(_elements(new, own)))
+        joined = _JOINS[reduction](lift(_elements(flat, flat_indices[own])), lift(_elements(new, own)))
         last = np.arange(flat.size)
-        last[places[own]] = flat.size + np.arange(len(own))
+        last[flat_indices[own]] = flat.size + np.arange(len(own))
         flat = lift(_elements(concatenate([flat, joined], 0), last))
     return reshape(flat, x.shape)
 

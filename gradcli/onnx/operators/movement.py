@@ -186,8 +186,8 @@ def _padded(x: Value, pads: tuple[int, ...], mode: str, value: Value | None, axe
         if mode == "constant":
             x = _with_constant(x, axis, before, behind, value)
         elif mode in _MODES:
-            places: Any = np.pad(np.arange(x.shape[axis]), (before, behind), mode=mode)  # type: ignore[call-overload]
-            x = gather(x, axis, places) if before or behind else x
+            order: Any = np.pad(np.arange(x.shape[axis]), (before, behind), mode=mode)  # type: ignore[call-overload]
+            x = gather(x, axis, order) if before or behind else x
         else:
             raise InputError(f"`Pad` has no mode `{mode[:40]}`")
     return x
@@ -249,8 +249,8 @@ def _reverse_sequence(x: Value, lengths: Array, *, batch_axis: int = 1, time_axi
     moved = transpose(x, order)
     rows = []
     for k, length in enumerate(integers(lengths)):
-        places = np.r_[np.arange(length)[::-1], np.arange(length, moved.shape[1])]
-        rows.append(gather(cut(moved, 0, range(k, k + 1)), 1, places))
+        order = np.r_[np.arange(length)[::-1], np.arange(length, moved.shape[1])]
+        rows.append(gather(cut(moved, 0, range(k, k + 1)), 1, order))
     return transpose(concatenate(rows, 0), [order.index(i) for i in range(len(order))])
 
 

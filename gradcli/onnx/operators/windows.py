@@ -175,16 +175,16 @@ def _global_lp(x: Node, *, p: int = 2) -> Node:
 
 
 @operator("MaxUnpool")
-def _max_unpool(x: Node, places: Array, output_shape: Array | None = None, *, kernel_shape: Any, **own: Any) -> Node:
+def _max_unpool(x: Node, indices: Array, output_shape: Array | None = None, *, kernel_shape: Any, **own: Any) -> Node:
     steps = tuple(own.get("strides") or (1,) * len(kernel_shape))
     ends = tuple(own.get("pads") or (0,) * 2 * len(kernel_shape))
     axes = len(kernel_shape)
     sizes = zip(x.shape[2:], kernel_shape, steps, ends[:axes], ends[axes:], strict=True)
     shape = check_size((*x.shape[:2], *((n - 1) * s - a - b + k for n, k, s, a, b in sizes)))
     wanted = shape if output_shape is None else check_size(integers(output_shape))
-    if places.size and not 0 <= places.min() <= places.max() < size_of(shape):
+    if indices.size and not 0 <= indices.min() <= indices.max() < size_of(shape):
         raise InputError("an index is outside of the result")
     if wanted != shape:  # the indices are those of the smaller array
-        at = np.unravel_index(places, shape)
-        places = np.ravel_multi_index(tuple(at), wanted)
-    return reshape(scatter_add(reshape(x, (x.size,)), 0, IndexArray.of(places.reshape(-1)), size_of(wanted)), wanted)
+        at = np.unravel_index(indices, shape)
+        indices = np.ravel_multi_index(tuple(at), wanted)
+    return reshape(scatter_add(reshape(x, (x.size,)), 0, IndexArray.of(indices.reshape(-1)), size_of(wanted)), wanted)
