@@ -56,7 +56,7 @@ class Tally:
         self.points += count
 
     def join(self, other: Tally) -> None:
-        """Count the points of the part that follows."""
+        """Add the counts of the points that follow these."""
         if other.not_finite and not self.not_finite:
             self.first, self.at, self.found = self.points + other.first, other.at, other.found
         self.not_finite += other.not_finite

@@ -73,6 +73,7 @@ def cofactors(x: Array, out: Array | None = None) -> Array:
 
 
 def _cofactors(x: Array) -> Array:
+    """Return det(x)·x⁻ᵀ by the singular values, also for a singular x: det(u)·det(v)·u·diag(Π of the others)·v."""
     u, s, v = np.linalg.svd(x)
     signs = np.sign(np.linalg.det(u) * np.linalg.det(v))
     weights = (signs * product_of_others((0,), s.T)).T

@@ -123,7 +123,7 @@ def of_symmetric(e: Evidence) -> str:
 
 
 def where_symmetric(e: Evidence, said: Callable[[Evidence], str]) -> tuple[Sequence[str], str] | None:
-    """Return as few of the square matrices as need be symmetric for something to be said, and what is."""
+    """Return the fewest square matrices with which, if they are symmetric, `said` has a sentence, and that sentence."""
     square = (n for n, x in e.case.graph.inputs.items() if len(x.shape) == 2 and x.shape[0] == x.shape[1])
     wanted = [n for n in square if n not in e.case.kinds]
     if not wanted or not (result := said(e.at(_symmetric(e.points, wanted)))):

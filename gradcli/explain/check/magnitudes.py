@@ -81,7 +81,10 @@ def _solved(rows: Sequence[Form], count: int) -> Array:
 
 
 class _Equations:
-    """The sizes of nodes, and what must hold between them."""
+    """Powers of ten of nodes, as linear forms in those of the inputs with a constant last, and equations between them.
+
+    `rows` are the forms that must be near 0; `forms` are those of the nodes, None for an array of zeros.
+    """
 
     def __init__(self, inputs: Sequence[Node]) -> None:
         self.rows: list[Form] = []
