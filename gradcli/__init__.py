@@ -82,7 +82,7 @@ def check(
 
     >>> found = check("f = x**2*y; df/dx = x*y; df/dy = x**2")
     >>> found.right, [(v.claim, v.verdict, v.why) for v in found.verdicts]
-    (False, [('df/dx', 'wrong', 'yours is 1/2 of it'), ('df/dy', 'right', '')])
+    (False, [('df/dx', 'wrong', 'yours is 1/2 times the right value'), ('df/dy', 'right', '')])
     >>> check(lambda x: (x**2).sum(), lambda x: 2 * x, x=(3,)).right
     True
     """

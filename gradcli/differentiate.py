@@ -158,7 +158,7 @@ class _Call:
             if isinstance(which, str):
                 own, place = (keyed, which) if which in keyed else (positional, _position(derivative.function, which))
             elif not -len(args) <= which < len(args):
-                raise TypeError(f"there is no argument {which} to differentiate by")
+                raise TypeError(f"there is no argument {which} to differentiate with respect to")
             self._trees.append(own[place])
             own[place] = mapped(own[place], "", self._entered)
         if not self.inputs:
@@ -212,7 +212,7 @@ class _Call:
 def _position(function: Function, name: str) -> int:
     names = list(parameters_of(function))
     if name not in names:
-        raise TypeError(f"there is no parameter `{name}` to differentiate by")
+        raise TypeError(f"there is no parameter `{name}` to differentiate with respect to")
     return names.index(name)
 
 

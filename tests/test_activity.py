@@ -123,7 +123,7 @@ def test_the_line_of_a_child_that_crashed_is_removed_before_its_end_is_told():
     assert done.returncode == 2
     before, _, after = text.rpartition("\r \r".replace(" ", " " * 60))
     assert before == "\rcomputing derivatives …"
-    assert after.startswith("error: this needs more memory than there is")
+    assert after.startswith("error: not enough memory")
 
 
 def test_what_is_quick_shows_nothing(terminal):

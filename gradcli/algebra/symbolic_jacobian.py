@@ -251,7 +251,7 @@ def _tidied(exprs: Entries, known: Shorthands, limit: int | None) -> Entries:
 def _too_long() -> InputError:
     return InputError(
         f"the formulas of this Jacobian have more than {MAX_OPERATIONS:,} operations",
-        hint="choose some with --outputs and --wrt; `gradcli backward` with --at works in numbers",
+        hint="choose some with --outputs and --wrt, or compute numbers with `gradcli backward` and --at",
     )
 
 

@@ -42,7 +42,7 @@ def answer(run: FilePoints, question: Question) -> None:
     tally = _print(run, question) if run.prints_json else _write(run, question.columns())
     run.note_skipped(tally.skipped)
     if not tally.points:
-        run.notes.add("note", f"{run.label} holds no points, so the result has no rows")
+        run.notes.add("note", f"{run.label} contains no points, so the result has no rows")
     if (checked := tally.checked) is not None and checked.not_finite:
         # An engine that rounds in another way than NumPy may have a sum that is not finite alone.
         first = [*not_finite_values(run.graph, run.point(checked.at), run.same), "a sum in it overflows"]

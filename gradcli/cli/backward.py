@@ -30,7 +30,7 @@ SECTIONS = {
     "steps": "the forward and the reverse pass",
     "calls": "what each call adds to .grad",
     "grad": "the gradients, with their arithmetic",
-    "why": "why they are so, where a rule surprises",
+    "why": "why, where a rule may surprise",
     "images": "inputs that are images, each beside its gradient",
     "pytorch": "the same in PyTorch; alone, a complete script",
 }

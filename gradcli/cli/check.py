@@ -57,7 +57,7 @@ _POINTS = points_option("Check at the points of a .csv, .npz or .parquet file; -
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
 @click.option(
     "--tolerance", type=Tolerance(0, 1, min_open=True), metavar="E", default=1e-6, show_default=True,
-    help="The relative error that is allowed; larger ones are for claims with rounded constants.",
+    help="The relative error allowed. Increase it for claims with rounded constants.",
 )  # fmt: skip
 @click.option(
     "--trials",
@@ -65,25 +65,25 @@ _POINTS = points_option("Check at the points of a .csv, .npz or .parquet file; -
     metavar="N",
     default=20,
     show_default=True,
-    help="How many random points to try.",
+    help="The number of random points to try.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="The seed of these points."
+    "--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="The seed of the random points."
 )
 @click.option(
     "--gradient",
     metavar="FILE.py:NAME",
-    help="A Python function that returns the derivatives by the inputs, in their order, as the claim.",
+    help="A Python function that returns the derivatives with respect to the inputs, in their order, as the claim.",
 )
 @click.option(
     "--require-proof",
     is_flag=True,
-    help="Count a claim as undecided that is right at points, but not proved: status 1.",
+    help="Require a proof: a claim that is right at points, but not proved, is undecided (status 1).",
 )
 @click.option(
     "--junit", metavar="FILE", type=click.Path(dir_okay=False), help="Also write the verdicts to FILE, as JUnit XML."
 )
-@style_option([style for style in FORMATS if style != "csv"], "How the result is written.", default=PAGES[0])
+@style_option([style for style in FORMATS if style != "csv"], "The output format.", default=PAGES[0])
 @page_options(SECTIONS)
 def check(
     statement: tuple[str, ...],

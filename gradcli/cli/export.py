@@ -35,7 +35,7 @@ Examples:
 @file_option
 @click.option("--to", type=click.Choice([*ENDINGS]), required=True, help="The language, or the library.")
 @names_option("--what", "The functions: value, vjp, jacobian, jvp, hessian, hvp.", default="value,vjp,jacobian")
-@click.option("--name", metavar="NAME", default="model", show_default=True, help="What the functions are called.")
+@click.option("--name", metavar="NAME", default="model", show_default=True, help="The name of the functions.")
 @click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="The point at which the file tests itself.")
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
 @wrt_option
@@ -45,7 +45,7 @@ Examples:
 @click.option(
     "--dtype", type=click.Choice(("float32", "float64")), help="The dtype of an ONNX model.  [default: float32]"
 )
-@click.option("--output", metavar="FILE", type=click.Path(allow_dash=True), help="Write FILE; - is standard output.")
+@click.option("--output", metavar="FILE", type=click.Path(allow_dash=True), help="Write to FILE; - is standard output.")
 def export(
     expr: tuple[str, ...], files: tuple[str, ...], to: str, what: str, name: str, at: tuple[str, ...],
     shapes: tuple[str, ...], wrt: str | None, outputs: str | None, arguments: str | None, sparse: bool,

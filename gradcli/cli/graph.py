@@ -66,7 +66,7 @@ Examples:
     type=click.Choice(("vertical", "horizontal")),
     default="vertical",
     show_default=True,
-    help="From top to bottom, or from left to right, as a slide has room; text is vertical.",
+    help="From top to bottom, or from left to right for a slide; text is always vertical.",
 )
 @digits_option("in the picture, or full: nothing is rounded.")
 @click.option(

@@ -71,7 +71,7 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
         return
     if not points:
         shapes = {name: x.shape for name, x in graph.inputs.items()}
-        raise InputError("H·u is worked out at points", hint=f"add one: --at {quote(example_of(shapes))}")
+        raise InputError("H·u needs a point", hint=f"add one: --at {quote(example_of(shapes))}")
     u = read_tangent({name: graph.inputs[name] for name in wrt}, tangent, notes)
     wanted = wanted._replace(same=same | {*seeded("u", u)})
     product = HessianProduct(graph, wrt, u, wanted).result(points, notes)

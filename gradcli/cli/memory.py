@@ -28,7 +28,7 @@ _CRASHED = "compiled code that it calls failed, or got no memory{limit}"
 
 def shortage() -> str:
     """Return the message of a run that has not enough memory."""
-    return f"error: this needs more memory than there is{_limit()}"
+    return f"error: not enough memory{_limit()}"
 
 
 def _limit() -> str:

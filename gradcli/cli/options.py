@@ -88,14 +88,14 @@ def names_option(
 reading_options = (
     click.option(
         "--columns", metavar="NAME=HEADER,…", multiple=True,
-        help="The column of the file of points for an input, where its header has another name: x=flow rate.",
+        help="The column to read an input from, if its header is not the name of the input: x=flow rate.",
     ),
     click.option(
         "--missing", type=click.Choice(("error", "skip", "nan")), default="error", show_default=True,
         help="What an empty or NA cell in the file of points means: an error, a point to skip, or nan.",
     ),
 )  # fmt: skip
-wrt_option = names_option("--wrt", "The inputs to differentiate by, in this order; others are constants.")
+wrt_option = names_option("--wrt", "The inputs to differentiate with respect to, in this order; others are constants.")
 outputs_option = names_option("--outputs", "The outputs, in this order.")
 _SYSTEM = (
     click.argument("expr", nargs=-1),
@@ -109,7 +109,7 @@ _SYSTEM = (
     outputs_option,
 )  # fmt: skip
 _FILES = (
-    points_option("Many points, in place of --at: a .csv, .npz or .parquet file; - is CSV on standard input."),
+    points_option("Many points, instead of --at: a .csv, .npz or .parquet file; - is CSV on standard input."),
     *reading_options,
     click.option("--values", is_flag=True, help="Add the values of the outputs as columns to those of many points."),
     names_option("--keep", "Copy these columns of the file of points into the result.", "HEADERS"),
@@ -119,11 +119,11 @@ _FILES = (
     ),
     click.option(
         "--engine", type=_Engine([*ENGINES, "dask"]), default="numpy", show_default=True,
-        help="What computes many points: NumPy, LLVM or JAX (compiled), Dask (Parquet data, on a cluster).",
+        help="The engine for many points: NumPy, LLVM or JAX (compiled), or Dask (Parquet data, on a cluster).",
     ),
     click.option(
         "--scheduler", metavar="ADDRESS",
-        help="The running Dask cluster, such as tcp://10.0.0.1:8786, in place of a local one.",
+        help="The address of a running Dask cluster, such as tcp://10.0.0.1:8786, instead of a local one.",
     ),
     click.option(
         "--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="All processor cores by default."
@@ -133,7 +133,7 @@ _FILES = (
 
 def system_options(command: Command) -> Command:
     """Add the options of the system, the points and the format; the command gets them as `asked`."""
-    return asking(FORMATS, "How the result is written.  [default: table; csv with --points]")(command)
+    return asking(FORMATS, "The output format.  [default: table; csv with --points]")(command)
 
 
 def only_system_options(command: Command) -> Command:
@@ -213,7 +213,7 @@ def page_options(sections: Mapping[str, str]) -> Callable[[Command], Command]:
         digits_option("on a page, or full: nothing is rounded.  Data has every digit."),
         click.option(
             "--only", metavar="SECTIONS", multiple=True, callback=partial(_sections, sections),
-            help=f"Show these sections of the page alone.  {named}.",
+            help=f"Show only these sections of the page.  {named}.",
         ),
         click.option("--standalone", is_flag=True, help="With -f latex: a complete document for pdflatex."),
     )  # fmt: skip

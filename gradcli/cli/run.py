@@ -85,13 +85,13 @@ class Telling(NamedTuple):
 
 
 _TELLING = (
-    click.option("-q", "--quiet", is_flag=True, help="Print what the script prints, and nothing else."),
+    click.option("-q", "--quiet", is_flag=True, help="Print only what the script prints."),
     click.option(
-        "--all", "every", is_flag=True, help="Explain a line each time it is reached, not the first time only."
+        "--all", "every", is_flag=True, help="Explain a line every time it is reached, not only the first time."
     ),
-    click.option("--line", "lines", metavar="N", type=int, multiple=True, help="Explain the calls at this line alone."),
+    click.option("--line", "lines", metavar="N", type=int, multiple=True, help="Explain only the calls at this line."),
     click.option(
-        "--check", "checks", is_flag=True, help="Check the backward of each autograd.Function, and no more."
+        "--check", "checks", is_flag=True, help="Only check the backward of each autograd.Function."
     ),
     click.option("--steps", is_flag=True, help="Show the forward table and the reverse table."),
     click.option(
@@ -104,7 +104,7 @@ _TELLING = (
         help="Draw the first explained call to FILE; .svg, .dot, .mmd, .tex, .html, .pdf, .png and .txt choose the "
         "format.",
     ),
-    click.option("--explore", "explores", is_flag=True, help="Stop at each page, and explore its system; q goes on."),
+    click.option("--explore", "explores", is_flag=True, help="Stop at each page, and explore its system; q continues."),
 )  # fmt: skip
 
 
@@ -114,7 +114,7 @@ _TELLING = (
 @gathered("telling", Telling, _TELLING)
 @style_option(
     ("table", "json", "latex", "markdown", "html"),
-    "How the explanations are written.  [default: as --output ends; table]",
+    "The format of the explanations.  [default: as --output ends; table]",
 )
 @click.option(
     "--output",

@@ -71,7 +71,7 @@ def _npy(path: Path, file: BinaryIO) -> Array:
     count = int(np.prod(shape, dtype=np.int64))
     data = file.read(count * dtype.itemsize)
     if len(data) < count * dtype.itemsize:
-        raise InputError(f"`{path}` ends early: {count} numbers are promised in its header")
+        raise InputError(f"`{path}` ends early: {count} numbers are declared in its header")
     return _finite_size(np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C").astype(float))
 
 

@@ -38,7 +38,7 @@ def origin(swept: Sweep, inputs: Named) -> str:
             hidden = (values[p.adjoint] == 0).any() and np.isnan(values[p.contribution]).any()
             texts = f"it arises in {_words(p.node, swept.graph)}, whose local derivative is not finite here"
             return texts + ": 0·inf is nan" * bool(hidden)
-    return "it arises where contributions are added"
+    return "it arises where contributions are summed"
 
 
 def _value_origin(graph: Graph, y: Node, values: Mapping[Node, Array]) -> str:

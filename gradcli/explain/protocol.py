@@ -80,9 +80,9 @@ def first_not_finite(results: Named) -> str:
 
     >>> import numpy as np
     >>> first_not_finite({"y.jvp": np.array(np.inf)})
-    '`y.jvp` is not finite: a local derivative on the way is not'
+    '`y.jvp` is not finite: a local derivative is not finite'
     """
     import numpy as np
 
     name = next(name for name, value in results.items() if not np.isfinite(value).all())
-    return f"`{name}` is not finite: a local derivative on the way is not"
+    return f"`{name}` is not finite: a local derivative is not finite"

@@ -27,5 +27,6 @@ def safer(op: str, name: str, chosen: bool = False) -> str:
     ('`sqrt(x + eps)` with a small eps such as 1e-12', '`where` on the input of `sqrt`,')
     """
     if chosen:
-        return f"`where` on the input of `{op}`, as in `{op}(where({name} > 0, {name}, 1))`: one behind it is too late"
+        safe = f"`where` on the input of `{op}`, as in `{op}(where({name} > 0, {name}, 1))`"
+        return f"{safe}: a `where` on the result is too late"
     return _SAFER.get(op, _GENERAL).format(name)

@@ -294,7 +294,7 @@ def chosen(
             result = True
             yield section
     if only and not result:
-        raise InputError(f"--only: there is nothing to show in {', '.join(only)}", hint="without it, all is shown")
+        raise InputError(f"--only: there is nothing to show in {', '.join(only)}", hint="omit it to show everything")
 
 
 def quantity(node: Node, names: Mapping[Node, str]) -> Math:

@@ -45,8 +45,8 @@ def symbolic(graph: Graph, wrt: Sequence[str], steps: bool = False) -> SymbolicJ
 
     if (count := formulas_of(graph)) > MAX_FORMULAS:
         raise InputError(
-            f"the formulas of {count:,} elements are too many to work out",
-            hint="formulas need smaller shapes; `gradcli backward` with --at works in numbers",
+            f"the formulas of {count:,} elements are too many to compute",
+            hint="reduce the shapes, or compute numbers with `gradcli backward` and --at",
         )
     if not steps:
         return unwritten_jacobian(graph, wrt)

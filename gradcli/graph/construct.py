@@ -80,7 +80,9 @@ def axes_of(axis: int | Sequence[int] | None, rank: int) -> Axes:
         return tuple(range(rank))
     wanted = (axis,) if isinstance(axis, int) else tuple(axis)
     if any(isinstance(a, bool) or not isinstance(a, int) for a in wanted):
-        raise InputError("an axis must be an integer, or several", hint="for example `axis=0` or `axis=(0, 1)`")
+        raise InputError(
+            "an axis must be an integer or a tuple of integers", hint="for example `axis=0` or `axis=(0, 1)`"
+        )
     for a in wanted:
         if not -rank <= a < rank:
             raise InputError(f"there is no axis {a} in an array of {rank} dimension{'s' * (rank != 1)}")

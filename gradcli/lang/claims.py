@@ -96,7 +96,7 @@ def _primed(span: Span, match: re.Match[str], rest: Sequence[Source]) -> InputEr
     order = len(primes) if len(primes) > 1 else ""
     x = leaves[0] if leaves else "x"
     typed = f"d{order}{y}/d{x}{order} = {span.text[match.end() :].strip()}"
-    message = f"`{y}{primes}` does not name the input to differentiate by"
+    message = f"`{y}{primes}` does not name the input to differentiate with respect to"
     if len(leaves) == 1:
         return InputError(message, span, fix=Fix(span, typed))
     return InputError(message, span, f"name it: `{typed}`")

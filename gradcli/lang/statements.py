@@ -223,11 +223,11 @@ def _end(source: Source, text: str, start: int, offset: int) -> int:
                 )
         elif sign in ")]}":
             if not opened:
-                raise InputError(f"`{sign}` closes nothing", _at(source, offset, token), "remove it, or open it before")
+                raise InputError(f"unmatched `{sign}`", _at(source, offset, token), "remove it, or open it before")
             wanted = _PAIRS[opened.pop().group()]
             if wanted != sign:
                 span = _at(source, offset, token)
-                raise InputError(f"`{sign}` stands where `{wanted}` is due", span, f"type `{wanted}`")
+                raise InputError(f"`{sign}` closes a bracket that needs `{wanted}`", span, f"type `{wanted}`")
         elif sign == ";" and opened:
             break
         elif not opened:
@@ -463,12 +463,12 @@ def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> Inpu
     if message.startswith("invalid") and "literal" in message:
         return InputError("this is not a number", span, hint or "a product is written with `*`: 3*x", fix=fix)
     if "string literal" in message:
-        return InputError("a quote is opened and never closed", span, "the language has numbers, and no text")
+        return InputError("a quote is opened and never closed", span, "strings are not supported")
     if not message or message.startswith(("invalid syntax", "f-string", "invalid character", "unexpected character")):
         message = "this cannot be read as an expression"
     if "assign" in message:
         return InputError("only a name, or an element such as `y[0]`, can be assigned", span, "write NAME = EXPRESSION")
-    hint = hint or "an operator, a number, a name or a comma is missing here, or one too many"
+    hint = hint or "an operator, a number, a name or a comma is missing or extra here"
     return InputError(message[0].lower() + message[1:], span, hint, fix=fix)
 
 

@@ -75,17 +75,13 @@ def exact_number(value: Constant) -> Written:
 
 def _index(w: LatexNodeWriter, node: Node) -> Written:
     (x,) = node.args
-    return Written(w.latex.indexed(w.argument(x, Binds.ATOM), _slices(subscript(node.settings[0], x.shape))))
+    return Written(
+        w.latex.indexed(w.argument(x, Binds.ATOM), _slices(subscript(node.settings[0], x.shape)).replace(", ", ","))
+    )
 
 
 def _slices(key: str) -> str:
-    return (
-        key.replace(", ", ",")
-        .replace(":", ALL)
-        .replace("…", r"\dots")
-        .replace("×", r" \times ")
-        .replace("None", r"\mathrm{None}")
-    )
+    return key.replace(":", ALL).replace("…", r"\dots").replace("×", r" \times ").replace("None", r"\mathrm{None}")
 
 
 def _take(w: LatexNodeWriter, node: Node) -> Written:

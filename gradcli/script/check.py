@@ -226,5 +226,5 @@ def _ratio(yours: Any, true: Any) -> str:
     if not np.allclose(yours, ratio * true, rtol=1e-3, atol=1e-5 * size):
         return ""
     if abs(ratio + 1) < 1e-3:
-        return "the sign: yours is -1 times it"
-    return "yours is 0" if abs(ratio) < 1e-3 else f"yours is {ratio:.4g} times it"
+        return "the sign: yours is -1 times the right value"
+    return "yours is 0" if abs(ratio) < 1e-3 else f"yours is {ratio:.4g} times the right value"

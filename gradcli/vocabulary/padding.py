@@ -30,7 +30,7 @@ def _pad(x: Node, pad: Axis, mode: str = "constant", value: Node = _ZERO) -> Nod
     behind = (0,) * (rank - len(counts) // 2) + counts[1::2][::-1]
     ends = list(zip(x.shape, before, behind, strict=True))
     if any(n + a + b < 1 or n + min(a, 0) + min(b, 0) < 1 for n, a, b in ends):
-        raise InputError("nothing of the array would be left")
+        raise InputError("no element of the array would be left")
     x = index(x, tuple(range(max(0, -a), n - max(0, -b)) for n, a, b in ends))
     if value.shape:
         raise InputError("`value` is a number", None, None, value)

@@ -228,7 +228,7 @@ def test_a_folder_of_any_name_some_of_whose_parts_are_empty(cli, cluster, rows):
     alone = cli("backward", "y=a/b", "--points", name, "--output", "alone.parquet")
     outcome = cli("backward", "y=a/b", "--points", name, "--output", "result.parquet", *on(cluster))
     assert outcome == alone
-    note = "note: `points of \ufffd.csv` holds no points, so the result has no rows\n"
+    note = "note: `points of \ufffd.csv` contains no points, so the result has no rows\n"
     assert (outcome.status, outcome.out, outcome.err) == (0, "", "" if rows else note)
     assert sorted(os.listdir("result.parquet")) == sorted(os.listdir(name))
     os.rename(f"result.parquet/{last}", "result.parquet/part.2.parquet")

@@ -70,7 +70,7 @@ def test_what_all_points_share_is_given_by_at(cli):
 def test_a_file_without_rows_decides_nothing(cli):
     outcome = cli("check", "f=x**2*sign(x)", "df/dx=abs(x)*x", "--points", "-", "-f", "json", stdin="x\n")
     assert outcome.status == 1
-    assert outcome.objects[0]["why"] == "standard input holds no points"
+    assert outcome.objects[0]["why"] == "standard input contains no points"
 
 
 def test_memory_does_not_grow_with_the_points(cli, tmp_path):

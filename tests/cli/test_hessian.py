@@ -125,7 +125,7 @@ def test_a_hessian_of_hundreds_of_rows_takes_seconds(cli):
 MISTAKES = {
     "several outputs": (["y=x;z=x"], "second derivatives need one scalar output, and there are 2 outputs: y, z"),
     "an array": (["y=x*2", "--at", "x=[1,2]"], "and `y` has shape (2,)"),
-    "a product without a point": (["y=x*b", "--u", "x=1"], "H·u is worked out at points\n  add one: --at b=1,x=1"),
+    "a product without a point": (["y=x*b", "--u", "x=1"], "H·u needs a point\n  add one: --at b=1,x=1"),
     "too many entries": (["y=sum(x)", "--shape", "x=2000"], "2,000 × 2,000 entries"),
     "unknown": (["y=x", "--wrt", "z"], "`z` is not in the system"),
 }

@@ -318,7 +318,7 @@ def test_memory_that_is_not_there(cli, tmp_path, monkeypatch, size):
     (tmp_path / "r.csv").write_bytes(OLD)
     monkeypatch.setattr(f"gradcli.data.csv.chunks.{size}", 2**62)  # at first, or in the middle
     err = cli.refused("backward", "y=a*b", "--points", "p.csv", "--output", "r.csv")
-    assert err == "error: this needs more memory than there is\n"
+    assert err == "error: not enough memory\n"
     assert contents() == {"p.csv": AB.encode(), "r.csv": OLD}
 
 

@@ -315,7 +315,7 @@ def test_no_points_give_a_result_without_rows(cli, expected, source, target, nam
     output = () if target is None else ("--output", target if target == "-" else f"result.{target}")
     outcome = cli.done(*command, *points, *output, stdin=stdin)
     label = "standard input" if source == "-" else f"`{points[1]}`"
-    assert outcome.err == f"note: {label} holds no points, so the result has no rows\n"
+    assert outcome.err == f"note: {label} contains no points, so the result has no rows\n"
     found = flat(read(target, outcome.out))
     assert found.keys() == expected[name].keys()
     assert all(values.shape == (0,) for values in found.values())
@@ -325,7 +325,7 @@ def test_no_points_give_a_result_without_rows(cli, expected, source, target, nam
 @pytest.mark.parametrize("command", [*WHOLE, ("backward", *SYSTEM, "--steps")], ids=" ".join)
 def test_no_points_of_every_engine_and_in_json(cli, command, engine):
     points, stdin = written("-", none(POINTS | (COTANGENTS if command[0] == "backward" else {})))
-    note = "note: standard input holds no points, so the result has no rows\n"
+    note = "note: standard input contains no points, so the result has no rows\n"
     if engine == "numpy":
         found = cli.done(*command, *points, "-f", "json", stdin=stdin)
         assert (found.out, found.err) == ("", note)

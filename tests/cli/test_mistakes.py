@@ -41,8 +41,8 @@ def v(text: str, says: str, mend: str = WAY_OUT) -> Mistake:
 LANGUAGE = [
     # Brackets
     system("y = «(»x+1", says="`(` is never closed", mend=r"add a `\)`"),
-    system("y = x+1«)»", says="`)` closes nothing", mend="remove it"),
-    system("y = [x, 1«)»", says="`)` stands where `]` is due", mend=""),
+    system("y = x+1«)»", says="unmatched `)`", mend="remove it"),
+    system("y = [x, 1«)»", says="`)` closes a bracket that needs `]`", mend=""),
     system("y = x«[»", says="`[` is never closed", mend="add a `]`"),
     system("y = sin«(»(x + 2) * 3; z = x", says="is never closed"),
     # What the language lacks

@@ -205,7 +205,7 @@ def at_most(mebibytes):
 
 
 def sentence(mebibytes):
-    return f"error: this needs more memory than there is\n  `ulimit` allows {mebibytes:,} MiB\n"
+    return f"error: not enough memory\n  `ulimit` allows {mebibytes:,} MiB\n"
 
 
 @long

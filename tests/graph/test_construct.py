@@ -44,9 +44,9 @@ def test_axes_are_counted_from_the_front(axis, rank, axes):
         ((0, 3), 3, "there is no axis 3 in an array of 3 dimensions"),
         ((0, 0), 2, "an axis is named twice"),
         ((1, -1), 2, "an axis is named twice"),
-        (True, 2, "an axis must be an integer, or several"),
-        ((0, 1.0), 2, "an axis must be an integer, or several"),
-        ("0", 1, "an axis must be an integer, or several"),
+        (True, 2, "an axis must be an integer or a tuple of integers"),
+        ((0, 1.0), 2, "an axis must be an integer or a tuple of integers"),
+        ("0", 1, "an axis must be an integer or a tuple of integers"),
     ],
 )
 def test_axes_that_there_are_not(axis, rank, says):

@@ -79,7 +79,7 @@ def test_a_summary_is_a_sentence_that_fits_on_a_line(topic):
 
 
 def test_the_guide_lists_what_there_is_of_torch():
-    (section,) = [s for s in topic_named("run").text.split("\n## ") if s.startswith("What there is")]
+    (section,) = [s for s in topic_named("run").text.split("\n## ") if s.startswith("What is supported")]
     parts = [re.findall("`(.*?)`", part) for part in re.split(r"\n- ", section.partition("\n\nThere are no")[0])]
     listed = {name: {n for n in names if "." not in n} for name, *names in filter(None, parts) if name in MODULES}
     assert len(listed) == 12

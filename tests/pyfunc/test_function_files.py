@@ -261,7 +261,7 @@ def dmodel(a, b):
     ("names", "status", "told"),
     [
         (("loss", "right"), 0, ["dloss/dw = right(w)   right: proved"]),
-        (("loss", "half"), 1, ["dloss/dw = half(w)   wrong: yours is 1/2 of it"]),
+        (("loss", "half"), 1, ["dloss/dw = half(w)   wrong: yours is 1/2 times the right value"]),
         (
             ("model", "dmodel"),
             1,

@@ -299,7 +299,7 @@ def test_running_sums(cli):
     ]
     assert cells(lines[5]) == ["sum", "1111", "1111·2 = 2222", "2222"]
     said = " ".join(lines[7:])
-    assert "`x.grad = None` (or `optimizer.zero_grad()`) before a call starts afresh" in said
+    assert "To start afresh, write `x.grad = None` (or `optimizer.zero_grad()`) before a call" in said
     assert "The same as one call with v = 1111: vᵀJ is linear in v." in said
     assert "need retain_graph=True" in said
 

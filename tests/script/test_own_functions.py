@@ -55,8 +55,8 @@ RIGHT = {
     "it prints": own("print('forward'); " + SAVE + "x ** 2", "print('backward'); " + SAVED + "2 * x * g"),
 }
 WRONG = {
-    "a factor": (own(SAVE + "x ** 2", SAVED + "x * g"), "yours is 1/2 of it"),
-    "the sign": (own(SAVE + "x.cos()", SAVED + "x.sin() * g"), "the sign: yours is -1 times it"),
+    "a factor": (own(SAVE + "x ** 2", SAVED + "x * g"), "yours is 1/2 times the right value"),
+    "the sign": (own(SAVE + "x.cos()", SAVED + "x.sin() * g"), "the sign: yours is -1 times the right value"),
     "the inner function": (
         own(SAVE + "torch.sin(3 * x)", SAVED + "g * torch.cos(3 * x)"),
         "the derivative of the inner function is missing",
@@ -67,13 +67,13 @@ WRONG = {
     "numpy": (
         own("ctx.a = x.detach().numpy(); return torch.from_numpy(np.sin(ctx.a))",
             "return -g * torch.from_numpy(np.cos(ctx.a))"),
-        "the sign: yours is -1 times it",
+        "the sign: yours is -1 times the right value",
     ),
     "once differentiable": (
         own(SAVE + "x ** 2", SAVED + "x * g").replace(
             "    def backward", "    @torch.autograd.function.once_differentiable\n    def backward"
         ),
-        "yours is 1/2 of it",
+        "yours is 1/2 times the right value",
     ),
 }  # fmt: skip
 
@@ -116,21 +116,21 @@ SAID = {
     "StraightThroughBad": "missing: - v",
     "InNumpyBad": "it differs from the derivative",
     "NormBad": "the cotangent v is missing: multiply your result by v",
-    "LinearBad": "yours is 1/3 of it: off by 1/n? v has 3 elements along axis 0, and a mean divides by their number",
-    "ScaleBad": "the sign: yours is -1 times it",
+    "LinearBad": "yours is 1/3 times the right value: off by 1/n? v has 3 elements along axis 0, and a mean divides by",
+    "ScaleBad": "the sign: yours is -1 times the right value",
     "PolarBad": "missing: + v1*sin(t)",
     "MatMulBad": "transposed: b should be b.T",
-    "CrossEntropyBad": "yours is 3 times it: off by 1/n?",
+    "CrossEntropyBad": "yours is 3 times the right value: off by 1/n?",
     "LayerNormBad": "a term is missing, and the rest is right",
     "HuberBad": "",
     "StackBad": "inputs exchanged: this is the derivative by x0, not by x1",
     "ForgottenBad": "yours is 0",
     "SquaresBad": "the sign",
-    "InPlaceBad": "yours is 1/2 of it",
-    "BranchBad": "yours is 2/3 of it",
+    "InPlaceBad": "yours is 1/2 times the right value",
+    "BranchBad": "yours is 2/3 times the right value",
     "BroadcastBad": "summed over the wrong axis: over 1, where it should be over 0",
     "ConvolutionBad": "",
-    "DropoutBad": "yours is 1/2 of it",
+    "DropoutBad": "yours is 1/2 times the right value",
     "PowerBad": "an exponent off by one: x**4 should be x**3",
 }
 

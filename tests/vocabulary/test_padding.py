@@ -38,8 +38,8 @@ def test_as_in_pytorch(call, x, value, gradient):
     [
         ("pad(x, (1,))", "two numbers an axis"),
         ("pad(x, (1, 1, 1, 1))", "not 4 for 1"),
-        ("pad(x, (-2, -1))", "nothing of the array"),
-        ("pad(x, (-3, 1))", "nothing of the array"),
+        ("pad(x, (-2, -1))", "no element of the array"),
+        ("pad(x, (-3, 1))", "no element of the array"),
         ("pad(x, (1, 1), mode='reflect')", "no mode `reflect`"),
         ("pad(x, (1, 1), value=x)", "`value` is a number"),
         ("pad(x, (10**9, 10**9))", "number"),

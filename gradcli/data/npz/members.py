@@ -80,7 +80,7 @@ class Member:
         if not self.elements:
             raise InputError(f"{self.label} has no elements: its shape is {self.shape}")
         if self.info.file_size - self.offset < self.count * self.point_bytes:
-            raise InputError(f"{self.label} ends early: its header promises an array of shape {self.shape}")
+            raise InputError(f"{self.label} is truncated: its header declares an array of shape {self.shape}")
 
 
 def read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, label: str) -> Member:

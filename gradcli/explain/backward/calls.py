@@ -88,8 +88,8 @@ def _sentences(result: BackwardResult, point: BackwardPoint) -> list[Text]:
     return [
         Text(
             (
-                f".grad adds up, call by call: `{leaf}.grad = None` (or `optimizer.zero_grad()`) before a call "
-                "starts afresh.",
+                f".grad accumulates over the calls. To start afresh, write `{leaf}.grad = None` "
+                "(or `optimizer.zero_grad()`) before a call.",
             )
         ),
         Text(

@@ -173,8 +173,8 @@ def _why_none(result: BackwardResult, h: str) -> str:
     if result.graph.names[h] not in active_nodes(result.graph, result.leaves.values()):
         return f"{h} does not require a gradient in PyTorch: {h}.grad is None, and {h}.retain_grad() is an error."
     return (
-        f"No path that gradients take leads from {outputs} back to {h}: in PyTorch {h}.grad stays None, "
-        f"also after {h}.retain_grad(), and no hook on {h} is called."
+        f"No differentiable path leads from {outputs} back to {h}: in PyTorch {h}.grad stays None, "
+        f"even after {h}.retain_grad(), and no hook on {h} is called."
     )
 
 

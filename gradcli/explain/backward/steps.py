@@ -119,7 +119,7 @@ def retained_formulas(swept: Sweep, calls: Sequence[Named], retain: Sequence[str
             result = formulas(wanted.values(), given(swept, swept.graph.labels, call), {}).exprs
         except TooDeepError:
             raise InputError(
-                "the formulas that --retain asks for are too deep to write", hint="give a point: --at works in numbers"
+                "the formulas for --retain are nested too deeply", hint="give a point with --at to compute numbers"
             ) from None
         total = {name: plus(total[name], result[g]) if name in total else result[g] for name, g in wanted.items()}
     return total

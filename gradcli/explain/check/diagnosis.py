@@ -76,7 +76,7 @@ def _not_finite(e: Evidence) -> str:
     bad = ~np.isfinite(e.yours).all(axis=0)
     if not bad.any():
         return ""
-    return "yours is not finite" if bad.all() else "yours is not finite everywhere that the derivative is"
+    return "yours is not finite" if bad.all() else "yours is not finite at every point where the derivative is"
 
 
 def _transposed(e: Evidence) -> str:
@@ -114,12 +114,12 @@ def _factor(e: Evidence) -> str:
     if ratio == 0:
         return "yours is 0"
     if abs(ratio + 1) <= e.tolerance:
-        return "the sign: yours is -1 times it"
+        return "the sign: yours is -1 times the right value"
     if abs(ratio - 1) < _ROUNDED:
         allowed = f"1e-{floor(-log10(abs(ratio - 1)))}"
-        return f"yours is {ratio:.6g} of it: is a number rounded? --tolerance {allowed} allows for it"
+        return f"yours is {ratio:.6g} times the right value: rounded? --tolerance {allowed} accepts it"
     text = number(ratio, e.tolerance)
-    sentence = f"yours is {text} times it" if abs(ratio) > 1 else f"yours is {text} of it"
+    sentence = f"yours is {text} times the right value"
     counted = _counted(e, max(abs(ratio), 1 / abs(ratio)))
     return f"{sentence}: off by 1/n? {counted}, and a mean divides by their number" if counted else sentence
 
@@ -217,7 +217,7 @@ def _another(e: Evidence) -> str:
     for name, x in others[:_CANDIDATES] if plain and own else ():
         (result,) = e.evaluate(derivative(case.graph, case.base, x))
         if e.equal(e.yours, result):
-            return f"inputs exchanged: this is the derivative by {name}, not by {own}"
+            return f"inputs exchanged: this is the derivative with respect to {name}, not {own}"
     return ""
 
 
@@ -250,7 +250,7 @@ def _right_but_for(e: Evidence, what: str, key: tuple[int | range, ...]) -> str:
     part = e.part(key)
     result = (explain(part) for explain in (_factor, _permuted, _likely, _sums, of_arrays, _unlikely))
     more = next((text for text in result if text), "")
-    return f"right but for {what}" + (f": {more}" if more else "")
+    return f"right except for {what}" + (f": {more}" if more else "")
 
 
 def _permuted(e: Evidence) -> str:

@@ -211,7 +211,7 @@ def _differing_terms(shown: Shown, said: Any, right: Any) -> str:
     if missing and not more:
         return f"missing: {_signed(shown, missing)}"
     if more and not missing:
-        return f"too many: {_signed(shown, more)}"
+        return f"extra term: {_signed(shown, more)}"
     return _wrong_term(shown, more[0], missing[0]) if len(missing) == len(more) == 1 else ""
 
 
@@ -223,7 +223,7 @@ def _as_written(shown: Shown, said: Any, forms: Sequence[Any]) -> str:
 
     for term in sympy.Add.make_args(said):
         if term != said and is_nothing(said - term - forms[0]):
-            return f"too many: {_signed(shown, [term])}"
+            return f"extra term: {_signed(shown, [term])}"
     for form in forms:
         for term in sympy.Add.make_args(form):
             if term != form and is_nothing(form - term - said):

@@ -161,12 +161,12 @@ def _inputs(node: Node, graph: Graph, write: Write) -> Changes:
         return
     for other in [n for n in named if n is not node and n.shape == node.shape][:_NAMED]:
         exchanged = "inputs exchanged: " if node.is_leaf and other.is_leaf else ""
-        yield f"{exchanged}{write(node)} stands where {write(other)} belongs", other
+        yield f"{exchanged}{write(node)} should be {write(other)}", other
 
 
 def _functions(node: Node, graph: Graph, write: Write) -> Changes:
     if len(node.args) == 1 and not OPERATIONS[node.op].infix and OPERATIONS[node.op].broadcasts:
-        yield f"a function too many: {write(node)} should be {write(node.args[0])}", node.args[0]
+        yield f"an extra function: {write(node)} should be {write(node.args[0])}", node.args[0]
     if node.op in _TAKEN:
         other = elementwise(_TAKEN[node.op], *node.args)
         yield f"{write(node)} should be {write(other)}", other
@@ -217,7 +217,7 @@ def _products(node: Node, graph: Graph, write: Write) -> Changes:
 def _too_many(node: Node, graph: Graph, write: Write) -> Changes:
     """Yield a product or quotient with a factor less."""
     for other in node.args[: {"mul": 2, "div": 1}.get(node.op, 0)]:
-        yield f"a factor too many: {write(node)} should be {write(other)}", other
+        yield f"an extra factor: {write(node)} should be {write(other)}", other
 
 
 def _squares(node: Node, graph: Graph, write: Write) -> Changes:

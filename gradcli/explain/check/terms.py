@@ -42,10 +42,10 @@ def _wrong_term(e: Evidence) -> str:
         (result,) = e.evaluate(term)
         rest = e.yours - sign * result
         if e.right(rest):
-            return f"too many: {'+' if sign > 0 else '-'} {e.write(term)}"
+            return f"extra term: {'+' if sign > 0 else '-'} {e.write(term)}"
         if (ratio := e.quotient(e.truth - rest, sign * result)) is not None and (text := exact(ratio, e.tolerance)):
             written = e.write(term)
-            size = f"{text} times it" if abs(ratio) > 1 else f"{text} of it"
+            size = f"{text} times that"
             return f"the sign of the term {written}" if text == "-1" else f"the term {written} should be {size}"
     return ""
 

@@ -23,10 +23,10 @@ WHY = {
     "corner": "the system has a corner there, and no derivative",
     "not finite": "the system or its derivative is not finite there",
     "kind": "an input there is not symmetric, positive or orthogonal, as its line declares it",
-    "far": "finite differences cannot tell what the derivative is there",
+    "far": "finite differences are inconclusive there",
 }
 NOT_PROVED = "not proved"
-_NARROW = "yours is not finite everywhere that the derivative is"
+_NARROW = "yours is not finite at every point where the derivative is"
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def _undecided(tally: Tally, source: str) -> str:
     if tally.why:
         return WHY[tally.why.most_common(1)[0][0]]
     if source:
-        return f"{source} holds no points"
+        return f"{source} contains no points"
     return "no point was found where the system and its derivative are finite: give one with --at"
 
 

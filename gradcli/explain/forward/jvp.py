@@ -193,7 +193,7 @@ class _Numbers:
 def _warn_of_products(value: Named, product: Named, notes: Notes) -> None:
     for name, tangent in product.items():
         if not np.isfinite(tangent).all() and np.isfinite(value[name]).all():
-            notes.add("warning", f"{name}.jvp is not finite: a local derivative on the way is not")
+            notes.add("warning", f"{name}.jvp is not finite: a local derivative is not finite")
 
 
 def _in_formulas(

@@ -52,7 +52,7 @@ def _sections(result: JvpResult, p: JvpPoint) -> dict[str, Callable[[], Sequence
 
 def _tangents(p: JvpPoint) -> Section:
     """Return the tangents of the inputs, as rates of change."""
-    return Section("u", (rates(p.u), Text(("J·u: the outputs change with them, each at the rate below",))))
+    return Section("u", (rates(p.u), Text(("J·u: the rate at which each output changes",))))
 
 
 def _products(result: JvpResult, p: JvpPoint) -> Iterator[Line]:
@@ -106,7 +106,7 @@ def _steps(result: JvpResult, p: JvpPoint) -> list[Section]:
         return []
     names = node_names(result.graph)
     rows = tuple(_row(step, names) for step in p.steps[:_STEPS])
-    title = ("forward: each value with its tangent, marked by a dot: how fast it changes",)
+    title = ("forward: each value with its tangent, its rate of change, marked by a dot",)
     return [Section("steps", (Grid(("value", "tangent"), rows),), title)]
 
 

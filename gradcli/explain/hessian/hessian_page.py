@@ -157,7 +157,7 @@ def hvp_pages(result: HvpResult, only: tuple[str, ...]) -> list[Page]:
 
 
 def _product_sections(result: HvpResult, p: HvpPoint) -> dict[str, Callable[[], Sequence[Section]]]:
-    said = Text(("H·u: the gradient changes with them, each part of it at the rate below",))
+    said = Text(("H·u: the rate at which each entry of the gradient changes",))
     lines = tuple(Line((f"H·u for {name}", Value(value)), strong=True) for name, value in p.hvp.items())
     return {
         "system": lambda: [system_section(result, p.at, p.value)],

@@ -127,8 +127,8 @@ def lower_half(graph: Graph, wrt: Sequence[str], optional: bool) -> SymbolicJaco
     with suppress(*[InputError] * optional):
         if (count := formulas_of(slopes)) > MAX_FORMULAS // 10:
             raise InputError(
-                f"the formulas of {count:,} elements are too many to work out",
-                hint="formulas need smaller shapes; with --at, H is worked out in numbers",
+                f"the formulas of {count:,} elements are too many to compute",
+                hint="reduce the shapes, or give a point with --at to compute H in numbers",
             )
         return symbolic_entries(slopes, leaves, leaves, lower).worked_out()
     return None
@@ -220,7 +220,7 @@ def hvp(
             warn_of_values(graph, at, value, notes)
             for name, of_leaf in products.items():
                 if not np.isfinite(of_leaf).all():
-                    notes.add("warning", f"{name}.hvp is not finite: a second derivative on the way is not")
+                    notes.add("warning", f"{name}.hvp is not finite: a second derivative is not finite")
         result.append(HvpPoint(at, value, u, products, noted_corners))
     return HvpResult(graph, tuple(wrt), style_of(graph), tuple(result))
 

@@ -149,5 +149,5 @@ class Jacobian:
         """Return where the first entry that is not finite arose."""
         matrix = NumericJacobian(self.graph, self.wrt)(point, self.wanted.same)
         if np.isfinite(matrix).all():  # as NumPy rounds, and not the engine that computed it
-            return "an entry is not finite: it arises where contributions are added"
+            return "an entry is not finite: it arises where contributions are summed"
         return not_finite_entry(self.graph, self.wrt, point, matrix)

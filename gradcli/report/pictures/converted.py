@@ -11,7 +11,7 @@ from gradcli.wrapping import cells
 
 CONVERTED = ("pdf", "png")  # by way of SVG
 _SCALE = 2  # pixels of a PNG to a pixel of the SVG
-_HINT = 'pip install "gradcli[picture]"; --output y.svg needs nothing, and browsers print it as PDF'
+_HINT = 'pip install "gradcli[picture]"; or use --output y.svg, which needs no package; browsers print it as PDF'
 
 # What CairoSVG does not know: a size that follows the window, a list of fonts, a name of a filter, blanks that begin a
 # line, and bars over letters, which are drawn beside the text.
@@ -55,7 +55,7 @@ def converter() -> Any:
         ) from None
     except OSError as error:  # the library cairo
         why = str(error).splitlines()[0]
-        raise InputError(f"the package `cairosvg` does not find its library: {why}", hint=_HINT) from None
+        raise InputError(f"the package `cairosvg` cannot find its library: {why}", hint=_HINT) from None
     return cairosvg
 
 

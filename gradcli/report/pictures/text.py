@@ -45,9 +45,7 @@ def _foot(picture: Picture, digits: int | None, lost: int, width: int) -> Iterat
     for line in [whole] if cells(whole) <= width else parts:
         yield from wrapped(line, width, "  ")
     if lost:
-        yield from wrapped(
-            f"{lost:,} values have no line to what uses them, for want of room: a wider page has more.", width
-        )
+        yield from wrapped(f"{lost:,} values have no line to their uses: the page is too narrow.", width)
 
 
 class _Cells(NamedTuple):

@@ -25,8 +25,8 @@ _NEEDS = {
     ("relu", True): "relu's derivative is 1 where its result is above 0",
     ("softmax", True): "softmax's derivative is computed from its result",
     ("log_softmax", True): "log_softmax's derivative is computed from its result",
-    ("mul", False): "the derivative of a product by one factor is the other factor",
-    ("matmul", False): "the derivative of a matrix product by one factor is computed from the other",
+    ("mul", False): "the derivative of a product with respect to one factor is the other factor",
+    ("matmul", False): "the derivative of a matrix product with respect to one factor is computed from the other",
     ("addmm", False): "the derivative of a linear layer is computed from its input and its weight",
     ("div", False): "the derivative of a quotient is computed from both operands",
     ("pow", False): "the derivative of x**n is n*x**(n - 1)",
@@ -52,7 +52,7 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
     of_data = any(n.attr == "data" for n in parts(text.statement, ast.Attribute))
     if how != "step" and not updates.is_unrecorded(text) and not of_data:
         return Answer(reason, "compute a new tensor instead, so that the old values stay", updates.out_of_place(text))
-    if answer := repeated(at, step, reason, ", with the weights of before"):
+    if answer := repeated(at, step, reason, ", with the weights from before the change"):
         return answer
     what = "the optimizer's step" if how == "step" else "the change"
     fix = f"move {what} after the backward; or compute the loss again after it, with the new values"
@@ -90,9 +90,9 @@ def view_changed(at: Failure, view: Any, since: bool) -> Answer:
 
 
 _ORIGINS = {
-    Maker.NO_GRAD: "made in a block of no_grad()",
-    Maker.INFERENCE: "made in a block of inference_mode()",
-    Maker.FUNCTION: "what a Function returns",
+    Maker.NO_GRAD: "created under no_grad()",
+    Maker.INFERENCE: "created under inference_mode()",
+    Maker.FUNCTION: "the output of a Function",
 }
 
 
@@ -204,7 +204,9 @@ def nan(at: Failure, step: Any) -> Answer:
     if before:  # the numbers were not finite on the way forward already
         step = min(before, key=lambda e: e.seq)
         reason = f"{at.code(step.line)} returns values that are not finite, already in the forward pass."
-    fix = "keep the input away from that point before the operation (clamp, + eps); torch.where after it is too late"
+    fix = (
+        "keep the input away from that point before the operation (clamp, + eps); torch.where on the result is too late"
+    )
     return Answer(reason, fix, fixes.kept_away(at.text_at(step.line)))
 
 

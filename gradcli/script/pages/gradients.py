@@ -125,7 +125,7 @@ def _of_leaves(call: Call, scene: CallScene, explained: bool) -> Iterator[str]:
         elif call.request is None and (not explained or call.changes):
             yield f"∂/∂{name}: {array_words(c.grad._a)}"
     if named := [name for name in added if name in scene.names.tensors]:
-        yield f"`{named[0]}.grad = None` (or `optimizer.zero_grad()`) before the call starts afresh."
+        yield f"To start afresh, write `{named[0]}.grad = None` (or `optimizer.zero_grad()`) before the call."
 
 
 def _held(c: Contribution, scene: CallScene) -> str:
@@ -216,7 +216,7 @@ def _arose(call: Call, scene: CallScene) -> str:
         return "v itself is not finite"
     result = _origin(call)
     if call.arose is None or result is None:
-        return "it arises where contributions are added" if not call.changes else "a hook returned it"
+        return "it arises where contributions are summed" if not call.changes else "a hook returned it"
     what = "local derivative" if result is call.arose.step else "value"
     hidden = ": 0·inf is nan" * (result is call.arose.step and _is_zero_times_inf(call.arose))
     where = scene.code(result.line).rstrip(",")

@@ -6,7 +6,7 @@ import pytest
 
 NOTE = "u.retain_grad() would keep it"
 KEPT = "unless u.retain_grad() comes before backward"
-STAYS = "u.grad stays None, also after u.retain_grad(), and no hook on u is called"
+STAYS = "u.grad stays None, even after u.retain_grad(), and no hook on u is called"
 NEEDLESS = "u does not require a gradient in PyTorch: u.grad is None, and u.retain_grad() is an error"
 
 # What PyTorch 2.13 does with `u.retain_grad()` and a hook on u: it keeps a gradient, or None, or raises an error.

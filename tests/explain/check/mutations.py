@@ -65,17 +65,17 @@ def exchanged(right, inputs, names):
 
 
 SAID = {
-    "factor": ("times it", "of it"),
-    "sign": ("the sign",),
+    "factor": ("times the right value", "times that"),
+    "sign": ("the sign", "wrong sign"),
     "inner": ("inner function",),
     "missing": ("missing",),
     "term's sign": ("the sign of the term",),
-    "extra": ("too many",),
+    "extra": ("extra",),
     "exponent": ("exponent",),
     "exchanged": ("inputs exchanged",),
     "transposed": ("transposed",),
     "indices": ("indices exchanged",),
     "batch": ("1/n",),
-    "entry": ("right but for",),
+    "entry": ("right except for",),
     "axis": ("wrong axis",),
 }
