@@ -86,7 +86,7 @@ class ExplorerApp(App[None]):
     #fields { height: auto; }
     #plot { height: auto; margin-top: 1; }
     #page { padding: 0 1; scrollbar-size-vertical: 1; }
-    #told { height: auto; padding: 0 1; color: $text-warning; }
+    #notice { height: auto; padding: 0 1; color: $text-warning; }
     #keys { height: auto; padding: 0 1; color: $text-muted; }
     #prompt { height: auto; padding: 0 1; display: none; }
     #line { height: 1; }
@@ -154,7 +154,7 @@ class ExplorerApp(App[None]):
                 yield Static(id="plot")
             with VerticalScroll(id="page", can_focus=False):
                 yield Static(id="sections")
-        yield Static(id="told", markup=False)
+        yield Static(id="notice", markup=False)
         yield Static(id="keys")
         with Vertical(id="prompt"):
             with Horizontal(id="line"):
@@ -282,7 +282,7 @@ class ExplorerApp(App[None]):
 
     def tell(self, text: str) -> None:
         """Show a line above the keys: what a key did, or why it did nothing."""
-        line = self.query_one("#told", Static)
+        line = self.query_one("#notice", Static)
         line.update(self._plainly(text))
         line.display = bool(text)
 
@@ -367,7 +367,7 @@ class ExplorerApp(App[None]):
         """Take a step of gradient descent."""
         self._do(self.explorer.descend)
         state = self.explorer.state
-        if state.losses and not self.query_one("#told").display:
+        if state.losses and not self.query_one("#notice").display:
             losses = [rounded(loss, 6) for loss in (*state.losses[-3:], self.explorer.loss_at())]
             more = "… → " * (len(state.losses) > 3)
             self.tell(

@@ -36,6 +36,15 @@ def test_the_page(cli):
     assert "y = 1 + h + h**2/2" in out
 
 
+def test_the_distance_from_the_point_is_defined_on_the_page(cli):
+    """The polynomial about x = 3 is in h = x - 3; typed back at h = 0.1, it is near exp(3.1)."""
+    out = cli.done("jacobian", "y=exp(x)", "--order", "4", "--at", "x=3").out
+    assert "Taylor polynomial about x = 3, with h = x - 3" in out
+    polynomial = " ".join(out.partition("with h = x - 3\n")[2].split())
+    value = cli.json("jacobian", polynomial, "--at", "h=0.1")["value"]["y"]
+    assert value == pytest.approx(math.exp(3.1), rel=1e-5)
+
+
 @pytest.mark.parametrize(
     ("system", "at", "polynomial"),
     [
@@ -74,7 +83,7 @@ def test_a_corner_is_noted(cli):
 
 def test_latex_has_powers_and_fractions(cli):
     out = cli.done("jacobian", "y=sin(x)", "--order", "3", "--at", "x=0", "-f", "latex").out
-    assert r"\frac{\partial^{3} y}{\partial x^{3}}" in out
+    assert r"\frac{d^{3}y}{dx^{3}}" in out
     assert r"h - \frac{h^{3}}{6}" in out
 
 

@@ -18,7 +18,7 @@ def test_the_lines_of_pytorch_collect_the_jacobian(cli, tmp_path, system, at):
     point = ",".join(f"{name}={json.dumps(value)}" for name, value in at.items())
     asked = ("jacobian", system, "--at", point, "--wrt", ",".join(at))
     page = cli.done(*asked).out
-    block = page.partition("in PyTorch, one gradient a row:\n")[2].partition("\n\n")[0]
+    block = page.partition("in PyTorch, one gradient per row:\n")[2].partition("\n\n")[0]
     code = [line[2:] for line in block.splitlines()]
     assert code, page
     leaves = [f"{name} = torch.tensor({value}, requires_grad=True)" for name, value in at.items()]

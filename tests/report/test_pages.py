@@ -46,9 +46,9 @@ Jacobian J = ∂(y0, y1, y2)/∂(x0, x1)
   y2   0       10
 
 Row i is what backward leaves in .grad for a one-hot v (--v onehot:y0 gives the
-first), one call a row.
+first), one call per row.
 
-in PyTorch, one gradient a row:
+in PyTorch, one gradient per row:
   out = torch.stack((y0, y1, y2))
   rows = [torch.autograd.grad(out, (x0, x1), v, retain_graph=True)
           for v in torch.eye(3)]

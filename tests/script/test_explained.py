@@ -82,7 +82,7 @@ SUMS = "import torch\nx = torch.tensor([1., 2., 3.], requires_grad=True)\nw = to
         ("torch.autograd.grad((x*x).sum(), x)", ""),
         (
             "(w*w).backward(); w.requires_grad_(False).sub_(w.grad); w.requires_grad_()",
-            ": w.grad accumulates to -4; it accumulates across updates:\n  call `optimizer.zero_grad()` once per step",
+            ": w.grad accumulates to -4 over the updates: call\n  `optimizer.zero_grad()` once per step",
         ),
     ],
 )

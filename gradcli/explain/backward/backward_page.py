@@ -47,7 +47,7 @@ def backward_pages(result: BackwardResult, choice: Choice) -> list[Page]:
 def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> Iterator[Section]:
     single = len(point.calls) == 1
     at, values = point.at if result.numeric else None, {**point.intermediates, **point.value}
-    written = forms(result, point.calls[0].v) if single else Forms({}, {})
+    written = forms(result, point.calls[0].v, at=at) if single else Forms({}, {})
     jacobian = cache(lambda: _product(result, point, choice, written))
     entries = result.symbolic is not None and (not choice.only or "jacobian" in choice.only)
     build: dict[str, Callable[[], Sequence[Section]]] = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gradcli.explain.backward.loss import cotangent, loss_name, uniform
 from gradcli.explain.backward.record import BackwardResult
 from gradcli.explain.forms.matrix_form import matrix_form
+from gradcli.explain.forms.ties import without_ties
 from gradcli.explain.results import Named
 from gradcli.explain.sections import Computed, Math, quantity
 from gradcli.graph.construct import reshape, spread
@@ -38,10 +39,11 @@ class Forms:
     adjoints: Mapping[AdjointName, Math]
 
 
-def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = None) -> Forms:
+def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = None, at: Named | None = None) -> Forms:
     """Return the gradients of the leaves wanted as formulas; none for a system of scalars.
 
     `called` are what some of the cotangents are called; a system that has such is written in formulas always.
+    Formulas of a point, `at`, do not count the ties of an extremum that has none there.
     """
     called = called or {}
     if not called and not any(n.shape for n in result.graph.nodes):
@@ -55,19 +57,25 @@ def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = N
         n: called.get(name, only or (f"{name}.v" if v[name].dtype == object else f"v_{name}"))
         for name, n in cotangents.items()
     }
-    return _GradientWriter(result, known, names, loss_name(result.graph, v)).forms()
+    return _GradientWriter(result, known, names, loss_name(result.graph, v), at).forms()
 
 
 class _GradientWriter:
     """Writes gradients as formulas in the user's names, or also in adjoints of named intermediates."""
 
     def __init__(
-        self, result: BackwardResult, known: Mapping[Node, Exact], names: Mapping[Node, str], loss: str
+        self,
+        result: BackwardResult,
+        known: Mapping[Node, Exact],
+        names: Mapping[Node, str],
+        loss: str,
+        at: Named | None,
     ) -> None:
         self.result = result
         self.known = known
         self.names = names
         self.loss = loss
+        self.at = at
         self.bars = self._bars()
         self.all_names = {**names, **self.bars}
 
@@ -152,7 +160,9 @@ class _GradientWriter:
     def form(self, node: Node, by_adjoints: bool = False) -> Node:
         """Return the form of a node in the user's names and v, or also in other adjoints."""
         names = self.all_names if by_adjoints else self.names
-        return matrix_form(self.elementwise(by_adjoints)(node) if self.algebra else node, names, self.known)
+        shortened = self.elementwise(by_adjoints)(node) if self.algebra else node
+        written = matrix_form(shortened, names, self.known)
+        return written if self.at is None else without_ties(written, self.result.graph, self.at)
 
     @cache  # noqa: B019 - it lives as long as a page
     def definition(self, adjoint: Node) -> Node:

@@ -38,4 +38,4 @@ def collected(graph: Graph, wrt: Sequence[str]) -> Code | None:
     lines.append(f"{' ' * len(stacking)}for {row} in {rows}])")
     lines.append(f"# or, where f({', '.join(wrt)}) returns {out}:")
     lines.append(f"# torch.autograd.functional.jacobian(f, {leaves})")
-    return Code(tuple(lines), "in PyTorch, one gradient a row")
+    return Code(tuple(lines), "in PyTorch, one gradient per row")

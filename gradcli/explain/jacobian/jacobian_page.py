@@ -42,12 +42,12 @@ def _whole_or_shown(result: JacobianResult, point: JacobianPoint | None, only: S
 
 
 def _calls_for_rows(result: JacobianResult) -> list[Section]:
-    """Return how calls of `backward` give the rows of J."""
-    if len(result.formulas.rows) == 1:
-        return []
-    y = result.formulas.rows[0]
-    said = f"Row i is what backward leaves in .grad for a one-hot v (--v onehot:{y} gives the first), one call a row."
+    """Return how calls of `backward` give the rows of J, and in which mode gradcli computes them."""
     mode = sweeps_told(result)
+    if len(result.formulas.rows) == 1:
+        return [Section("jacobian", (Text((mode,)),))] if mode else []
+    y = result.formulas.rows[0]
+    said = f"Row i is what backward leaves in .grad for a one-hot v (--v onehot:{y} gives the first), one call per row."
     blocks = (Text((said,)), collected(result.graph, result.wrt), Text((mode,)) if mode else None)
     return [Section("jacobian", (block,)) for block in blocks if block is not None]
 

@@ -7,11 +7,13 @@ from typing import NamedTuple
 from gradcli.explain.jacobian.dense import JacobianResult
 from gradcli.graph.jacobian import plan
 
+_WHOLE = 36  # derivatives of one output that need no such sentence
+
 
 def sweeps_told(result: JacobianResult) -> str:
-    """Return a sentence on the mode (forward or reverse) and the number of passes; nothing for a gradient."""
+    """Return a sentence on the mode (forward or reverse) and the number of passes; nothing for a short gradient."""
     rows, columns = len(result.formulas.rows), len(result.formulas.columns)
-    if rows == 1:
+    if rows == 1 and columns <= _WHOLE:
         return ""
     planned = plan(result.graph, result.wrt)
     forward = _Mode("forward", "column", "output", columns, planned.forward_sweeps)
@@ -21,7 +23,7 @@ def sweeps_told(result: JacobianResult) -> str:
     if other.sweeps > taken.sweeps:
         there = f", where {other.name} mode takes {other.sweeps:,}"
         there += f": {other.together}" * (other.sweeps < other.lines)
-    each = f"one a {taken.line}" if taken.sweeps == taken.lines else taken.together
+    each = f"one per {taken.line}" if taken.sweeps == taken.lines else taken.together
     passes = f"{taken.sweeps:,} pass{'es' * (taken.sweeps > 1)}"
     return f"gradcli computes J in {taken.name} mode: {passes}, {each}{there}."
 

@@ -57,9 +57,7 @@ class Sums:
     def words(self, line: int) -> str:
         """Return what adds up at a line: x.grad adds up to [8, 16, 24]; nothing where nothing does."""
         result = list(self.lines.get(line, {}).values()) if line in self.added else []
-        each = (
-            "; it accumulates across updates: call `optimizer.zero_grad()` once per step" if line in self.moved else ""
-        )
+        each = " over the updates: call `optimizer.zero_grad()` once per step" if line in self.moved else ""
         if len(result) == 1:
             name, value, _ = result[0]
             total = array_words(value)

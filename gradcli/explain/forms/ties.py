@@ -1,0 +1,44 @@
+"""Formulas of extrema at a point without ties: the elements that are equal to the extremum are not counted."""
+
+from __future__ import annotations
+
+from gradcli.engine.evaluate import at_point
+from gradcli.explain.results import Named
+from gradcli.graph.construct import spread
+from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.node import Node, is_const
+
+_MOVED = ("broadcast", "reshape")  # operations that keep each number
+
+
+def without_ties(form: Node, graph: Graph, at: Named) -> Node:
+    """Return a formula without the quotients by a number of ties that is 1 at this point.
+
+    >>> import numpy as np
+    >>> from gradcli.graph.construct import reduce
+    >>> from gradcli.graph.node import const, elementwise, leaf
+    >>> x = leaf((2,))
+    >>> graph = Graph.of({"x": x}, {"y": reduce("max", x, (0,), "even")})
+    >>> chosen = elementwise("where", elementwise("eq", x, graph.outputs["y"]), const(1), const(0))
+    >>> without_ties(chosen / reduce("sum", chosen, (0,)), graph, {"x": np.array([1.0, 2.0])}) is chosen
+    True
+    """
+    nodes = scheduled([form], graph.inputs.values())
+    counts = [n.args[1] for n in nodes if n.op == "div" and _counts(n.args[1])]
+    if not counts:
+        return form
+    ones = {n for n, number in at_point(graph, at, counts).items() if (number == 1).all()}
+    rewritten: dict[Node, Node] = {}
+    for node in nodes:
+        args = tuple(rewritten.get(a, a) for a in node.args)
+        own = node if args == node.args else node.with_args(args)
+        rewritten[node] = spread(args[0], node.shape) if node.op == "div" and node.args[1] in ones else own
+    return rewritten[form]
+
+
+def _counts(node: Node) -> bool:
+    """Tell whether a node is how many elements satisfy a condition."""
+    while node.op in _MOVED:
+        (node,) = node.args
+    chosen = node.args[0] if node.op == "sum" else None
+    return chosen is not None and chosen.op == "where" and is_const(chosen.args[1], 1) and is_const(chosen.args[2], 0)
