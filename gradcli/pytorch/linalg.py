@@ -22,9 +22,10 @@ from gradcli.pytorch.refusals import check_matrix, first_zero
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 __all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_rank"]
-__all__ += ["norm", "pinv", "qr", "solve", "svd", "svdvals", "vector_norm"]
+__all__ += ["norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "vector_norm"]
 _QR = return_type("linalg_qr", "Q", "R")
 _EIGH = return_type("linalg_eigh", "eigenvalues", "eigenvectors")
+_SLOGDET = return_type("linalg_slogdet", "sign", "logabsdet")
 _SVD = return_type("linalg_svd", "U", "S", "Vh")
 ELSEWHERE = {"matmul": "operations.products"}
 LinAlgError = type("_LinAlgError", (RuntimeError,), {"__doc__": "What cannot be solved.", "__module__": "torch._C"})
@@ -32,6 +33,12 @@ LinAlgError = type("_LinAlgError", (RuntimeError,), {"__doc__": "What cannot be 
 
 def det(A: Tensor) -> Tensor:
     return named("det", check_matrix("linalg.det", A))
+
+
+def slogdet(A: Any) -> Any:
+    """Return the sign of a determinant, and the logarithm of its absolute value."""
+    result: Any = named("det", check_matrix("linalg.slogdet", A))
+    return _SLOGDET(*(called(x, "LinalgSlogdetBackward0") for x in (result.sign(), result.abs().log())))
 
 
 def inv(A: Tensor) -> Tensor:

@@ -29,6 +29,7 @@ from gradcli.pytorch.refusals import check_matrix
 from gradcli.pytorch.tensor import Tensor, listed, of_array
 
 _SVD = return_type("svd", "U", "S", "V")
+_SLOGDET = return_type("slogdet", "sign", "logabsdet")
 _AMINMAX = return_type("aminmax", "min", "max")
 
 
@@ -135,6 +136,63 @@ def _tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     return einsum(f"{''.join(left)},{''.join(right)}->{''.join(kept)}", a, b)
 
 
+def _trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+    """Return integrals along an axis by the trapezoidal rule, at points x or at a distance."""
+    size = y.shape[dim]
+    left, right = y.narrow(dim, 0, max(size - 1, 0)), y.narrow(dim, min(1, size), max(size - 1, 0))
+    if x is None:
+        ends = y.narrow(dim, 0, 1) + y.narrow(dim, size - 1, 1) if size else y
+        return called(dx * (y.sum(dim) - 0.5 * ends.sum(dim)), "MulBackward1")
+    widths = x.diff() if x.dim() == 1 else x.diff(dim=dim)
+    if x.dim() == 1:
+        widths = widths.view([-1 if i == dim % y.dim() else 1 for i in range(y.dim())])
+    return called(((left + right) * widths).sum(dim) / 2, "DivBackward1")
+
+
+def _covariance(input: Any, *, correction: int = 1) -> Any:
+    """Return the covariances of rows."""
+    rows = input.reshape(-1, input.shape[-1]) if input.dim() else input.view(1, 1)
+    rows = rows - rows.mean(1, keepdim=True)
+    return called((rows @ rows.t() / (rows.shape[1] - correction)).squeeze(), "SqueezeBackward0")
+
+
+def _correlation(input: Any) -> Any:
+    """Return the correlations of rows."""
+    covariance = _covariance(input)
+    if not covariance.dim():
+        return covariance / covariance
+    deviations = covariance.diagonal().sqrt()
+    return (covariance / deviations[:, None] / deviations).clip(-1, 1)
+
+
+def _rotated(input: Any, k: int = 1, dims: Any = None) -> Any:
+    """Return a tensor rotated k times by 90° from one axis towards another, by default from the first to the second."""
+    a, b = dims or (0, 1)
+    result = (input, input.flip(b).transpose(a, b), input.flip(a, b), input.flip(a).transpose(a, b))[k % 4]
+    return called(result.clone() if result is input else result, "Rot90Backward0")
+
+
+def _with_mean(name: str) -> Callable[..., Any]:
+    step = f"{name.capitalize()}MeanBackward0"
+
+    def function(input: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, **more: Any) -> Any:
+        spread = getattr(input, name)(dim, **({"unbiased": unbiased} | more), keepdim=keepdim)
+        return called(spread, step), called(input.mean(dim, keepdim=keepdim), step)
+
+    return function
+
+
+def _taken_along(input: Any, indices: Any, dim: int | None = None) -> Any:
+    """Return the elements at indices along an axis; the other axes are broadcast."""
+    if dim is None:
+        return input.reshape(-1).gather(0, indices.reshape(-1))
+    sizes = list(
+        common_shape([[1 if i == dim % x.dim() else n for i, n in enumerate(x.shape)] for x in (input, indices)])
+    )
+    shapes = [[*sizes[: dim % x.dim()], x.shape[dim], *sizes[dim % x.dim() + 1 :]] for x in (input, indices)]
+    return input.expand(shapes[0]).gather(dim, indices.expand(shapes[1]))
+
+
 def _svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
     u, s, vh = linalg.svd(input, not some)
     return _SVD(u, s, vh.mT)
@@ -185,7 +243,13 @@ BOTH: dict[str, Callable[..., Any]] = {
     ),
     "addmv": lambda input, mat, vec, *, beta=1, alpha=1: weighted(input, mat.mv(vec), beta, alpha),
     "baddbmm": lambda input, batch1, batch2, *, beta=1, alpha=1: weighted(input, batch1.bmm(batch2), beta, alpha),
+    "argwhere": lambda input: input.nonzero(),
+    "corrcoef": _correlation,
+    "cov": _covariance,
     "cross": _cross,
+    "rot90": _rotated,
+    "slogdet": lambda input: _SLOGDET(*linalg.slogdet(input)),
+    "take_along_dim": _taken_along,
     "matrix_power": _power,
     "cholesky_solve": lambda B, L, upper=False: named("solve", L.mT @ L if upper else L @ L.mT, B),
     "pinverse": lambda input: linalg.pinv(input),
@@ -203,7 +267,11 @@ TORCH_ONLY: dict[str, Callable[..., Any]] = {
     "promote_types": lambda type1, type2: result_dtype([of_array(np.zeros(1, d.numpy)) for d in (type1, type2)]),
     "result_type": lambda tensor1, tensor2: result_dtype((tensor1, tensor2)),
     "cdist": lambda x1, x2, p=2.0, compute_mode=None: (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1),
+    "std_mean": _with_mean("std"),
     "tensordot": _tensordot,
+    "trapezoid": _trapezoid,
+    "trapz": _trapezoid,
+    "var_mean": _with_mean("var"),
     "tril_indices": lambda row, col, offset=0, **how: _indices(np.tril_indices(row, offset, col), **how),
     "triu_indices": lambda row, col, offset=0, **how: _indices(np.triu_indices(row, offset, col), **how),
     "iinfo": dtypes.iinfo,

@@ -141,6 +141,68 @@ class MultiplicativeLR(_Chained, LambdaLR):
         return self.lr_lambdas[i](self.last_epoch)
 
 
+class LinearLR(_Chained):
+    """Multiplies the first rate by a factor that goes from one to another in so many epochs."""
+
+    def __init__(
+        self, optimizer: Any, start_factor: float = 1 / 3, end_factor: float = 1.0, total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:  # fmt: skip
+        refuse_if(not 0 < start_factor <= 1, "factor to start with")
+        refuse_if(not 0 <= end_factor <= 1, "factor to end with", "Ending")
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        return super()._rates() if self.last_epoch else [lr * self.start_factor for lr in self.get_last_lr()]
+
+    def _factor(self, i: int) -> float:
+        if self.last_epoch > self.total_iters:
+            return 1.0
+        rise = self.end_factor - self.start_factor
+        return 1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise)
+
+    def _closed(self) -> list[float]:
+        share = min(self.total_iters, self.last_epoch) / self.total_iters
+        return [base * (self.start_factor + (self.end_factor - self.start_factor) * share) for base in self.base_lrs]
+
+
+class ConstantLR(_Chained):
+    """Multiplies the first rate by a factor for so many epochs."""
+
+    def __init__(self, optimizer: Any, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
+        refuse_if(not 0 <= factor <= 1, "factor to end with", "Constant")
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> list[float]:
+        return super()._rates() if self.last_epoch else [lr * self.factor for lr in self.get_last_lr()]
+
+    def _factor(self, i: int) -> float:
+        return 1.0 / self.factor if self.last_epoch == self.total_iters else 1.0
+
+    def _closed(self) -> list[float]:
+        return [base * (self.factor if self.last_epoch < self.total_iters else 1.0) for base in self.base_lrs]
+
+
+class PolynomialLR(_Chained):
+    """Lowers the rate to 0 in so many epochs, along a power of what is left of them."""
+
+    def __init__(self, optimizer: Any, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, i: int) -> float:
+        if self.last_epoch > self.total_iters:
+            return 1.0
+        left, before = (1.0 - k / self.total_iters for k in (self.last_epoch, self.last_epoch - 1))
+        return float((left / before) ** self.power)
+
+    def _closed(self) -> list[float]:
+        left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
+        return [base * left**self.power for base in self.base_lrs]
+
+
 class CosineAnnealingLR(LRScheduler):
     """Lowers the rate along a cosine."""
 

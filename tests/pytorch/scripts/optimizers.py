@@ -66,3 +66,23 @@ for wrong in (
         print(wrong())
     except Exception as error:
         print(type(error).__name__, error)
+# --- rates that rise and fall by a factor
+p = nn.Parameter(torch.zeros(1))
+def optimizer():
+    return torch.optim.SGD([p], lr=0.1)
+schedules = torch.optim.lr_scheduler
+for schedule in (
+    schedules.LinearLR(optimizer()), schedules.LinearLR(optimizer(), 0.5, 0.2, total_iters=3), schedules.ConstantLR(optimizer()), schedules.ConstantLR(optimizer(), 0.5, 3),
+    schedules.PolynomialLR(optimizer(), 5, 2.0),
+):
+    rates = []
+    for _ in range(8):
+        rates.append(schedule.optimizer.param_groups[0]["lr"])
+        schedule.optimizer.step()
+        schedule.step()
+    print(type(schedule).__name__, rates, schedule.get_last_lr(), sorted(schedule.state_dict()))
+for wrong in (lambda: schedules.LinearLR(optimizer(), start_factor=2), lambda: schedules.LinearLR(optimizer(), end_factor=-1), lambda: schedules.ConstantLR(optimizer(), 2)):
+    try:
+        print(wrong())
+    except ValueError as error:
+        print(error)
