@@ -229,6 +229,15 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
     return named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
 
 
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
+    sizes = list(normalized_shape)
+    fits = list(input.shape[-len(sizes) :]) == sizes
+    refuse_if(not fits, "shape for rms_norm", sizes, ", ".join(map(str, sizes)), list(input.shape))
+    least = float(np.finfo(input._a.dtype).eps) if eps is None else eps
+    result = input * (input.pow(2).mean(tuple(range(-len(sizes), 0)), True) + least).rsqrt()
+    return result if weight is None else result * weight
+
+
 @partial(calling, name="batch_norm")
 def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,

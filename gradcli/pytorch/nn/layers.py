@@ -212,6 +212,18 @@ class LayerNorm(_Layer):
         self._affine(self.normalized_shape, self.elementwise_affine, self.elementwise_affine and self.bias)
 
 
+class RMSNorm(_Layer):
+    """Division by the root mean square along the last axes."""
+
+    normalized_shape: Any
+
+    def _build(self) -> None:
+        shape = self.normalized_shape
+        self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self._affine(self.normalized_shape, self.elementwise_affine, False)
+        del self._parameters["bias"]
+
+
 class _Dropout(_Layer):
     def _build(self) -> None:
         refuse_if(not 0 <= self.p <= 1, "probability of a dropout", self.p)

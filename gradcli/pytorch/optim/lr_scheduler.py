@@ -141,6 +141,34 @@ class MultiplicativeLR(_Chained, LambdaLR):
         return self.lr_lambdas[i](self.last_epoch)
 
 
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Lowers the rate along a cosine, again and again, in periods of which each is longer by a factor."""
+
+    def __init__(
+        self, optimizer: Any, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:  # fmt: skip
+        refuse_if(T_0 <= 0 or not isinstance(T_0, int), "period of a schedule", T_0)
+        refuse_if(T_mult < 1 or not isinstance(T_mult, int), "factor of periods", T_mult)
+        self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
+        if epoch is None:
+            super().step()
+            return
+        self.last_epoch = epoch  # type: ignore[assignment]
+        for group, lr in zip(self.optimizer.param_groups, self._rates(), strict=True):
+            group["lr"] = lr
+        self.last_epoch, self._last_lr = math.floor(epoch), self.get_last_lr()
+
+    def _rates(self) -> list[float]:
+        self.T_i, self.T_cur = self.T_0, self.last_epoch
+        while self.T_cur >= self.T_i:
+            self.T_i, self.T_cur = self.T_i * self.T_mult, self.T_cur - self.T_i
+        share = 1 + math.cos(math.pi * self.T_cur / self.T_i)
+        return [self.eta_min + (base - self.eta_min) * share / 2 for base in self.base_lrs]
+
+
 class LinearLR(_Chained):
     """Multiplies the first rate by a factor that goes from one to another in so many epochs."""
 

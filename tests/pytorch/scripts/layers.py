@@ -876,3 +876,12 @@ for made in (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.AdaptiveAvgPool1d, nn.Adap
             made(*args, **settings)
         except TypeError as error:
             print(str(error).replace("from 2 to 3", "2"))
+# --- division by the root mean square
+torch.manual_seed(0)
+x = torch.randn(2, 3, 4, requires_grad=True)
+norm = nn.RMSNorm(4)
+y = norm(x)
+(y**3).sum().backward()
+print(norm, y, x.grad, norm.weight.grad, [name for name, _ in norm.named_parameters()])
+print(nn.RMSNorm((3, 4), eps=1e-5, elementwise_affine=False), F.rms_norm(x, (3, 4)), F.rms_norm(x, [4], eps=0.1).grad_fn.name())
+F.rms_norm(x, (5,))

@@ -86,3 +86,25 @@ for wrong in (lambda: schedules.LinearLR(optimizer(), start_factor=2), lambda: s
         print(wrong())
     except ValueError as error:
         print(error)
+# --- rates that begin anew
+p = nn.Parameter(torch.zeros(1))
+def optimizer():
+    return torch.optim.SGD([p], lr=0.1)
+restarts = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts
+for schedule in (restarts(optimizer(), 3), restarts(optimizer(), 2, 2, 0.01)):
+    rates = []
+    for _ in range(10):
+        rates.append(schedule.optimizer.param_groups[0]["lr"])
+        schedule.optimizer.step()
+        schedule.step()
+    print(rates, schedule.get_last_lr(), schedule.T_cur, schedule.T_i)
+schedule = restarts(optimizer(), 2, 2)
+for epoch in range(4):
+    for part in range(3):
+        schedule.step(epoch + part / 3)
+        print(schedule.get_last_lr(), schedule.last_epoch)
+for wrong in (lambda: restarts(optimizer(), 0), lambda: restarts(optimizer(), 2, 1.5)):
+    try:
+        print(wrong())
+    except ValueError as error:
+        print(error)
