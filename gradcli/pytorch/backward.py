@@ -182,7 +182,7 @@ class Call:
         check_kept(step, step.checks)
         step.reached = True
         if not step.is_custom and g._a.shape[:-1] != step.shape:
-            g = g.reshape(step.shape)  # of a tensor that was turned in place where nothing was recorded
+            g = g.reshape(step.shape)  # of a tensor that was transposed in place under no_grad
         name = step.name()
         if name == "torch::autograd::NotImplemented":
             raise refusal("no derivative", step.recipe.op)
@@ -225,7 +225,7 @@ class Call:
         if before is None and g.requires_grad and self.create:
             x._grad = called(g.clone(), "torch::autograd::CopyBackwards")
         elif before is None:
-            x._grad = Make.tensor(g._a.copy())  # other leaves may have been given the same array
+            x._grad = Make.tensor(g._a.copy())  # other leaves may have the same array
         elif self.create:
             x._grad = before + g
         else:

@@ -24,7 +24,7 @@ class _Mode(threading.local):
     randomness = "different"  # of the innermost `vmap`: `error`, `same` or `different`
     request: Any = None  # `Request`, while what a script asked for by name calls `grad`
     hooks: Any = None  # the two functions that pack what is kept for the backward, and unpack it
-    warned: ClassVar[set[Any]] = set()  # what is told once
+    warned: ClassVar[set[Any]] = set()  # the keys of warnings that come once
 
 
 Mode = _Mode()

@@ -42,9 +42,9 @@ class Recorder:
 
     explains = False
     swept: ClassVar[Line | None] = None  # the line of the last backward
-    before: ClassVar[Callable[[Any], None] | None] = None  # is told of a call of `backward` or `grad` before it runs
+    before: ClassVar[Callable[[Any], None] | None] = None  # called with a call of `backward` or `grad` before it runs
     done: ClassVar[Callable[[Any], None] | None] = None  # and of one that is done
-    stepped: ClassVar[Callable[[Any, list[Any]], None] | None] = None  # is told what an optimizer's step did
+    stepped: ClassVar[Callable[[Any, list[Any]], None] | None] = None  # called after an optimizer's step
     applied: ClassVar[Callable[[type, tuple[Any, ...], tuple[bool, ...]], None] | None] = None  # of an own function
     # What is defined above the record, and set there: `backward`, `cuts` and `autograd.graph`.
     called: ClassVar[Callable[[Any, Any], Any]]  # the gradients of an edge's inputs, for a script that calls it
@@ -198,7 +198,7 @@ class Step(Edge):
     reached = False  # whether a backward has gone through it
     whole: Any  # of one of several outputs: the step that scripts see
     number: int
-    # For explanations: what it was given, the innermost module whose output it is, its line, and whether its result is
+    # For explanations: its operands, the innermost module whose output it is, its line, and whether its result is
     # the first that is not finite.
     operands: tuple[Any, ...] | None = None
     module: Any = None

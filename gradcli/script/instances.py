@@ -10,12 +10,12 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, operand
 from gradcli.graph.shapes import Shape
 
-_FEW = 8  # elements of a vector of which one is given
+_FEW = 8  # elements of a vector with one that is not 0, which is written as a list
 
 
 def instance(output: Node, new: dict[Node, Node]) -> Node:
-    """Return a node again, for other inputs, in float64; what is compared of numbers alone is decided."""
-    numbers: set[Node] = set()  # what is computed of no input
+    """Return a copy of a node for other inputs, in float64; comparisons of constants are folded."""
+    numbers: set[Node] = set()  # nodes that depend on no input
     for node in scheduled([output], new):
         if node in new:
             continue
@@ -34,21 +34,21 @@ def instance(output: Node, new: dict[Node, Node]) -> Node:
 
 
 def _decided(node: Node) -> Node:
-    """Return a condition of numbers as true or false, and any other node as it is."""
+    """Return a scalar condition of constants folded, and any other node as it is."""
     if node.dtype != "bool" or node.shape:
         return node
     return const(int(at_point(Graph.of({}, {"": node}), {}, [node])[node]), (), "bool")
 
 
 def existing_result(node: Node) -> Node | None:
-    """Return what an operation gives that is there already: an operand, an element of a list, or what is chosen."""
+    """Return an existing node that an operation equals: an operand, an element of a list, or a constant choice."""
     first = node.args[0] if node.args else node
     match node.op, node.settings:
-        case "add", _:  # where sum begins
+        case "add", _:  # 0 + x, where Python's sum begins
             return _beside(node, 0)
         case "mul", _:  # the seed of a gradient
             return _beside(node, 1)
-        case "reshape", _:  # the hooks of modules put such in between
+        case "reshape", _:  # hooks of modules add such steps
             return first if node.shape == first.shape else _layer(first, node.shape)
         case "transpose", (order,) if first.op == "transpose" and _are_back(order, *first.settings):
             return first.args[0]
@@ -56,13 +56,13 @@ def existing_result(node: Node) -> Node | None:
 
 
 def _chosen(node: Node, first: Node) -> Node | None:
-    """Return an element of a list, a list with one element in it, or what is chosen once and for all."""
+    """Return an element of a list, a vector with one non-zero element as a list, or a constant choice."""
     match node.op, node.settings:
         case "scatter", ((int(size),), ((int(k),),)) if size <= _FEW and not first.shape:
             return stack([first if i == k else const(0) for i in range(size)])
         case "index", ((int(k),),) if first.op == "stack" and first.settings == (0,):
             return first.args[k]
-        case "and", _:  # what is false for numbers alone is so everywhere
+        case "and", _:  # a constant false
             return next((a for a in node.args if a.is_constant and a.value == 0), None)
         case "where", _ if first.is_constant and not first.shape:
             chosen = node.args[1 if first.settings[0] else 2]
@@ -71,12 +71,12 @@ def _chosen(node: Node, first: Node) -> Node | None:
 
 
 def _are_back(order: Sequence[int], before: Sequence[int]) -> bool:
-    """Return whether axes are in their order again."""
+    """Return whether two transpositions cancel."""
     return [before[k] for k in order] == sorted(order)
 
 
 def _beside(node: Node, neutral: int) -> Node | None:
-    """Return the operand of the same shape beside a number that changes nothing."""
+    """Return the operand of the same shape beside the neutral element."""
     number = next((a for a in node.args if a.value == neutral), None)
     return number and next((a for a in node.args if a is not number and a.shape == node.shape), None)
 

@@ -106,7 +106,7 @@ class Operands:
 
     def constant(self, x: Tensor, name: str | None, local: Local = unnamed) -> Node:
         """Return the node of a tensor to which nothing flows: few numbers without a name stand where they are read."""
-        labels = x._a.dtype.kind == "i" and x._a.ndim > 1  # nothing flows to whole numbers: they are constants
+        labels = x._a.dtype.kind == "i" and x._a.ndim > 1  # no gradient flows to integers: they are constants
         stands = labels or (name is None and _is_one_number(x._a))  # such as the ones of a sum
         name = name or (None if stands else local() or None)
         node = literal(x) if x._a.size and (stands or (name is None and x._a.size <= _SMALL)) else None

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 Meaning = Callable[..., Node | None]  # the node of a name, and of a computed one where it is compared
 
 _MANY = 4  # operations of what is rather written as its call
-_WHOLE = 2**53  # below, a float that is a whole number is exact
+_WHOLE = 2**53  # below, a float that is an integer is exact
 _CLOSE = 1e-5  # of float32 numbers that were computed in another order
 
 

@@ -79,7 +79,7 @@ def _vectors(v: Any, others: Any, function: str) -> list[Tensor]:
 def unit(x: Tensor, index: int) -> Tensor:
     """Return a one-hot tensor of the shape of another, with the 1 at a flat index."""
     result = zeros_like(x.detach())
-    result._a.flat[index] = 1  # also where the elements do not stand in order
+    result._a.flat[index] = 1  # also in memory that is not contiguous
     return result
 
 

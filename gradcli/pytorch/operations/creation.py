@@ -218,7 +218,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, **options: Any) ->
         start, end = 0, end if start is None else start
     start, end, step = map(_number, (start, end, step))
     bounds, dtype = (start, end, step), chosen(options.get("dtype"), default_dtype())
-    if not dtype.is_floating_point:  # of whole numbers, but int64 alone up to a whole end
+    if not dtype.is_floating_point:  # of integers; up to an integer end for int64 alone
         start, end, step = map(int, bounds)
         bounds = (start, end, step) if dtype is dtypes.int64 else bounds
     whole, (first, last, by) = all(isinstance(v, int) for v in (start, end, step)), bounds

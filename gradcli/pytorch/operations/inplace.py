@@ -212,7 +212,7 @@ def _set_part(part: Tensor, value: Any) -> None:
 def _set_indexed(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
     """Change the elements at indices."""
     check(x)
-    # First what is no place, as PyTorch does: beside places, NumPy reads a whole number as one of them.
+    # First what is no index array, as PyTorch does: beside index arrays, NumPy broadcasts an integer with them.
     plain = [
         slice(None) if isinstance(k, IndexArray) else slice(k.start, k.stop, k.step) if isinstance(k, range) else k
         for k in key

@@ -242,5 +242,5 @@ def _shape(at: Failure, node: ast.AST) -> tuple[int, ...]:
 def _torch_has(name: str) -> bool:
     try:
         return callable(getattr(torch, name))
-    except Exception:  # what torch lacks is told in several ways
+    except Exception:  # what torch does not have is several kinds of errors
         return False

@@ -1,4 +1,4 @@
-"""The page of a backward through functions of the script's own: their backward is what passes the gradient on."""
+"""The page of a backward through custom Functions, whose gradients are those that their `backward` returned."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gradcli.script.system import Recorded, Use
 
 
 def functions_page(call: Call, scene: CallScene) -> Page:
-    """Return the system, with calls of own functions in it, v, and the gradients in terms of their `backward`."""
+    """Return the system with calls of custom Functions, v, and the gradients in terms of their `backward`."""
     recorded, notes = scene.recorded, scene.notes
     roots_of = _roots(recorded)
     graph, v, called = _open(call, recorded, roots_of)
@@ -45,7 +45,7 @@ def functions_page(call: Call, scene: CallScene) -> Page:
 
 
 def _roots(recorded: Recorded) -> dict[str, str]:
-    """Return the outputs of own functions that are outputs of the system themselves, with their names there."""
+    """Return the outputs of custom Functions that are outputs of the system, with their names there."""
     names = {recorded.graph.inputs[n]: n for use in recorded.functions.values() for n in use.outputs.values()}
     readers = Counter(a for n in recorded.graph.nodes for a in n.args)
     outputs = recorded.graph.outputs.items()
@@ -57,7 +57,7 @@ def _roots(recorded: Recorded) -> dict[str, str]:
 
 
 def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Graph, Named, dict[str, str]]:
-    """Return the graph with the arguments of own functions as outputs; what each `backward` passed on is their v."""
+    """Return the graph with the arguments of custom Functions as outputs, whose v are the results of `backward`."""
     outputs: dict[str, Node] = dict(recorded.graph.outputs)
     v: Named = dict(recorded.v)
     called: dict[str, str] = {}
@@ -110,7 +110,7 @@ def _statement(graph: Graph, name: str, node: Node, values: Named) -> Line:
 
 
 def _called(graph: Graph, use: Use, at: Mapping[str, Any], roots: Mapping[str, str]) -> Line:
-    """Return a call of an own function: y = Square(x) = 4."""
+    """Return a call of a custom Function: y = Square(x) = 4."""
     arguments = [x if isinstance(x, str) else quantity(x, graph.labels) for x in use.written]
     outputs = [Name(roots.get(name, name)) for name in use.outputs.values()]
     values = [Value(at[name]) for name in use.outputs.values()]

@@ -26,8 +26,8 @@ from gradcli.wrapping import in_words
 Array = np.ndarray[Any, Any]
 
 _LISTED = 16  # leaves whose gradients are listed one by one where no formula is shown
-_MANY = 2  # leaves whose .grad is told one by one
-_LONG = 8  # numbers that are not told again
+_MANY = 2  # leaves whose .grad is listed one by one
+_LONG = 8  # numbers that are not listed again
 # What is said of what is returned, where a script asks for it by name.
 _ROWS = "returns J, computed row by row: one backward for each output, with a one-hot v."
 RETURNED = {

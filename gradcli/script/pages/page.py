@@ -200,7 +200,7 @@ def _plain(blocks: Sequence[Block], hidden: set[str]) -> Iterator[Block]:
         for line in block.lines:
             left, *rest = line.sides
             kept = [side for side in rest if hidden.isdisjoint(names_in(side))]
-            if isinstance(left, Name) and not kept:  # an adjoint that cannot be told: nor what is made of it
+            if isinstance(left, Name) and not kept:  # an adjoint that is not known, nor what is computed of it
                 hidden.add(left.name)
             else:
                 lines.append(replace(line, sides=(left, *kept)))

@@ -15,7 +15,7 @@ from gradcli.script.scene import CallScene
 from gradcli.wrapping import in_words
 
 WHOLE = 12  # elements of an array that is shown whole
-_FEW = 6  # numbers that stand in a sentence
+_FEW = 6  # numbers that are listed in a sentence
 _FIRST = 3  # entries of a large array
 _MOST = 16  # quantities that are listed one by one
 

@@ -12,8 +12,8 @@ from gradcli.script.pages.gradients import SHOWN, array_words
 from gradcli.script.scene import CallScene
 from gradcli.wrapping import in_words
 
-_NAMED = 3  # leaves that are told one by one
-_LONG = 40  # characters of a sum that are told
+_NAMED = 3  # leaves that are listed one by one
+_LONG = 40  # characters of a sum that is shown
 
 
 @dataclass
