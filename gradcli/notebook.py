@@ -86,7 +86,7 @@ def jacobian_latex(found: SymbolicJacobian) -> str | None:
 
     cells = [[Value.of(found.entries.get((i, j), 0)) for j in range(len(columns))] for i in range(len(rows))]
     matrix: Math = Listed(tuple(Listed(tuple(row)) for row in cells)) if len(rows) * len(columns) > 1 else cells[0][0]
-    of, by = (names[0] if len(names) == 1 else f"({', '.join(names)})" for names in (rows, columns))
+    of, by = (names[0] if len(names) == 1 else names for names in (rows, columns))
     where = "".join(
         rf",\quad {writer.write(Equal((Name(name), Value.of(formula))))}" for name, formula in found.where.items()
     )

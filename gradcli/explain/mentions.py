@@ -103,7 +103,8 @@ def names_in(math: Math) -> Iterator[str]:
         case Name(name) | Grad(name):
             yield name
         case Partial(of, by):
-            yield from filter(None, (of, by))
+            for side in (of, by):
+                yield from filter(None, (side,) if isinstance(side, str) else side)
         case Value(array):
             for element in array.reshape(-1) if array.dtype == object else ():
                 yield from sorted(str(symbol) for symbol in getattr(element, "free_symbols", ()))

@@ -40,11 +40,12 @@ class Grad:
 class Partial:
     """A derivative: ∂y/∂x; without `of`, the operator ∂/∂x.  One of a higher order is by one variable.
 
-    A `local` one is that of an operation by its argument, whatever other paths there are.
+    Several quantities are the sides of a Jacobian, ∂(y0, y1)/∂x.  A `local` derivative is that of an operation by its
+    argument, whatever other paths there are.
     """
 
-    of: str
-    by: str
+    of: str | tuple[str, ...]
+    by: str | tuple[str, ...]
     order: int = 1
     local: bool = False
 

@@ -42,7 +42,7 @@ _ASKED = frozenset(
         "between bug but call called calling cannot code confused could currently differ difference different doc "
         "docs doubt each easy efficient efficiently every example examples expect expected explain explained find "
         "fine first found gets give going good guys hello help here hey hi however huge idea implement into issue "
-        "just keep keeping kind know let like logic look looking make many matter matters may me mean meaning "
+        "just keep keeping kind know let like logic correct look looking make many matter matters may me mean meaning "
         "meant much need needed needs never nn no not now often one only other place please position possible "
         "problem problems proper properly put pytorch question questions really regarding right same seem seems "
         "should show simple simply since so solve solved some somebody someone something still strange than "
@@ -55,6 +55,7 @@ _ASKED = frozenset(
 
 # Words of questions, and words of the guide that mean the same.
 _MEANT = {
+    "combine combined multiple": "several",
     "double doubles doubled twice triple larger bigger grow grows growing": "accumulation",
     "batches simulate": "accumulation",
     "stop block freeze frozen exclude": "detach",

@@ -27,6 +27,7 @@ _ACCENTS = {
     "\u030c": "check",
     "\u20d7": "vec",
 }
+_DOTS = r"\dots"  # of names that are left out
 _MARKS = {"\u0304": "bar", "\u0307": "dot"}  # of adjoints, and of tangents
 WORDS = (r"\mathit{", r"\mathtt{", r"\texttt{")  # what names of several letters begin with
 _STEM = re.compile(rf"({NAME}?)_?([0-9]*)")
@@ -93,7 +94,9 @@ class LatexNames:
         stem = f"({written})" if _SUBSCRIPT.search(written) else written
         return f"{stem}_{{{index}}}"
 
-    def derivative(self, of: str, by: str, order: int = 1, local: bool = False) -> str:
+    def derivative(
+        self, of: str | tuple[str, ...], by: str | tuple[str, ...], order: int = 1, local: bool = False
+    ) -> str:
         r"""Return a derivative; a `local` one is partial, also where the system has one input.
 
         >>> LatexNames().derivative("y", "x"), LatexNames(single=("y", "x")).derivative("y", "x", 2)
@@ -102,13 +105,12 @@ class LatexNames:
         whole = not local and self.single is not None and by == self.single[1] and of in (self.single[0], "")
         power = "" if order == 1 else f"^{{{order}}}"
         above, below = (rf"d{power}", "d") if whole else (rf"\partial{power} ", r"\partial ")
-        return rf"\frac{{{above}{self.several(of)}}}{{{below}{self.several(by)}{power}}}"
+        return rf"\frac{{{above}{self._side(of)}}}{{{below}{self._side(by)}{power}}}"
 
-    def several(self, names: str) -> str:
-        """Return a name, or names in brackets; nothing for none."""
-        if names.startswith("(") and names.endswith(")"):
-            written = (r"\dots" if name == "…" else self(name) for name in names[1:-1].split(", "))
-            return f"({', '.join(written)})"
+    def _side(self, names: str | tuple[str, ...]) -> str:
+        """Return a name, or several in brackets; nothing for none."""
+        if isinstance(names, tuple):
+            return f"({', '.join(_DOTS if name == '…' else self(name) for name in names)})"
         return self(names) if names else ""
 
     def _base(self, name: str) -> str:

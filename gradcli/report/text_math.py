@@ -65,7 +65,8 @@ class TextWriter:
             case Grad(name, key):
                 return element_name(f"{name}.grad", key) if key else f"{name}.grad"
             case Partial(of, by, order):
-                return f"∂{of}/∂{by}" if order == 1 else f"∂{order}{of}/∂{by}{order}"
+                above, below = _side(of), _side(by)
+                return f"∂{above}/∂{below}" if order == 1 else f"∂{order}{above}/∂{below}{order}"
             case Value(array, given):
                 return self.array(np.asarray(array) if given else unsigned(np.asarray(array)))
             case Computed(node, names, written, implicit, whole):
@@ -169,6 +170,11 @@ class TextWriter:
             return f"[{self._beginning(array[0])}{', …' * (len(array) > 1)}]"
         shown = [self.element(e) for e in array[:_FEW].tolist()]
         return f"[{', '.join(shown + ['…'] * (len(array) > _FEW))}]"
+
+
+def _side(names: str | tuple[str, ...]) -> str:
+    """Return one quantity, or several in brackets."""
+    return names if isinstance(names, str) else f"({', '.join(names)})"
 
 
 def signed_sum(terms: Sequence[tuple[str, str]]) -> str:

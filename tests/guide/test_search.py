@@ -2,8 +2,8 @@
 
 `questions.txt` has the questions, as on Stack Overflow, discuss.pytorch.org and in PyTorch's issues; some are misspelt,
 have code in them or two words only; many are titles of issues, which say less.  In front of each are the topics that
-answer it, which were chosen before the answer was seen.  The index has been improved with all of them: of the last 63
-that were new, it answered 46.
+answer it, which were chosen before the answer was seen.  The index has been improved with all of them: of the last that
+were new, it answered 46 of 63 titles of issues and 60 of 68 questions.
 """
 
 from __future__ import annotations

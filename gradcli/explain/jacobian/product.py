@@ -118,11 +118,11 @@ def heading(result: Shown) -> tuple[Math, ...]:
     return "Jacobian ", Equal((Name(f"J[{indices}]" if indices else "J"), Partial(of, by)))
 
 
-def _side(nodes: Mapping[str, Node], index: str) -> tuple[str, str]:
-    """Return the variable of the rows or columns: y, y[i] with the index, or (y0, y1)."""
+def _side(nodes: Mapping[str, Node], index: str) -> tuple[str | tuple[str, ...], str]:
+    """Return the variable of the rows or columns: y, y[i] with the index, or several."""
     (name, node), *others = nodes.items()
     if others:
-        return f"({', '.join(list(nodes)[:_NAMES])}{', …' * (len(nodes) > _NAMES)})", ""
+        return (*list(nodes)[:_NAMES], *["…"] * (len(nodes) > _NAMES)), ""
     return (f"{name}[{index}]", index) if node.shape else (name, "")
 
 
