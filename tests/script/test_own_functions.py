@@ -123,7 +123,7 @@ SAID = {
     "CrossEntropyBad": "yours is 3 times the right value: off by 1/n?",
     "LayerNormBad": "a term is missing, and the rest is right",
     "HuberBad": "",
-    "StackBad": "inputs exchanged: this is the derivative by x0, not by x1",
+    "StackBad": "inputs exchanged: this is the derivative with respect to x0, not x1",
     "ForgottenBad": "yours is 0",
     "SquaresBad": "the sign",
     "InPlaceBad": "yours is 1/2 times the right value",

@@ -87,4 +87,4 @@ def test_no_line_is_wider_than_the_page(arguments, columns, cli, monkeypatch):
 def test_values_without_a_line_are_told(cli, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     at = ",".join([*(f"x{k}={k}" for k in range(30)), "w=2"])
-    assert "values have no line to what uses them" in " ".join(cli.done("graph", WIDE, "--all", "--at", at).out.split())
+    assert "values have no line to their uses" in " ".join(cli.done("graph", WIDE, "--all", "--at", at).out.split())
