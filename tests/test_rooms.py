@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "export": {"graph", "loops", "engine"},
     "explain": {"graph", "engine", "algebra", "notation", "export"},
     "guide": set(),
-    "report": {"graph", "engine", "algebra", "notation", "explain"},
+    "report": {"graph", "engine", "data", "algebra", "notation", "explain"},
     "script": {"graph", "vocabulary", "lang", "engine", "algebra", "notation", "explain", "guide", "report", "pytorch"},
     "explore": {"graph", "lang", "engine", "data", "notation", "explain", "guide", "report", "pytorch", "script"},
     "batch": {"graph", "engine", "data"},

@@ -76,7 +76,7 @@ def test_a_gradient_for_a_program_needs_nothing_of_pages(style):
     found = modules("backward", "y=sin(x)*x", "--at", "x=3", "-f", style)
     assert {"gradcli.cli.backward", "gradcli.explain.backward.accumulation", "gradcli.graph.vjp"} <= found
     assert not found & (OF_PAGES | ELSEWHERE)
-    values = {"gradcli.data", "gradcli.data.arrays"}  # of numbers that are typed, too
+    values = {"gradcli.data", "gradcli.data.arrays", "gradcli.data.csv", "gradcli.data.csv.cells"}
     rooms = {name.split(".")[1] for name in found - values if name.startswith("gradcli.")}
     assert not rooms & {"algebra", "export", "pytorch", "data", "batch", "guide"}
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import BinaryIO
 
+from gradcli.data.csv.cells import cell, line
 from gradcli.data.csv.chunks import UTF8
 from gradcli.data.numbers import rows_of
 from gradcli.data.writer import Names, columns_of
@@ -19,8 +17,6 @@ from gradcli.graph.array import Array
 from gradcli.graph.shapes import Shape
 from gradcli.plain import print_utf8
 
-_SPECIAL = re.compile(r'[",\r\n]')
-_QUOTE = '"'
 _CELLS = 2**18  # that are text at a time
 
 
@@ -34,7 +30,7 @@ class CsvWriter:
         self._write = write
         self._flush = flush
         self._columns = columns
-        self._header = _header(list(chain.from_iterable(columns.values())))
+        self._header = f"{line(chain.from_iterable(columns.values()))}\n".encode(*UTF8)
 
     def write(self, block: Mapping[str, Array]) -> None:
         """Write a row for each point."""
@@ -63,12 +59,6 @@ def standard_output(columns: Mapping[str, Sequence[str]]) -> CsvWriter:
     return CsvWriter(lambda data: sys.stdout.write(data.decode(*UTF8)), sys.stdout.flush, columns)
 
 
-def _header(names: Sequence[str]) -> bytes:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerow(names)
-    return buffer.getvalue().encode(*UTF8)
-
-
 def _texts(columns: Sequence[Array]) -> Iterator[bytes]:
     """Yield the rows, many at a time. Joining needs two thirds of the time of `csv.writer`."""
     step = max(1, _CELLS // len(columns))
@@ -84,14 +74,4 @@ def _texts(columns: Sequence[Array]) -> Iterator[bytes]:
 
 def _cells(column: Array) -> Iterable[str]:
     """Return the texts of some numbers, or of values that were copied."""
-    return map(_text if column.dtype == object else repr, column.tolist())
-
-
-def _text(value: object) -> str:
-    """Return a value of any kind as a cell, in quotes where it must be.
-
-    >>> _text("a,b"), _text(3), _text(None)
-    ('"a,b"', '3', '')
-    """
-    text = "" if value is None else str(value)
-    return f'"{text.replace(_QUOTE, 2 * _QUOTE)}"' if _SPECIAL.search(text) else text
+    return map(cell if column.dtype == object else repr, column.tolist())
