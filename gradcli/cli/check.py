@@ -102,12 +102,13 @@ def check(
 ) -> int:
     """Check claims about the derivatives of a system.
 
-    STATEMENTs define the system, and claims about it: dy/dx = EXPR, d2y/dx2 = EXPR, d2y/dx/dz = EXPR, or the pullback
-    x.grad = EXPR, in which v is the cotangent (y.v with several outputs).  The claim may be a Python function, too:
-    FILE.py:NAME --gradient FILE.py:NAME.  A STATEMENT that names a file is read; each of several files is checked by
-    itself, with all that stands outside of files.  gradcli proves a claim, or tests it at points, and compares finite
-    differences.  For a wrong claim it says what is wrong.  The exit status is 0 when all claims are right, and 1 when
-    one is not.
+    STATEMENTs define the system and claims about it: dy/dx = EXPR, d2y/dx2 = EXPR, d2y/dx/dz = EXPR, or the pullback
+    x.grad = EXPR, in which v is the cotangent (y.v with several outputs).  The claim may also be a Python function:
+    FILE.py:NAME --gradient FILE.py:NAME.  A STATEMENT may be the name of a file.  Several files are checked separately,
+    each together with the other statements.
+
+    gradcli proves a claim, or tests it at points, and compares it with finite differences.  For a wrong claim it names
+    the mistake.  The exit status is 0 if all claims are right, and 1 if one is wrong or undecided.
     """
     from gradcli.cli.checked import checked, is_file
     from gradcli.cli.outcome import show_result, tell_mistake

@@ -26,3 +26,10 @@ def test_the_formula_typed_back_has_the_numbers_of_the_gradient(cli):
     formula = out.removeprefix("x.grad = ").rpartition(" = ")[0]
     value = cli.json("jacobian", f"g={formula}", *point)["value"]["g"]
     np.testing.assert_allclose(value, cli.json("backward", "y=max(x)**2*min(x)", *point)["grad"]["x"])
+
+
+def test_a_count_of_the_users_own_stays(cli):
+    """One element is above 0: the mean of those divides by 1, which the formula shows all the same."""
+    system = "y=sum(x**2)/sum(where(x>0,1,0))"
+    out = " ".join(cli.done("backward", system, "--at", "x=[1,-3]", "--only", "grad").out.split())
+    assert "sum(where(x > 0, 1, 0))" in out

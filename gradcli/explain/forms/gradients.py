@@ -162,7 +162,7 @@ class _GradientWriter:
         names = self.all_names if by_adjoints else self.names
         shortened = self.elementwise(by_adjoints)(node) if self.algebra else node
         written = matrix_form(shortened, names, self.known)
-        return written if self.at is None else without_ties(written, self.result.graph, self.at)
+        return written if self.at is None else without_ties(written, names, self.result.graph, self.at)
 
     @cache  # noqa: B019 - it lives as long as a page
     def definition(self, adjoint: Node) -> Node:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from gradcli.engine.evaluate import at_point
 from gradcli.explain.results import Named
 from gradcli.graph.construct import spread
@@ -11,8 +13,8 @@ from gradcli.graph.node import Node, is_const
 _MOVED = ("broadcast", "reshape")  # operations that keep each number
 
 
-def without_ties(form: Node, graph: Graph, at: Named) -> Node:
-    """Return a formula without the quotients by a number of ties that is 1 at this point.
+def without_ties(form: Node, names: Collection[Node], graph: Graph, at: Named) -> Node:
+    """Return a formula, down to what has a name, without the quotients by a number of ties that is 1 at this point.
 
     >>> import numpy as np
     >>> from gradcli.graph.construct import reduce
@@ -20,10 +22,10 @@ def without_ties(form: Node, graph: Graph, at: Named) -> Node:
     >>> x = leaf((2,))
     >>> graph = Graph.of({"x": x}, {"y": reduce("max", x, (0,), "even")})
     >>> chosen = elementwise("where", elementwise("eq", x, graph.outputs["y"]), const(1), const(0))
-    >>> without_ties(chosen / reduce("sum", chosen, (0,)), graph, {"x": np.array([1.0, 2.0])}) is chosen
+    >>> without_ties(chosen / reduce("sum", chosen, (0,)), [x], graph, {"x": np.array([1.0, 2.0])}) is chosen
     True
     """
-    nodes = scheduled([form], graph.inputs.values())
+    nodes = [n for n in scheduled([form], names) if n not in names]
     counts = [n.args[1] for n in nodes if n.op == "div" and _counts(n.args[1])]
     if not counts:
         return form
@@ -33,12 +35,15 @@ def without_ties(form: Node, graph: Graph, at: Named) -> Node:
         args = tuple(rewritten.get(a, a) for a in node.args)
         own = node if args == node.args else node.with_args(args)
         rewritten[node] = spread(args[0], node.shape) if node.op == "div" and node.args[1] in ones else own
-    return rewritten[form]
+    return rewritten.get(form, form)
 
 
 def _counts(node: Node) -> bool:
-    """Tell whether a node is how many elements satisfy a condition."""
+    """Tell whether a node is how many elements are equal to something."""
     while node.op in _MOVED:
         (node,) = node.args
     chosen = node.args[0] if node.op == "sum" else None
-    return chosen is not None and chosen.op == "where" and is_const(chosen.args[1], 1) and is_const(chosen.args[2], 0)
+    if chosen is None or chosen.op != "where":
+        return False
+    condition, yes, no = chosen.args
+    return condition.op == "eq" and is_const(yes, 1) and is_const(no, 0)
