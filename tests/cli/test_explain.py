@@ -88,7 +88,7 @@ def test_an_answer_fits_the_terminal(cli, monkeypatch, rows):
     monkeypatch.setenv("LINES", str(rows))
     monkeypatch.setenv("NO_COLOR", "1")
     out = cli.done("explain", "why are my gradients nan").out
-    assert "\nWhere a nan begins, and what to change." in out
+    assert "\nWhere a nan comes from, and how to fix it." in out
     assert ("…\n" in out.replace(" ", "")) == (rows < 400)
     assert ("only with float16" in out) == (rows == 400)
     assert out.count("\n") <= max(rows, 24)
