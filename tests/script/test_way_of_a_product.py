@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
 from pathlib import Path
 
 import gradcli
-from gradcli.cli.main import main
+from gradcli.cli.main import gradcli as command
+from gradcli.cli.outcome import run
 
 HERE = Path(gradcli.__file__).parent
 TABLE = (HERE / "guide/development.md").read_text("utf-8").partition("## From a line of a script to its page")[2]
 STEPS = re.findall(r"^\| `gradcli/(.+):(\w+)` \|", TABLE.partition("\n## ")[0], re.MULTILINE)
 
 
-def test_the_functions_of_the_table_are_called_in_its_order(tmp_path, monkeypatch, capsys):
+def test_the_functions_of_the_table_are_called_in_its_order(tmp_path, capsys):
     script = tmp_path / "product.py"
     script.write_text(
         "import torch\nx, y = torch.tensor([2.0, 3.0], requires_grad=True)\nz = x*y\nz.backward()\n", "utf-8"
@@ -28,11 +28,9 @@ def test_the_functions_of_the_table_are_called_in_its_order(tmp_path, monkeypatc
             owner = frame.f_locals.get("self")
             calls.extend((path.relative_to(HERE).as_posix(), n) for n in (name, type(owner).__name__))
 
-    monkeypatch.setattr(sys, "argv", ["gradcli", "run", str(script)])
     sys.setprofile(note)
     try:
-        with contextlib.suppress(SystemExit):
-            main()
+        run(command, ["run", str(script)])
     finally:
         sys.setprofile(None)
     assert "z = x*y" in capsys.readouterr().out
