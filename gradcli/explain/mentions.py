@@ -32,6 +32,8 @@ from gradcli.explain.sections import (
 from gradcli.graph.names import array_name
 from gradcli.graph.node import Node
 
+DEFINITIONS = ("where",)  # the heading of a section that defines names
+
 
 def page_of(result: Shown, sections: Iterable[Section]) -> Page:
     """Return the page of a result, in which each name that gradcli gave to an intermediate is defined.
@@ -49,7 +51,7 @@ def _defining(result: Shown, sections: Sequence[Section]) -> Iterator[Section]:
         yield section
         if lines := _definitions(result, _names_in_section(section), known):
             known |= lines.keys()
-            yield Section(section.name, (Equations(tuple(lines.values())),), ("where",))
+            yield Section(section.name, (Equations(tuple(lines.values())),), DEFINITIONS)
 
 
 def _definitions(result: Shown, mentioned: Iterable[str], known: set[str]) -> dict[str, Line]:

@@ -46,6 +46,15 @@ def test_a_loop_of_several_operations_is_shown_as_the_script_has_it(run):
     assert shown.count("=") == 1
 
 
+@pytest.mark.parametrize("times", [5, 29, 199])
+def test_a_gradient_through_the_rounds_of_a_loop_says_where_each_round_is_shown(run, times):
+    text = "import torch\nw = torch.tensor(0.5, requires_grad=True)\nh = torch.tensor(1.0)\n"
+    out = run(text + f"for k in range({times + 1}):\n    h = torch.tanh(w*h + 0.1)\nh.backward()\n").out
+    assert " times (line 5): h = torch.tanh(w*h + 0.1)\n" in out
+    assert "not written out; --graph FILE draws" in out
+    assert not {"where", "t1"} & {*out.split()}
+
+
 def test_what_a_loop_carries_may_be_several_things(run):
     text = "import torch\nw = torch.tensor(0.3, requires_grad=True)\np, v = w, w\nfor t in range(8):\n"
     text += "    v = 0.9*v - 0.1*torch.sin(p)\n    p = p + v\np.backward()\n"

@@ -17,7 +17,7 @@ from gradcli.explain.backward.backward_page import Choice, backward_pages
 from gradcli.explain.backward.loss import loss_name
 from gradcli.explain.backward.record import BackwardResult
 from gradcli.explain.backward.weights import flat
-from gradcli.explain.mentions import names_in
+from gradcli.explain.mentions import DEFINITIONS, names_in
 from gradcli.explain.results import Shown, Wanted
 from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
 from gradcli.explain.shared import style_of
@@ -76,7 +76,9 @@ def _explained(call: Call, scene: CallScene, recorded: Recorded) -> Page:
     if left > MOST or (folded and len(graph.nodes) > MOST):
         scene.has_gradients = False
         steps = reachable(edge_of(y) for y, _ in call.roots)
-        return Page((folded_by_line(call, scene, steps) if left > MOST else _long(scene, graph, folded),))
+        if left > MOST:
+            return Page((folded_by_line(call, scene, steps),))
+        return Page((_long(scene, graph, folded), Section("grad", (_ROUNDS,))))
     if call.request is not None and call.request.name != "vjp":
         from gradcli.script.pages.request import request_page
 
@@ -104,6 +106,9 @@ def _explained(call: Call, scene: CallScene, recorded: Recorded) -> Page:
         differ = "differs from its formula" if len(names) == 1 else "differ from their formulas"
         scene.notes.lines.append(f"note: {why}, so {grads} {differ}")
     return _of_script(result, folded, scene)
+
+
+_ROUNDS = Text(("A formula through all rounds of a loop is not written out; --graph FILE draws each round.",))
 
 
 def _rounded(result: BackwardResult) -> Iterator[str]:
@@ -179,13 +184,18 @@ def _folded(
     """Yield the sections without what mentions the inside of a loop."""
     (point,) = result.points
     names = set(result.symbolic.defined) if result.symbolic else set()
+    written = False
     for section in sections:
         if section.name == "system":
             yield folded_system(result.graph, folded, point.at, {**point.intermediates, **point.value}, above)
-        elif section.name == "grad":
-            yield replace(section, blocks=tuple(_plain(section.blocks, names)))
-        else:
+        elif section.name == "grad" and section.title != DEFINITIONS:
+            plain = tuple(_plain(section.blocks, names))
+            written = written or plain == section.blocks
+            yield replace(section, blocks=plain)
+        elif section.name != "grad":
             yield section
+    if not written:
+        yield Section("grad", (_ROUNDS,))
 
 
 def _plain(blocks: Sequence[Block], hidden: set[str]) -> Iterator[Block]:
