@@ -35,7 +35,7 @@ from gradcli.graph.vjp import active_nodes, reverse
 from gradcli.wrapping import in_words
 
 _ROUNDED = 0.01  # how far a factor may be from 1 that comes of a constant rounded to two digits
-_SHORT = 100  # characters of terms that are shown before other explanations are tried: a line
+_SHORT = 100  # characters of terms that are shown, and before other explanations are tried: a line
 _MAX_RANK = 4  # of arrays whose axes are tried in another order: 24 orders
 _MAX_LINES = 60  # along an axis, to be tried in another order: the work is their square
 _MAX_INPUTS = 12  # that are tried in pairs: 66 pairs
@@ -52,7 +52,7 @@ def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: 
         if words := where_symmetric(evidence, _explained):
             names, said = words
             return f"even where {said_symmetric(names)}: {said}"
-    if proof.difference:
+    if 0 < len(proof.difference) <= _SHORT:
         return f"the right value is yours plus {proof.difference}"
     return "it differs from the derivative"
 
