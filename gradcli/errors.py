@@ -94,7 +94,8 @@ class InputError(Exception):
     `message` says what is wrong in one sentence, `hint` how to fix it, and `fix` is the correction itself where there
     is exactly one; without a hint, it is the hint.  `about` is the part of the system that is wrong: the caller who
     knows where that was written gives the error its place.  `key` names the kind of error and `facts` are its values,
-    for a caller that has a message of its own.
+    for a caller that has a message of its own.  `options` are the options of the command line that it is about, and
+    `text` is a text in the value of one of them, or a whole argument.
     """
 
     message: str
@@ -104,6 +105,8 @@ class InputError(Exception):
     fix: Fix | None = None
     key: str = ""
     facts: tuple[Any, ...] = ()
+    options: tuple[str, ...] = ()
+    text: str | None = None
 
     def __post_init__(self) -> None:
         if self.hint is None and self.fix is not None:
@@ -111,7 +114,8 @@ class InputError(Exception):
 
     def __reduce__(self) -> tuple[type[InputError], tuple[Any, ...]]:
         # An exception is pickled by its `args`, which a dataclass leaves empty.
-        return InputError, (self.message, self.span, self.hint, None, self.fix, self.key, self.facts)
+        shown = (self.message, self.span, self.hint, None, self.fix)
+        return InputError, (*shown, self.key, self.facts, self.options, self.text)
 
     def at(self, span: Span | None) -> InputError:
         """Return the error, placed at `span` unless it has a place already."""

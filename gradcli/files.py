@@ -48,7 +48,7 @@ def read_path(path: str, limit: int) -> str:
             note_read(file)
             return read_text(file, printable(path), limit)
     except (OSError, ValueError) as error:
-        raise InputError(f"`{printable(path)}` cannot be read: {printable(reason(error))}") from None
+        raise InputError(f"`{printable(path)}` cannot be read: {printable(reason(error))}", text=path) from None
 
 
 def read_stdin(limit: int) -> str:
@@ -75,13 +75,15 @@ def read_text(file: BinaryIO, name: str, limit: int) -> str:
     data = file.read(min(4096, limit))
     encoding = "utf-16" if data[:2] in _UTF16 else "utf-8-sig"
     if b"\0" in data and encoding != "utf-16":
-        raise InputError(f"`{name}` is not a text: it has NUL bytes")
+        raise InputError(f"`{name}` is not a text: it has NUL bytes", text=name)
     data = read_bytes(file, name, limit, data)
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
         kind = encoding.removesuffix("-sig").upper()
-        raise InputError(f"`{name}` is not {kind} text (byte {error.start})", hint="save it as UTF-8") from None
+        raise InputError(
+            f"`{name}` is not {kind} text (byte {error.start})", hint="save it as UTF-8", text=name
+        ) from None
 
 
 def read_bytes(file: BinaryIO, name: str, limit: int, head: bytes = b"") -> bytes:
@@ -91,7 +93,7 @@ def read_bytes(file: BinaryIO, name: str, limit: int, head: bytes = b"") -> byte
     """
     data = head + file.read(limit + 1 - len(head))
     if len(data) > limit:
-        raise InputError(f"`{name}` is longer than {limit // 2**20} MiB")
+        raise InputError(f"`{name}` is longer than {limit // 2**20} MiB", text=name)
     return data
 
 

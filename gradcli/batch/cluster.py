@@ -96,6 +96,8 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
         raise InputError(
             "--engine dask needs Dask",
             hint="pip install 'gradcli[dask]' installs it; --engine numpy is always available",
+            options=("--engine",),
+            text="dask",
         ) from None
     # Its log tells of workers that come and go, which is no concern of the user's.
     for name in ("distributed", "distributed.client", "distributed.gc", "tornado.application"):
@@ -119,6 +121,7 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
             raise InputError(
                 f"the scheduler at `{scheduler}` has no workers",
                 hint=f"`dask worker {scheduler}` starts one, on each host that is to compute",
+                text=scheduler,
             ) from None
         yield client
 
@@ -145,6 +148,7 @@ def _connected(connect: Callable[[], Client], scheduler: str | None) -> Client:
         raise InputError(
             f"there is no scheduler at `{scheduler}`: {why}",
             hint="`dask scheduler` starts one and prints its address, such as tcp://10.0.0.1:8786",
+            text=scheduler,
         ) from None
     finally:
         thread.shutdown(wait=False)

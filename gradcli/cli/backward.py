@@ -96,7 +96,11 @@ def backward(
         with open_many(system, asked, many) as run:
             kept = _retained(system, run.graph, retain)
             if steps and not run.prints_json:
-                raise InputError("--steps shows single points", hint="add -f json, or give the points with --at")
+                raise InputError(
+                    "--steps shows single points",
+                    hint="add -f json, or give the points with --at",
+                    options=("--steps",),
+                )
             of_file = run.with_columns("v", run.graph.outputs, cotangents)
             calls = [] if of_file else read_calls(run.graph.outputs, None, cotangents, strict, run.notes)
             run = of_file or run
@@ -152,5 +156,7 @@ def _retained(system: System, graph: Graph, retain: str | None) -> tuple[str, ..
             raise InputError(
                 f"--retain: `{name}` is {'an input, whose gradient is shown anyway' if leaf else 'not in the system'}",
                 hint=None if leaf else nearest(name, computed, "computed names"),
+                options=("--retain",),
+                text=name,
             )
     return tuple(names)

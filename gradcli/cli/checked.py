@@ -83,7 +83,12 @@ def checked(
 def _of_function(gradient: str, system: System, asked: Asked, situation: Situation) -> list[Case]:
     """Return the claims of a gradient function in a Python file."""
     if not is_function(gradient):
-        raise InputError(f"--gradient: `{gradient}` is not FILE.py:NAME", hint="for example --gradient model.py:dloss")
+        raise InputError(
+            f"--gradient: `{gradient}` is not FILE.py:NAME",
+            hint="for example --gradient model.py:dloss",
+            options=("--gradient",),
+            text=gradient,
+        )
     shapes = {name: node.shape for name, node in situation.graph.inputs.items()}
     part = read_function(gradient, {**shapes, **(first_known(asked, None) if asked.at else {})})
     cases = gradient_cases(system, part, situation.graph, situation.points)

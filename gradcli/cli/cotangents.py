@@ -182,6 +182,8 @@ def from_json(text: str, outputs: Outputs) -> list[Named]:
         raise InputError(
             "there is no JSON on standard input for `--v -`",
             hint="for example: gradcli backward SECOND -f json | gradcli backward FIRST --v -",
+            options=("--v",),
+            text="-",
         )
     return [_from_line(line, number, outputs) for number, line in enumerate(lines, 1)]
 
@@ -197,6 +199,8 @@ def _from_line(line: str, number: int, outputs: Outputs) -> Named:
         raise InputError(
             f"--v -: line {number} of standard input is not the JSON of another `gradcli backward`",
             hint="it has no `grad` with a gradient for each name" if is_object else "it is not a JSON object",
+            options=("--v",),
+            text="-",
         )
     call = _zeros(outputs)
     if not set(items) & set(call):
@@ -261,6 +265,8 @@ def _letters(outputs: Outputs, count: int | None) -> Named:
         raise InputError(
             "--v v is a letter, and a point needs numbers",
             hint="--v v=1,10 has both; without --at, the gradients are formulas in v",
+            options=("--v",),
+            text="v",
         )
     from gradcli.explain.shared import letters
 
@@ -291,6 +297,8 @@ def read_calls(
                 raise InputError(
                     f"standard input has {len(lines)} lines of gradients; beside --points, --v - is one for all points",
                     hint=f"cotangents that differ stand in the file of points, as `{next(iter(outputs))}.v`",
+                    options=("--points", "--v"),
+                    text="-",
                 )
             if len(lines) not in (1, points):
                 counted = "1 point" if points == 1 else f"{points} points"

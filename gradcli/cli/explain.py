@@ -179,4 +179,4 @@ def _unknown(text: str, answers: Answers) -> Exception:
         return InputError("there is no text to explain", hint="`gradcli explain` lists the topics")
     near = ", ".join(found.topic.name for found in answers.found)
     hint = f"the nearest topics: {near}" if near else "`gradcli explain` lists the topics"
-    return InputError(f"the guide has no answer to `{words}`", hint=hint)
+    return InputError(f"the guide has no answer to `{words}`", hint=hint, text=words)

@@ -69,11 +69,21 @@ def export(
     kinds = _kinds(what, tuple(KINDS))
     matrices = [kind for kind in kinds if KINDS[kind].matrix]
     if not (name.isascii() and name.isidentifier()) or len(name) > 100:
-        raise InputError(f"--name: `{name}` cannot be the name of a function", hint="letters, digits and `_`")
+        raise InputError(
+            f"--name: `{name}` cannot be the name of a function",
+            hint="letters, digits and `_`",
+            options=("--name",),
+            text=name,
+        )
     if name.startswith("_"):  # which compilers keep for themselves
-        raise InputError(f"--name: `{name}` does not begin with a letter", hint=f"for example f{name}")
+        raise InputError(
+            f"--name: `{name}` does not begin with a letter",
+            hint=f"for example f{name}",
+            options=("--name",),
+            text=name,
+        )
     if len(at) > 1:
-        raise InputError("--at is given twice", hint="the file tests itself at one point")
+        raise InputError("--at is given twice", hint="the file tests itself at one point", options=("--at",))
     asked = Asked(expr, files, at, shapes, wrt, outputs, None)
     notes = Notes()
     system = read_asked(asked)
@@ -82,18 +92,26 @@ def export(
     by = situation.wrt if wrt is not None else [*graph.inputs]
     check(graph, kinds)
     if dtype is not None and to != "onnx":
-        raise InputError("--dtype is for --to onnx", hint="other targets compute in float64")
+        raise InputError(
+            "--dtype is for --to onnx", hint="other targets compute in float64", options=("--dtype", "--to")
+        )
     if to == "onnx":
         if sparse:
-            raise InputError("--sparse is not written as a model", hint="--what vjp or jvp takes a product with J")
+            raise InputError(
+                "--sparse is not written as a model",
+                hint="--what vjp or jvp takes a product with J",
+                options=("--sparse",),
+            )
         point = situation.points[0] if situation.points else None
         _write_model(graph, kinds, by, name, dtype or "float32", point, output, notes)
         return
     if sparse and not matrices:
-        raise InputError("--sparse is for matrices", hint="add jacobian or hessian to --what")
+        raise InputError("--sparse is for matrices", hint="add jacobian or hessian to --what", options=("--sparse",))
     language = import_module(f"gradcli.export.{to}")
     if name in language.RESERVED:
-        raise InputError(f"--name: `{name}` has a meaning in {to}", hint=f"call it {name}_")
+        raise InputError(
+            f"--name: `{name}` has a meaning in {to}", hint=f"call it {name}_", options=("--name",), text=name
+        )
     point = situation.points[0] if situation.points else None
     reserved = language.RESERVED | {name}
     wanted = Wanted(name, kinds, by, point, language.NUMBERS, reserved, sparse)
@@ -155,7 +173,12 @@ def _arguments(system: System, situation: Situation, asked: Asked, arguments: st
     first = read_names(arguments, "--arguments") if arguments is not None else []
     for name in first:
         if name not in inputs:
-            raise InputError(f"--arguments: `{name}` is not an input", hint=nearest(name, inputs, "inputs"))
+            raise InputError(
+                f"--arguments: `{name}` is not an input",
+                hint=nearest(name, inputs, "inputs"),
+                options=("--arguments",),
+                text=name,
+            )
     if arguments is None and asked.wrt is not None:
         first = situation.wrt
     order = dict.fromkeys([*first, *system.defaults, *appearance(situation.graph)])
@@ -176,7 +199,12 @@ def _kinds(what: str, known: tuple[str, ...]) -> list[str]:
     kinds = list(dict.fromkeys(kind.strip() for kind in what.split(",")))
     for kind in kinds:
         if kind not in known:
-            raise InputError(f"--what: there is no `{kind[:40]}`", hint=nearest(kind, known, "functions"))
+            raise InputError(
+                f"--what: there is no `{kind[:40]}`",
+                hint=nearest(kind, known, "functions"),
+                options=("--what",),
+                text=kind[:40],
+            )
     return kinds
 
 

@@ -18,7 +18,7 @@ from gradcli.cli.situation import note_subsystems, read_graph
 from gradcli.data.block import COPIED, PLAIN, Array, Block, Points, Policy, Reading, check_header, listed_columns
 from gradcli.data.columns import element
 from gradcli.data.given import GivenPoints
-from gradcli.data.mistakes import label
+from gradcli.data.mistakes import about_file, label, path_of
 from gradcli.data.points import open_points
 from gradcli.errors import InputError, Notes, did_you_mean, nearest
 from gradcli.explain.evaluation import seeded
@@ -34,6 +34,7 @@ from gradcli.report.render import PAGES
 
 # Commas stand in headers, too: what follows one that parts is NAME=.
 _BETWEEN = re.compile(rf",(?=\s*{NAME}(?:\[[\d\s,]*\])?(?:\.[uv])?\s*=)")
+_AT = "--at"  # the place of the points where there is no file
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,16 @@ class FilePoints:
         """
         columns = {f"{n}.{suffix}": x.shape for n, x in nodes.items() if f"{n}.{suffix}" in self.points.shapes}
         if columns and typed:
-            raise InputError(f"{suffix} is given twice: by --{suffix}, and in {self.label} as `{next(iter(columns))}`")
+            raise InputError(
+                f"{suffix} is given twice: by --{suffix}, and in {self.label} as `{next(iter(columns))}`",
+                options=(f"--{suffix}",),
+            )
         for name, shape in columns.items():
             if (result := self.points.shapes[name]) != shape:
-                raise InputError(f"`{name}` has shape {result} in {self.label}, but {name[:-2]} has shape {shape}")
+                raise InputError(
+                    f"`{name}` has shape {result} in {self.label}, but {name[:-2]} has shape {shape}",
+                    text=path_of(self.label),
+                )
         if not columns:
             return None
         rest = {f"{n}.{suffix}": np.zeros(x.shape) for n, x in nodes.items() if f"{n}.{suffix}" not in columns}
@@ -126,16 +133,25 @@ def read_reading(system: System, columns: Sequence[str], missing: Policy) -> Rea
             name, _, header = (text.strip() for text in part.partition("="))
             result = element(name)
             if result is None or not header:
-                raise InputError(f"--columns: `{part.strip()}` is not NAME=HEADER", hint='for example "x=flow rate"')
+                raise InputError(
+                    f"--columns: `{part.strip()}` is not NAME=HEADER",
+                    hint='for example "x=flow rate"',
+                    options=("--columns",),
+                    text=part.strip(),
+                )
             own = result[0].partition(".")[0]
             if own not in {*system.uses, *system.defaults, *system.assigned}:
                 known = nearest(own, system.leaves(), "inputs")
-                raise InputError(f"--columns: `{own}` is not in the system", hint=known)
+                raise InputError(
+                    f"--columns: `{own}` is not in the system", hint=known, options=("--columns",), text=own
+                )
             if header in headers:
-                raise InputError(f"--columns: the column `{header}` is given two names")
+                raise InputError(
+                    f"--columns: the column `{header}` is given two names", options=("--columns",), text=header
+                )
             headers[header] = name
     if twice := next((name for name in headers.values() if [*headers.values()].count(name) > 1), None):
-        raise InputError(f"--columns: `{twice}` is given two columns")
+        raise InputError(f"--columns: `{twice}` is given two columns", options=("--columns",), text=twice)
     return Reading(headers, missing)
 
 
@@ -174,7 +190,7 @@ def _read(
     system: System, asked: Asked, files: Files, points: Points, given: tuple[Mapping[str, Shape], Named]
 ) -> FilePoints:
     """Return the run; `given` are the shapes of `--shape` and the values of an `--at` beside a file."""
-    where = "--at" if files.points is None else label(files.points)
+    where = _AT if files.points is None else label(files.points)
     known, constants = given
     _check_shapes(known, points.shapes, where)
     own = _shapes(system, points)
@@ -182,6 +198,8 @@ def _read(
         raise InputError(
             f"`{twice}` is given twice: by --at, and in {where}",
             hint="beside --points, --at gives the inputs that are the same at all points",
+            options=("--at",),
+            text=twice,
         )
     same = default_point(system) | constants
     graph, wrt = read_graph(system, {**{n: v.shape for n, v in same.items()}, **known, **own}, asked, same)
@@ -208,19 +226,24 @@ def _check_shapes(known: Mapping[str, Shape], of_points: Mapping[str, Shape], wh
     """Check that shapes of `--shape` are those of the points."""
     for name, shape in known.items():
         if of_points.get(name, shape) != shape:
-            raise InputError(f"--shape: `{name}` has shape {of_points[name]} in {where}, not {shape}")
+            raise InputError(
+                f"--shape: `{name}` has shape {of_points[name]} in {where}, not {shape}",
+                options=("--shape", "--at") if where == _AT else ("--shape",),
+                text=name,
+            )
 
 
 def _missing(where: str, name: str, points: Points) -> InputError:
-    message = f"{where} has no values for the input `{name}`"
+    error = about_file(where, f"has no values for the input `{name}`")
+    error = replace(error, options=(_AT,) if where == _AT else ())
     if not points.columns:
         listed = ", ".join(points.shapes)
-        return InputError(message, hint=did_you_mean(name, list(points.shapes)) or f"there are values for {listed}")
+        return replace(error, hint=did_you_mean(name, list(points.shapes)) or f"there are values for {listed}")
     if not points.shapes:
-        return InputError(message, hint=f"a column of numbers is headed by its name: {name}")
+        return replace(error, hint=f"a column of numbers is headed by its name: {name}")
     near = did_you_mean(name, [column.strip() for column in points.columns])
     hint = f"{listed_columns(points.columns)}\n  --columns {name}=HEADER names the column with its values"
-    return InputError(message, hint=f"{near}\n  {hint}" if near else hint)
+    return replace(error, hint=f"{near}\n  {hint}" if near else hint)
 
 
 # Options that do not go together
@@ -231,26 +254,44 @@ def _check(asked: Asked, files: Files) -> None:
     if files.points is not None and len(asked.at) > 1:
         raise InputError(
             "--points takes the place of --at",
+            options=("--points", "--at"),
             hint="one --at may give the inputs that are not in the file and are the same at all points",
         )
     _check_style(asked.style, files)
     if files.scheduler is not None and files.engine != "dask":
-        raise InputError("--scheduler is for --engine dask")
+        raise InputError("--scheduler is for --engine dask", options=("--scheduler", "--engine"))
     if files.engine == "dask" and not (_is_data_set(files.points) and _is_parquet(files.output)):
         raise InputError(
             "--engine dask reads and writes Parquet data sets",
             hint="for example: --points points.parquet --output result.parquet, each a folder of files",
+            options=("--engine",),
+            text="dask",
         )
 
 
 def _check_style(style: str | None, files: Files) -> None:
     if style in PAGES:
-        raise InputError(f"-f {style} is for single points", hint="many points are printed with -f csv or -f json")
+        raise InputError(
+            f"-f {style} is for single points",
+            hint="many points are printed with -f csv or -f json",
+            options=("-f",),
+            text=style,
+        )
     to_file = files.output not in (None, "-")
     if to_file and style is not None and not f"{files.output}".lower().endswith(f".{style}"):
-        raise InputError(f"-f {style} is for standard output", hint="the ending of --output chooses the format")
+        raise InputError(
+            f"-f {style} is for standard output",
+            hint="the ending of --output chooses the format",
+            options=("-f",),
+            text=style,
+        )
     if style == "json" and files.engine != "numpy":
-        raise InputError("-f json is computed by NumPy", hint=f"leave out --engine {files.engine}, or -f json")
+        raise InputError(
+            "-f json is computed by NumPy",
+            hint=f"leave out --engine {files.engine}, or -f json",
+            options=("-f",),
+            text="json",
+        )
 
 
 def _is_parquet(path: str | None) -> bool:

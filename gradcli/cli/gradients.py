@@ -30,13 +30,17 @@ def gradient_cases(system: System, gradient: Subsystem, graph: Graph, points: Se
     Errors: `InputError` for results that fit no input, in number, name or shape.
     """
     if len(system.outputs) != 1:
-        raise InputError(f"--gradient is that of one output, and there are {len(system.outputs)}")
+        raise InputError(
+            f"--gradient is that of one output, and there are {len(system.outputs)}", options=("--gradient",)
+        )
     name = system.outputs[0]
     order = list(dict.fromkeys([p for part in system.subsystems for p in part.parameters] + list(graph.inputs)))
     own = list(gradient.parameters)
     meant = own if set(own) <= graph.inputs.keys() else order[: len(own)]
     if len(meant) < len(own):
-        raise InputError(f"`{gradient.label}` has {len(own)} parameters, and the function has {len(order)}")
+        raise InputError(
+            f"`{gradient.label}` has {len(own)} parameters, and the function has {len(order)}", text=gradient.label
+        )
     nodes = gradient.build({p: graph.inputs[n] for p, n in zip(own, meant, strict=True)}, {})
     check_branches([gradient], graph, points)
     outputs = list(gradient.outputs)
@@ -56,7 +60,9 @@ def _about(key: str, k: int, order: Sequence[str], graph: Graph, label: str) -> 
             return name
     if k >= len(order):
         raise InputError(
-            f"`{label}` returns more results than there are inputs", hint=f"the inputs are {', '.join(order)}"
+            f"`{label}` returns more results than there are inputs",
+            hint=f"the inputs are {', '.join(order)}",
+            text=label,
         )
     return order[k]
 

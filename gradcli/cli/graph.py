@@ -100,7 +100,12 @@ def graph(
     notes = Notes()
     style = style_of_picture(asked.style, output)
     if layout == "horizontal" and style == "text":
-        raise InputError("--layout horizontal: a picture in text is vertical", hint="add -f svg, or --output y.svg")
+        raise InputError(
+            "--layout horizontal: a picture in text is vertical",
+            hint="add -f svg, or --output y.svg",
+            options=("--layout",),
+            text="horizontal",
+        )
     if style in CONVERTED:
         converter()
     system = read_asked(asked, cotangents)
@@ -182,7 +187,7 @@ def style_of_picture(style: str | None, output: str | None) -> str:
     result = format_of(style, output, ENDINGS)
     if result is None and output not in (None, "-"):
         raise InputError(
-            f"{label(output)} has an unknown ending", hint=f"{', '.join(ENDINGS)} choose the format, or -f"
+            f"{label(output)} has an unknown ending", hint=f"{', '.join(ENDINGS)} choose the format, or -f", text=output
         )
     return result or "text"
 

@@ -57,7 +57,11 @@ def jacobian(
 
     notes = Notes()
     if numeric and (steps or order is not None):
-        raise InputError("--numeric leaves formulas out, which --steps and --order show", hint="leave one of them out")
+        raise InputError(
+            "--numeric leaves formulas out, which --steps and --order show",
+            hint="leave one of them out",
+            options=("--numeric", "--steps", "--order"),
+        )
     system = read_asked(asked, points=many.points)
     if sparse and many.points is None:
         from gradcli.cli.sparse import show_sparse
@@ -66,14 +70,19 @@ def jacobian(
         return
     if many.wanted:
         if order is not None:
-            raise InputError("--order is for single points", hint="give them with --at")
+            raise InputError("--order is for single points", hint="give them with --at", options=("--order",))
         from gradcli.cli.answer import answer
         from gradcli.cli.file_points import open_many
         from gradcli.explain.columns import check_whole
 
         with open_many(system, asked, many) as run:
             if run.prints_json and sparse:
-                raise InputError("-f json shows whole Jacobians", hint="leave out --sparse, or take -f csv")
+                raise InputError(
+                    "-f json shows whole Jacobians",
+                    hint="leave out --sparse, or take -f csv",
+                    options=("-f",),
+                    text="json",
+                )
             if not sparse:
                 check_whole(run.graph, run.wrt)
             arrays = f"{many.output}".lower().endswith(".npz")  # which has an array for each entry
@@ -83,7 +92,9 @@ def jacobian(
     situation = read_situation(system, asked, notes)
     page = asked.page is not None
     if numeric and not situation.points:
-        raise InputError("--numeric shows numbers, which need a point", hint="give one with --at")
+        raise InputError(
+            "--numeric shows numbers, which need a point", hint="give one with --at", options=("--numeric",)
+        )
     if order is not None:
         from gradcli.explain.forward.taylor import taylor
 

@@ -64,7 +64,9 @@ def jvp(
         from gradcli.cli.file_points import open_many
 
         if steps or cotangents:
-            raise InputError("--steps and --v are for single points", hint="give the points with --at")
+            raise InputError(
+                "--steps and --v are for single points", hint="give the points with --at", options=("--steps", "--v")
+            )
         with open_many(system, asked, many) as run:
             leaves = {name: run.graph.inputs[name] for name in run.wrt}
             of_file = run.with_columns("u", leaves, tangent)
@@ -75,7 +77,7 @@ def jvp(
     look = pages.look(asked.style)
     graph, wrt, points, same = read_situation(system, asked, notes)
     if cotangents and not points:
-        raise InputError("--v is for points", hint="vᵀ(J·u) = (vᵀJ)·u is shown in numbers: give --at")
+        raise InputError("--v is for points", hint="vᵀ(J·u) = (vᵀJ)·u is shown in numbers: give --at", options=("--v",))
     u = read_tangent({name: graph.inputs[name] for name in wrt}, tangent, notes)
     v = []
     if cotangents:

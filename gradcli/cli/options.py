@@ -60,7 +60,8 @@ def _once(_: click.Context, parameter: click.Parameter, typed: tuple[str, ...]) 
     if len(typed) > 1:
         from gradcli.errors import InputError
 
-        raise InputError(f"{parameter.opts[0]} is given twice", hint="put all points into one file")
+        option = parameter.opts[0]
+        raise InputError(f"{option} is given twice", hint="put all points into one file", options=(option,))
     path = typed[0] if typed else None
     return "-" if path in STANDARD_INPUT else path
 
@@ -166,6 +167,8 @@ def format_of(asked: str | None, output: str | None, endings: Mapping[str, str],
         raise InputError(
             f"{option} {asked}, but the ending of {label(output or '-')} says {said}",
             hint=f"give the file another ending, or take {option} {said}",
+            options=(option,),
+            text=asked,
         )
     return asked or said
 
@@ -202,7 +205,9 @@ class Pages(NamedTuple):
         from gradcli.errors import InputError
 
         if self.standalone and (style not in PAGES or not has_documents(style)):
-            raise InputError("--standalone makes a document of LaTeX", hint="it goes with -f latex")
+            raise InputError(
+                "--standalone makes a document of LaTeX", hint="it goes with -f latex", options=("--standalone",)
+            )
         return Look(style or PAGES[0], self.digits, self.standalone)
 
 
@@ -235,7 +240,12 @@ def _digits(_: click.Context, parameter: click.Parameter, typed: str) -> int | N
     if text == "full":
         return None
     if not re.fullmatch("[0-9]{1,2}", text) or not 1 <= int(text) <= MAX_DIGITS:
-        raise InputError(f"--digits: `{text}` is not a number of digits", hint=f"1 to {MAX_DIGITS}, or full")
+        raise InputError(
+            f"--digits: `{text}` is not a number of digits",
+            hint=f"1 to {MAX_DIGITS}, or full",
+            options=("--digits",),
+            text=text,
+        )
     return int(text)
 
 
@@ -247,7 +257,12 @@ def _sections(
     names = tuple(name.strip() for option in typed for name in option.split(","))
     for name in names:
         if name not in sections:
-            raise InputError(f"--only: there is no section `{name}`", hint=nearest(name, sections, "sections"))
+            raise InputError(
+                f"--only: there is no section `{name}`",
+                hint=nearest(name, sections, "sections"),
+                options=("--only",),
+                text=name,
+            )
     return names
 
 
@@ -282,7 +297,7 @@ class Files(NamedTuple):
         typed |= {"--columns": self.columns, "--missing": self.missing != "error", "--keep": self.keep}
         typed |= {"--values": self.values}
         for option in (name for name, value in typed.items() if value):
-            raise InputError(f"{option} is for many points", hint="give them with --points FILE")
+            raise InputError(f"{option} is for many points", hint="give them with --points FILE", options=(option,))
         return False
 
 

@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -71,16 +72,28 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
 
 def _refused(error: click.ClickException, typed_words: Sequence[str]) -> InputError:
     """Return an error of click's as an `InputError`, with a hint."""
-    from gradcli.cli.typed import typed
     from gradcli.errors import InputError, did_you_mean
 
     context = getattr(error, "ctx", None)
     if isinstance(error, click.NoSuchOption) and context and (result := _elsewhere(error, context, typed_words)):
         return result
     path = context.command_path if context else " ".join(["gradcli", *typed_words[:1]])
-    message = _message(error)
-    hint = did_you_mean(*_choice(error, context, message)) or f"`{path} --help` shows what it takes"
-    return InputError(message, typed(message, typed_words), hint)
+    options, text = _about(error, typed_words)
+    hint = did_you_mean(*_choice(error, context, text)) or f"`{path} --help` shows what it takes"
+    return InputError(_message(error), hint=hint, options=options, text=text)
+
+
+def _about(error: click.ClickException, typed_words: Sequence[str]) -> tuple[tuple[str, ...], str | None]:
+    """Return the options that an error of click's is about, and the text of a value that is wrong."""
+    from gradcli.cli.typed import value_of
+
+    if isinstance(error, click.NoSuchOption | click.BadOptionUsage):
+        return (error.option_name,), None
+    parameter = getattr(error, "param", None)
+    if not isinstance(parameter, click.Option):
+        return (), None
+    options = tuple(parameter.opts)
+    return options, None if isinstance(error, click.MissingParameter) else value_of(options, typed_words)
 
 
 def _message(error: click.ClickException) -> str:
@@ -99,13 +112,14 @@ def _elsewhere(error: click.NoSuchOption, context: click.Context, typed_words: S
     assert isinstance(whole.command, click.Group)
     commands = _commands(whole.command, whole)
     name = next((name for name, options in commands.items() if error.option_name in options), None)
+    wrong = InputError(_message(error), options=(error.option_name,))
     if name and not context.parent:
         fix = with_command(typed_words, commands)
-        return InputError(_message(error), hint=f"put the command first: {fix.text}", fix=fix)
+        return replace(wrong, hint=f"put the command first: {fix.text}", fix=fix)
     if name and error.option_name != "--gradient":  # PyTorch's argument `gradient` is --v
-        return InputError(_message(error), hint=f"{error.option_name} belongs to `gradcli {name}`")
+        return replace(wrong, hint=f"{error.option_name} belongs to `gradcli {name}`")
     if point := _as_point(error, context, typed_words):
-        return InputError(_message(error), hint=f"give values with --at: {point.text}", fix=point)
+        return replace(wrong, hint=f"give values with --at: {point.text}", fix=point)
     return None
 
 
@@ -129,9 +143,9 @@ def no_command(group: click.Group, context: click.Context, arguments: Sequence[s
     message = f"No such command '{name}'."
     if name.replace("-", "_").isidentifier():
         hint = did_you_mean(_MEANT.get(name, name), known) or "`gradcli --help` lists the commands"
-        return InputError(message, hint=hint)
+        return InputError(message, hint=hint, text=name)
     fix = with_command(arguments, _commands(group, context))
-    return InputError(message, hint=f"put the system after a command: {fix.text}", fix=fix)
+    return InputError(message, hint=f"put the system after a command: {fix.text}", fix=fix, text=name)
 
 
 def _commands(group: click.Group, context: click.Context) -> dict[str, list[str]]:
@@ -144,14 +158,13 @@ def _options(command: click.Command | None) -> list[str]:
     return [name for p in (command.params if command else ()) for name in p.opts]
 
 
-def _choice(error: click.ClickException, context: click.Context | None, message: str) -> tuple[str, list[str]]:
+def _choice(error: click.ClickException, context: click.Context | None, text: str | None) -> tuple[str, list[str]]:
     """Return the typed word where click expects one of a few words, and these."""
     if isinstance(error, click.NoSuchOption) and context:
         options = _options(context.command)
         return _MEANT.get(error.option_name, error.option_name), options
     kind = getattr(getattr(error, "param", None), "type", None)
-    typed = message.partition(" is not one of ")[0].rpartition(": ")[2].strip("'")
-    return (typed, [*kind.choices]) if isinstance(kind, click.Choice) else ("", [])
+    return (text, [*kind.choices]) if text and isinstance(kind, click.Choice) else ("", [])
 
 
 def in_command_line(error: Exception, typed_words: Sequence[str], group: click.Group) -> Exception:
@@ -166,7 +179,7 @@ def in_command_line(error: Exception, typed_words: Sequence[str], group: click.G
         return _to_check(error, typed_words, group)
     if not isinstance(error, InputError):
         return error
-    return separated(error, typed_words).at(typed(error.message, typed_words))
+    return separated(error, typed_words).at(typed(error.options, error.text, typed_words))
 
 
 def _to_check(error: ClaimError, typed_words: Sequence[str], group: click.Group) -> InputError:

@@ -47,7 +47,7 @@ def read_shape_options(system: System, options: Sequence[str]) -> dict[str, Shap
     for option in options:
         for name, shape in read_shapes(option).items():
             if name in shapes:
-                raise InputError(f"--shape: `{name}` is given two shapes")
+                raise InputError(f"--shape: `{name}` is given two shapes", options=("--shape",), text=name)
             _known(name, system, "--shape")
             shapes[name] = shape
     return shapes
@@ -58,13 +58,18 @@ def _known(name: str, system: System, option: str) -> None:
     if name in system.uses or name in system.defaults:
         return
     if name in system.assigned:
-        raise InputError(f"{option}: `{name}` is computed by the system", hint="only inputs have values")
+        raise InputError(
+            f"{option}: `{name}` is computed by the system",
+            hint="only inputs have values",
+            options=(option,),
+            text=name,
+        )
     if not system.leaves():
         system.graph({})  # a system that has no input is wrong itself
     message = f"{option}: `{name}` is not in the system"
     if fix := with_brackets(system, name):
-        raise InputError(message, hint=_brackets(fix), fix=fix)
-    raise InputError(message, hint=nearest(name, system.leaves(), "inputs"))
+        raise InputError(message, hint=_brackets(fix), fix=fix, options=(option,), text=name)
+    raise InputError(message, hint=nearest(name, system.leaves(), "inputs"), options=(option,), text=name)
 
 
 def _brackets(fix: Fix) -> str:

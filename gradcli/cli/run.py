@@ -202,7 +202,9 @@ def _stops(telling: Telling, style: str, keeps: bool) -> Printed:
 
     if not telling.pages or style != "table" or keeps:
         raise InputError(
-            "--explore stops at each page on the terminal", hint="leave out --quiet, --check, -f and --output"
+            "--explore stops at each page on the terminal",
+            hint="leave out --quiet, --check, -f and --output",
+            options=("--explore",),
         )
     check_terminal("gradcli run SCRIPT.py")
     from gradcli.explore.scripts import Stops
@@ -218,7 +220,9 @@ def _listener(script: Script, telling: Telling, shown: Printed, style: str) -> C
     if telling.graph is not None and not telling.pages:
         from gradcli.errors import InputError
 
-        raise InputError("--graph draws a call that is explained", hint="leave out --quiet and --check")
+        raise InputError(
+            "--graph draws a call that is explained", hint="leave out --quiet and --check", options=("--graph",)
+        )
     if telling.checks:
         from gradcli.script.check import Calls
 
@@ -336,12 +340,12 @@ def _script(name: str | None, code: str | None, arguments: tuple[str, ...]) -> S
         return _read("standard input", nullcontext(standard_input()), "<stdin>", None, arguments)
     if name.endswith(".ipynb"):
         hint = f"jupyter nbconvert --to script {name} makes one"
-        raise InputError(f"`{name}` is a notebook, not a script", hint=hint)
+        raise InputError(f"`{name}` is a notebook, not a script", hint=hint, text=name)
     note_read(name)
     try:
         return _read(name, open(name, "rb"), name, str(Path(name).resolve().parent), arguments)
     except (OSError, ValueError) as error:
-        raise InputError(f"`{name}` cannot be read: {reason(error)}") from None
+        raise InputError(f"`{name}` cannot be read: {reason(error)}", text=name) from None
 
 
 def _read(

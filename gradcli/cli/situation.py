@@ -56,6 +56,8 @@ def read_sources(asked: Asked, cotangents: Sequence[str] = (), points: str | Non
             raise InputError(
                 "no system is given" + (f": standard input is read for {reserved[0]} -" if reserved else ""),
                 hint='for example: gradcli jacobian "y=x**2"',
+                options=tuple(reserved[:1]),
+                text="-" if reserved else None,
             )
         files = ("-",)
     if files.count("-") + len(reserved) > 1:
@@ -170,5 +172,7 @@ def read_graph(system: System, shapes: Mapping[str, Shape], asked: Asked, values
             raise InputError(
                 f"--wrt: `{name}` is {'computed' if computed else 'not in the system'}",
                 hint=f"--retain {name} shows its gradient" if computed else nearest(name, leaves, "inputs"),
+                options=("--wrt",),
+                text=name,
             )
     return graph, leaves if wanted is None else wanted

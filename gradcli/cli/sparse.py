@@ -31,18 +31,29 @@ def show_sparse(system: System, asked: Asked, files: Files, notes: Notes, numeri
     _ = files._replace(output=None).wanted  # refuses options of many points
     output = None if files.output == "-" else files.output
     if asked.style in PAGES:
-        raise InputError(f"-f {asked.style} shows whole Jacobians", hint="--sparse is for -f json and -f csv")
+        raise InputError(
+            f"-f {asked.style} shows whole Jacobians",
+            hint="--sparse is for -f json and -f csv",
+            options=("-f",),
+            text=asked.style,
+        )
     if output is not None and PurePath(output).suffix.lower() not in _ENDINGS:
-        raise InputError("--sparse writes .csv, .json and .npz files", hint="for example --output J.npz")
+        raise InputError(
+            "--sparse writes .csv, .json and .npz files", hint="for example --output J.npz", options=("--sparse",)
+        )
     style = format_of(asked.style, output, _ENDINGS) or "csv"
     situation = read_situation(system, asked, notes)
     if len(situation.points) > 1:
-        raise InputError("--sparse shows one point", hint="many points are given with --points FILE")
+        raise InputError(
+            "--sparse shows one point", hint="many points are given with --points FILE", options=("--sparse",)
+        )
     at = situation.points[0] if situation.points else None
     if at is None and style == "npz":
         raise InputError("a .npz file has the numbers at a point", hint="give one with --at")
     if numeric and at is None:
-        raise InputError("--numeric shows numbers, which need a point", hint="give one with --at")
+        raise InputError(
+            "--numeric shows numbers, which need a point", hint="give one with --at", options=("--numeric",)
+        )
     result = sparse_jacobian(situation.graph, situation.wrt, at, notes, numeric or style != "json")
     if output is None:
         show(_together(data_lines(result, style)), notes)

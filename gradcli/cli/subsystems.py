@@ -32,6 +32,7 @@ def is_subsystem(file: str) -> bool:
         raise InputError(
             f"`{file}` is a Python file",
             hint=f"name a function in it: -F {file}:NAME; `gradcli run {file}` runs a script",
+            text=file,
         )
     return file.lower().endswith(".onnx") or is_function(file)
 

@@ -22,7 +22,11 @@ def read_tangent(leaves: Mapping[str, Node], options: Sequence[str], notes: Note
     Errors: `InputError` for names that are no leaves, for shapes that do not fit, and for several leaves without --u.
     """
     if len(options) > 1:
-        raise InputError("--u is given twice", hint=f"one tangent has all inputs in it: --u {quote(','.join(options))}")
+        raise InputError(
+            "--u is given twice",
+            hint=f"one tangent has all inputs in it: --u {quote(','.join(options))}",
+            options=("--u",),
+        )
     if not options:
         return _implicit(leaves)
     tangent: Named = {name: np.zeros(x.shape) for name, x in leaves.items()}

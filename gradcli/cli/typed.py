@@ -1,49 +1,72 @@
-"""The position of an error in the command line, by the option or the text that its message quotes."""
+"""The position of an error in the command line, by the option or the text that the error is about."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from gradcli.errors import Source, Span
 from gradcli.platform import join
 
-_QUOTED = re.compile(r"`([^`]+)`|'([^']+)'")
-_IN_FILE = re.compile(r"(`[^`]+`|standard input), ")
-_OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
+_SHORT = len("-f")
 
 
-def typed(message: str, arguments: Sequence[str]) -> Span | None:
-    """Return the position of the text that a message quotes in an option's value, else of the option or argument.
+class _Given(NamedTuple):
+    """An option of the command line: its position among the arguments, its name there, and its value."""
 
-    A message that goes on with a place in the file that it names has its place.
+    position: int
+    name: str
+    value: str
 
-    >>> typed("--wrt: `q` is not in the system", ["jvp", "y=x", "--wrt", "x,q"]).text
+
+def typed(options: Sequence[str], text: str | None, arguments: Sequence[str]) -> Span | None:
+    """Return the position of a text in the value of the last of the options, else of the option, else of an argument.
+
+    >>> typed(["--wrt"], "q", ["jvp", "y=x", "--wrt", "x,q"]).text
     'q'
-    >>> typed("No such option '--nonsense'", ["jvp", "y=x", "--nonsense"])[1:]
+    >>> typed(["--nonsense"], None, ["jvp", "y=x", "--nonsense"])[1:]
     (16, 26)
+    >>> typed([], "p.csv", ["jvp", "y=x", "--points", "p.csv"]).text
+    'p.csv'
     """
-    if _IN_FILE.match(message):
-        return None
-    quoted = [a or b for a, b in _QUOTED.findall(message)]
-    options = [*dict.fromkeys(_OPTION.findall(message))]
-    for k, (argument, value) in reversed([*enumerate(zip(arguments, [*arguments[1:], ""], strict=True))]):
-        option, equals, rest = argument.partition("=")
-        if option in options:
-            value = rest if equals else value
-            said = [*quoted, value] if value in message else quoted
-            return _within(value, options[-1], said) or _word(arguments, k, option)
+    if (given := _last(options, arguments)) is not None:
+        return _within(given.value, options[-1], text) or _word(arguments, given.position, given.name)
     for k, argument in reversed([*enumerate(arguments)]):
-        if named := [q for q in quoted if argument == q or (q.startswith("-") and argument.startswith(q))]:
-            return _word(arguments, k, named[0])
+        if text and argument == text:
+            return _word(arguments, k, text)
     return None
 
 
-def _within(value: str, option: str, texts: Sequence[str]) -> Span | None:
-    """Return where an option's value has one of the texts, as a word."""
-    for text in texts:
-        if text and (result := re.search(rf"(?<!\w){re.escape(text)}(?!\w)", value)):
-            return Span(Source(value, option), *result.span())
+def value_of(options: Sequence[str], arguments: Sequence[str]) -> str | None:
+    """Return the value that is typed behind the last of the options.
+
+    >>> value_of(["-f", "--format"], ["jvp", "y=x", "--format=png"])
+    'png'
+    """
+    given = _last(options, arguments)
+    return given and given.value
+
+
+def _last(options: Sequence[str], arguments: Sequence[str]) -> _Given | None:
+    """Return the last of the options in the command line."""
+    for k, (argument, value) in reversed([*enumerate(zip(arguments, [*arguments[1:], ""], strict=True))]):
+        name, equals, rest = argument.partition("=")
+        if name in options:
+            return _Given(k, name, rest if equals else value)
+    # An option of one letter may have its value, or another such option, right behind it: `-fpng`.
+    short = [(k, option) for k, a in enumerate(arguments) for option in options if _is_short(option, a)]
+    return _Given(*short[-1], arguments[short[-1][0]][_SHORT:]) if short else None
+
+
+def _is_short(option: str, argument: str) -> bool:
+    return len(option) == _SHORT and argument.startswith(option)
+
+
+def _within(value: str, option: str, text: str | None) -> Span | None:
+    """Return where an option's value has the text, as a word."""
+    if text and (result := re.search(rf"(?<!\w){re.escape(text)}(?!\w)", value)):
+        return Span(Source(value, option), *result.span())
     return None
 
 

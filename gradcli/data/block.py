@@ -65,9 +65,14 @@ def check_header(header: str, columns: Sequence[str], label: str, option: str) -
     """
     count = sum(column.strip() == header for column in columns)
     if count > 1:
-        raise InputError(f"{option}: {label} has the column {quoted(header)} twice")
+        raise InputError(f"{option}: {label} has the column {quoted(header)} twice", options=(option,), text=header)
     if not count:
-        raise InputError(f"{option}: {label} has no column {quoted(header)}", hint=listed_columns(columns))
+        raise InputError(
+            f"{option}: {label} has no column {quoted(header)}",
+            hint=listed_columns(columns),
+            options=(option,),
+            text=header,
+        )
 
 
 def listed_columns(columns: Sequence[str]) -> str:

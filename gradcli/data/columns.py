@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from gradcli.data.block import COPIED, PLAIN, Array, Block, Reading, check_header
-from gradcli.data.mistakes import quoted
+from gradcli.data.mistakes import about_file, quoted
 from gradcli.errors import InputError, nearest
 from gradcli.graph.names import column_names, element_name, normal
 from gradcli.graph.shapes import MAX_RANK, Shape, indices, size_of
@@ -139,20 +139,19 @@ class Header:
         other = next((key for key in keys if len(key) != len(shape)), None)
         if other is not None:
             first = next(key for key in keys if len(key) == len(shape))
-            raise InputError(f"{self.label} has both {_quoted(name, first)} and {_quoted(name, other)}", hint=hint)
+            raise about_file(self.label, f"has both {_quoted(name, first)} and {_quoted(name, other)}", hint)
         twice = next((key for key, positions in keys.items() if len(positions) > 1), None)
         if twice is not None:
-            raise InputError(f"{self.label} has the column {_quoted(name, twice)} twice")
+            raise about_file(self.label, f"has the column {_quoted(name, twice)} twice")
         if len(keys) < size_of(shape):
             lacking = next(key for key in indices(shape) if key not in keys)
-            raise InputError(
-                f"{self.label} has a column {_quoted(name, max(keys))}, but no {_quoted(name, lacking)}", hint=hint
-            )
+            said = f"has a column {_quoted(name, max(keys))}, but no {_quoted(name, lacking)}"
+            raise about_file(self.label, said, hint)
 
 
 def missing(name: str, known: dict[str, Shape], label: str) -> InputError:
     """Return the error of a variable without columns in a file."""
-    return InputError(f"{label} has no values for {quoted(name)}", hint=nearest(name, known, "variables in it"))
+    return about_file(label, f"has no values for {quoted(name)}", nearest(name, known, "variables in it"))
 
 
 def _shape(keys: dict[Key, list[int]]) -> Shape:

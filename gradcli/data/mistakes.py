@@ -26,7 +26,33 @@ def quoted(text: str) -> str:
     return f"`{printable(text[:_SHOWN])}{'…' * (len(text) > _SHOWN)}`"
 
 
-def label(path: str) -> str:
+class Label(str):
+    """The name of a file in messages, with its path in the command line where the name is the whole path."""
+
+    path: str | None
+
+    def __new__(cls, name: str, path: str | None = None) -> Label:
+        """Return the name of the file at that path; None for standard input, and for a name that is not the path."""
+        own = super().__new__(cls, name)
+        own.path = path
+        return own
+
+
+def about_file(name: str, said: str, hint: str | None = None) -> InputError:
+    """Return an error that says something of a file; of a place in the file, where its name goes on.
+
+    >>> about_file(label("p.csv"), "is empty").text
+    'p.csv'
+    """
+    return InputError(f"{name} {said}", hint=hint, text=path_of(name))
+
+
+def path_of(name: str) -> str | None:
+    """Return the path of the file that has this name in messages; None for a place in a file, or an unknown path."""
+    return name.path if isinstance(name, Label) else None
+
+
+def label(path: str) -> Label:
     """Return the name of a file of points in messages: of a long path, the end.
 
     >>> label("p.csv"), label("-")
@@ -35,8 +61,9 @@ def label(path: str) -> str:
     '`…long/long/long/long/long/long/long/p.csv`'
     """
     if path == "-":
-        return "standard input"
-    return f"`{'…' * (len(path) > _SHOWN)}{printable(path[-_SHOWN:])}`"
+        return Label("standard input")
+    shown = f"{'…' * (len(path) > _SHOWN)}{printable(path[-_SHOWN:])}"
+    return Label(f"`{shown}`", path if shown == path else None)
 
 
 def because(error: Exception) -> str:
@@ -54,7 +81,7 @@ def because(error: Exception) -> str:
 
 def unreadable(name: str, why: str) -> InputError:
     """Return the error of a file that cannot be read."""
-    return InputError(f"{name} cannot be read: {why}")
+    return about_file(name, f"cannot be read: {why}")
 
 
 @contextmanager
@@ -92,10 +119,10 @@ def check_regular(path: str | Path) -> None:
         mode = os.stat(path).st_mode
     note_read(path)
     if stat.S_ISDIR(mode):
-        raise InputError(f"{name} is a folder, not a file")
+        raise about_file(name, "is a folder, not a file")
     if not stat.S_ISREG(mode):
         kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
-        raise InputError(f"{name} is {kind}, not a file", hint="only CSV is read from pipes and devices")
+        raise about_file(name, f"is {kind}, not a file", "only CSV is read from pipes and devices")
 
 
 def needs_pyarrow(name: str) -> InputError:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from gradcli.data.block import PLAIN, Points, Reading
 from gradcli.data.formats import FORMATS, listed
-from gradcli.data.mistakes import label, reading, unreadable
-from gradcli.errors import InputError
+from gradcli.data.mistakes import about_file, label, reading, unreadable
 
 _ZIPPED = ".csv.gz"
 
@@ -44,9 +43,10 @@ def open_points(path: str, how: Reading = PLAIN) -> Points:
     if ending not in FORMATS and (path == "-" or path.lower().endswith(_ZIPPED) or stat.S_ISFIFO(mode)):
         ending = ".csv"
     if ending not in FORMATS:
-        raise InputError(
-            f"{label(path)} has an unknown ending",
-            hint=f"points are read from {listed(sorted([*FORMATS, _ZIPPED]))} files",
+        raise about_file(
+            label(path),
+            "has an unknown ending",
+            f"points are read from {listed(sorted([*FORMATS, _ZIPPED]))} files",
         )
     return FORMATS[ending].read(path, how)
 

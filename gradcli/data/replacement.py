@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from gradcli.data.mistakes import because, label
+from gradcli.data.mistakes import about_file, because, label
 from gradcli.errors import InputError
 from gradcli.files import is_read
 from gradcli.platform import LOCKS, WINDOWS, computer, is_device_name, lock
@@ -211,7 +211,7 @@ def writing(path: str) -> Iterator[None]:
 
 def cannot_write(path: str, why: str, hint: str | None = None) -> InputError:
     """Return the error of a file that cannot be written."""
-    return InputError(f"{label(path)} cannot be written: {why}", hint=hint)
+    return about_file(label(path), f"cannot be written: {why}", hint)
 
 
 def write_whole(path: str, data: bytes) -> None:

@@ -10,10 +10,9 @@ from typing import NamedTuple, Protocol
 from gradcli.data.block import COPIED
 from gradcli.data.csv.result import standard_output
 from gradcli.data.formats import FORMATS, listed
-from gradcli.data.mistakes import label
+from gradcli.data.mistakes import about_file, label
 from gradcli.data.replacement import Replacement, check_target, writing
 from gradcli.data.writer import ResultWriter
-from gradcli.errors import InputError
 from gradcli.graph.array import Array
 from gradcli.graph.names import column_names
 from gradcli.graph.shapes import Shape
@@ -57,9 +56,10 @@ def create_result(
         return
     form = FORMATS.get(Path(path).suffix.lower())
     if form is None:
-        raise InputError(
-            f"{label(path)} has an unknown ending",
-            hint=f"results are written to {listed(FORMATS)} files",
+        raise about_file(
+            label(path),
+            "has an unknown ending",
+            f"results are written to {listed(FORMATS)} files",
         )
     check_target(path)
     with ExitStack() as stack:

@@ -175,6 +175,8 @@ def _kernel(schedule: Schedule, engine: str, notes: Notes) -> Kernel:
         raise InputError(
             f"--engine {engine} needs the package {package}",
             hint=f"pip install 'gradcli[{extra}]' installs it; --engine numpy needs nothing more",
+            options=("--engine",),
+            text=engine,
         ) from None
     if engine == "jax":
         from gradcli.engine.jax_kernel import JaxKernel

@@ -295,7 +295,12 @@ def chosen(
             result = True
             yield section
     if only and not result:
-        raise InputError(f"--only: there is nothing to show in {', '.join(only)}", hint="omit it to show everything")
+        raise InputError(
+            f"--only: there is nothing to show in {', '.join(only)}",
+            hint="omit it to show everything",
+            options=("--only",),
+            text=", ".join(only),
+        )
 
 
 def quantity(node: Node, names: Mapping[Node, str]) -> Math:

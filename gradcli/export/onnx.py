@@ -453,7 +453,12 @@ def model(graph: Graph, what: Sequence[str], wrt: Sequence[str], name: str, dtyp
 def _whole(graph: Graph, what: Sequence[str], wrt: Sequence[str]) -> Graph:
     """Return the graph of all that is wanted."""
     if other := next((kind for kind in what if kind not in WHAT), None):
-        raise InputError(f"--what {other} is not written as a model", hint=f"choose from {', '.join(WHAT)}")
+        raise InputError(
+            f"--what {other} is not written as a model",
+            hint=f"choose from {', '.join(WHAT)}",
+            options=("--what",),
+            text=other,
+        )
     check(graph, what)
     parts = {"value": lambda: graph, "vjp": lambda: vjp(graph, wrt), "jvp": lambda: jvp(graph, wrt)}
     parts["jacobian"] = lambda: _blocks(graph, wrt)

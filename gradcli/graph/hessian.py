@@ -27,6 +27,7 @@ def scalar_output(graph: Graph) -> tuple[str, Node]:
         raise InputError(
             f"second derivatives need one scalar output, and `{name}` has shape {y.shape}",
             hint=f"make a scalar of it: L = sum({name}), or one of its elements",
+            text=name,
         )
     return name, y
 

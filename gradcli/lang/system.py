@@ -92,7 +92,11 @@ class System:
         chosen = self._chosen(outputs)
         for name in chosen:
             if name not in assembly.scope:
-                raise InputError(f"`--outputs` names `{name}`, which does not depend on the inputs")
+                raise InputError(
+                    f"`--outputs` names `{name}`, which does not depend on the inputs",
+                    options=("--outputs",),
+                    text=name,
+                )
         return assembly.graph(inputs, chosen)
 
     def _chosen(self, outputs: Sequence[str] | None) -> Sequence[str]:
@@ -104,7 +108,10 @@ class System:
             if name not in assigned:
                 what = "an input" if name in self.uses else "not assigned in the system"
                 raise InputError(
-                    f"`--outputs` names `{name}`, which is {what}", hint=nearest(name, self.assigned, "assigned names")
+                    f"`--outputs` names `{name}`, which is {what}",
+                    hint=nearest(name, self.assigned, "assigned names"),
+                    options=("--outputs",),
+                    text=name,
                 )
         return outputs
 

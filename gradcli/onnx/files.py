@@ -35,18 +35,20 @@ def load(path: str) -> Any:
             note_read(file)
             size = os.fstat(file.fileno()).st_size
             if size > MAX_BYTES:
-                raise InputError(f"`{shown}` is longer than 2 GiB", hint="store its weights as external data")
+                raise InputError(
+                    f"`{shown}` is longer than 2 GiB", hint="store its weights as external data", text=path
+                )
             data = file.read(MAX_BYTES) if size else b""
     except (OSError, ValueError) as error:
-        raise InputError(f"`{shown}` cannot be read: {printable(reason(error))}") from None
+        raise InputError(f"`{shown}` cannot be read: {printable(reason(error))}", text=path) from None
     try:
         model = onnx.ModelProto.FromString(data)
     except Exception:  # protobuf's error is no class of its own
-        raise InputError(f"`{shown}` is not an ONNX model, or it is cut off") from None
+        raise InputError(f"`{shown}` is not an ONNX model, or it is cut off", text=path) from None
     if not model.HasField("graph") or not model.opset_import:
-        raise InputError(f"`{shown}` is not an ONNX model: it has no graph, or no opset")
+        raise InputError(f"`{shown}` is not an ONNX model: it has no graph, or no opset", text=path)
     if not _is_text(model):
-        raise InputError(f"`{shown}` is damaged: it has names that are not UTF-8")
+        raise InputError(f"`{shown}` is damaged: it has names that are not UTF-8", text=path)
     return model
 
 

@@ -52,7 +52,7 @@ class Model:
             self._name(name)
         for name in self._results:
             if name not in self._identifiers:
-                raise InputError(f"the output `{printable(name)}` of `{printable(path)}` is never computed")
+                raise InputError(f"the output `{printable(name)}` of `{printable(path)}` is never computed", text=path)
         chosen = {identifier(name) for name in wanted}
         self._leaves = [n for n in self._initializers if self._identifiers[n] in chosen]
         self._note_names()
@@ -82,6 +82,7 @@ class Model:
             raise InputError(
                 f"`{self.label}` has no output of real numbers"
                 + (f": {', '.join(others[:_LISTED])}" if others else ""),
+                text=self.label,
                 hint="a classifier's probabilities have a derivative, and its labels do not",
             )
         for name in others:
@@ -149,7 +150,9 @@ class Model:
             if self._identifiers[name] not in result:
                 value = scope.get(name)
                 if value is None:
-                    raise InputError(f"the output `{printable(name)}` of `{self.label}` is never computed")
+                    raise InputError(
+                        f"the output `{printable(name)}` of `{self.label}` is never computed", text=self.label
+                    )
                 result[self._identifiers[name]] = self._translator.lift(value)
         return result
 

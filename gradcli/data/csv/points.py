@@ -16,8 +16,7 @@ from gradcli.data.block import PLAIN, Array, Block, Missing, Reading
 from gradcli.data.columns import Header, Picked, element
 from gradcli.data.csv.chunks import UTF8, Rows, chunks
 from gradcli.data.csv.parsers import Table, by_reference, parse, plain, texts_in
-from gradcli.data.mistakes import label, reading
-from gradcli.errors import InputError
+from gradcli.data.mistakes import about_file, label, reading
 from gradcli.files import note_read, standard_input
 from gradcli.graph.shapes import Shape
 
@@ -57,8 +56,8 @@ class CsvPoints:
             rest = rows.rest()
             self._chunks = chain([(rows.line, rest)] if rest else [], self._chunks)
             return names
-        raise InputError(
-            f"{self._label} is empty", hint="its first line names the columns: x0,x1 or x[0],x[1]; each row is a point"
+        raise about_file(
+            self._label, "is empty", "its first line names the columns: x0,x1 or x[0],x[1]; each row is a point"
         )
 
     @property

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 from gradcli.data.block import COPIED, PLAIN, Block, Reading, check_header
 from gradcli.data.columns import missing, variable
-from gradcli.data.mistakes import check_regular, label, quoted, reading, unreadable
+from gradcli.data.mistakes import about_file, check_regular, label, quoted, reading, unreadable
 from gradcli.data.npz.members import Member, read_header, stream
 from gradcli.errors import InputError
 from gradcli.graph.shapes import Shape
@@ -62,9 +62,10 @@ class NpzPoints:
         for name in others:
             if members[name].count != members[first].count:
                 counts = f"{members[first].count:,} and {members[name].count:,} points"
-                raise InputError(
-                    f"{self._label} is ragged: {quoted(first)} and {quoted(name)} have {counts}",
-                    hint="points run along the first axis of each array",
+                raise about_file(
+                    self._label,
+                    f"is ragged: {quoted(first)} and {quoted(name)} have {counts}",
+                    "points run along the first axis of each array",
                 )
         self.count = members[first].count
         return self._blocks(members, self.count, size) if self.count else iter(())
@@ -77,7 +78,7 @@ class NpzPoints:
             raise missing(name, self.shapes, self._label)
         (member, *more) = self._members[name]
         if more:
-            raise InputError(f"{self._label} has the array {quoted(name)} twice")
+            raise about_file(self._label, f"has the array {quoted(name)} twice")
         member.check()
         return member
 
@@ -88,7 +89,12 @@ class NpzPoints:
         member = read_header(self._archive, info, f"{self._label}, array {quoted(header)}")
         member.check()
         if member.shape[1:]:
-            raise InputError(f"--keep: {member.label} has several numbers for each point", hint="a column has one")
+            raise InputError(
+                f"--keep: {member.label} has several numbers for each point",
+                hint="a column has one",
+                options=("--keep",),
+                text=header,
+            )
         return member
 
     def _blocks(self, members: dict[str, Member], count: int, size: int) -> Iterator[Block]:

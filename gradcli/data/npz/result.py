@@ -93,6 +93,8 @@ def _points_first(name: str, values: Array) -> Array:
         raise InputError(
             f"--keep: the column {header} has texts, and a .npz file has numbers",
             hint="--output with .csv or .parquet copies texts",
+            options=("--keep",),
+            text=name.removeprefix(COPIED),
         ) from None
 
 

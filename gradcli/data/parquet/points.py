@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.data.block import PLAIN, Array, Block, Missing, Reading
 from gradcli.data.columns import Header, Picked
-from gradcli.data.mistakes import check_regular, label, needs_pyarrow, quoted, reading, unreadable
+from gradcli.data.mistakes import about_file, check_regular, label, needs_pyarrow, quoted, reading, unreadable
 from gradcli.errors import InputError
 from gradcli.files import printable
 from gradcli.graph.array import objects
@@ -39,7 +39,7 @@ def parts(path: str) -> list[Path]:
             return [whole]
         result = [p for p in whole.iterdir() if p.suffix.lower() == ".parquet" and p.name[0] not in "._"]
     if not result:
-        raise InputError(f"{label(path)} is a folder without .parquet files")
+        raise about_file(label(path), "is a folder without .parquet files")
     return sorted(result, key=lambda part: (_natural(part.name), part.name))
 
 
@@ -147,10 +147,11 @@ class ParquetPoints:
         """Check that the variables of a file have the shapes that they have in the first file."""
         for name, shape in picked.shapes.items():
             if shape != self.shapes[name]:
-                raise InputError(
-                    f"{part.label} has {quoted(name)} of shape {shape}, but {self._parts[0].label} of shape "
-                    f"{self.shapes[name]}",
-                    hint="all files of a data set have the same columns",
+                first = self._parts[0].label
+                raise about_file(
+                    part.label,
+                    f"has {quoted(name)} of shape {shape}, but {first} of shape {self.shapes[name]}",
+                    "all files of a data set have the same columns",
                 )
 
     def _blocks(self, wanted: Sequence[tuple[_Part, Picked, list[str]]], size: int) -> Iterator[Block]:

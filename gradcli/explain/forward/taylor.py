@@ -139,7 +139,9 @@ def taylor(
     output, y = scalar_output(graph)
     if len(wrt) != 1 or graph.inputs[wrt[0]].shape or y.shape:
         raise InputError(
-            "--order is for a scalar of one scalar input", hint=f"choose one with --wrt {next(iter(graph.inputs))}"
+            "--order is for a scalar of one scalar input",
+            hint=f"choose one with --wrt {next(iter(graph.inputs))}",
+            options=("--order",),
         )
     nodes = [y, *_nodes(graph, output, wrt[0], order)]
     formulas = tuple(_formula(graph, n) for n in nodes)
