@@ -21,7 +21,7 @@ def npy(shape: str, dtype: str = "<f8", data: bytes = b"") -> bytes:
     [
         ("x.npy", b"", "cannot be read: it is not an .npy file"),
         ("x.npy", bytes(range(256)), "cannot be read: it is not an .npy file"),
-        ("x.npy", npy("(2,)", data=b"\0" * 8), "is truncated"),
+        ("x.npy", npy("(2,)", data=b"\0" * 8), "ends early"),
         ("x.npy", npy("(10**15,)"), ""),
         ("x.npy", npy("(1000000000000000,)"), "is too large"),
         ("x.npy", npy("(2,)", "|O", b"\0" * 16), "holds object, not numbers"),
