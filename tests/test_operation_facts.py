@@ -44,6 +44,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "explain/forms/gradients.py": (4, "pattern"),
     "explain/forms/hessian_form.py": (2, "pattern"),
     "explain/forms/matrix_form.py": (6, "pattern"),
+    "explain/forms/ties.py": (6, "pattern"),
     "explain/picture/alike.py": (1, "pattern"),
     "explain/rules.py": (1, "writing"),
     "export/arrays.py": (3, "engine"),

@@ -127,7 +127,8 @@ class LatexNames:
         if written in self._used or written in self._marked:
             return _literal(name)
         stem, digits, _ = written.partition("_{")
-        element = digits and name not in self._taken and stem in self._used | self._marked  # t1 of ours, like t[1]
+        stems = {stem, *(_marked(stem, mark) for mark in _MARKS.values())}  # its adjoint has the subscript, too
+        element = digits and name not in self._taken and stems & (self._used | self._marked)  # t1 of ours, like t[1]
         return _literal(name) if element else written
 
     def symbol(self, letter: str, spelled: str) -> str:

@@ -71,7 +71,7 @@ def test_a_mistake_is_shown_as_python_shows_it(cli, process, write):
             "torch.nn.functional.fractional_max_pool2d",
             None,
         ),
-        ("import torch.nn as nn\nnn.RMSNorm(1)", "torch.nn.RMSNorm", "that there is: `torch.nn.LayerNorm`"),
+        ("import torch\ntorch.optim.ASGD", "torch.optim.ASGD", "that there is: `torch.optim.Adam`"),
         ("import torch.nn as nn\nnn.ReLU().to_empty()", "torch.nn.Module.to_empty", None),
         ("import torchvision", "torchvision", "python -m pip install torch torchvision"),
         ("import torch\ntorch.ones(2) * 1j  # complex64", "torch.complex64", None),

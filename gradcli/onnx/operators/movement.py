@@ -249,8 +249,8 @@ def _reverse_sequence(x: Value, lengths: Array, *, batch_axis: int = 1, time_axi
     moved = transpose(x, order)
     rows = []
     for k, length in enumerate(integers(lengths)):
-        order = np.r_[np.arange(length)[::-1], np.arange(length, moved.shape[1])]
-        rows.append(gather(cut(moved, 0, range(k, k + 1)), 1, order))
+        indices = np.r_[np.arange(length)[::-1], np.arange(length, moved.shape[1])]
+        rows.append(gather(cut(moved, 0, range(k, k + 1)), 1, indices))
     return transpose(concatenate(rows, 0), [order.index(i) for i in range(len(order))])
 
 
