@@ -168,7 +168,7 @@ def lock(descriptor: int, wait: bool) -> None:
 
 STANDARD_INPUT = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")  # its names as a file
 
-# Names that are devices on Windows in each folder, with any ending.
+# Names that are devices on Windows in each folder, with any file extension.
 _DEVICES = {"CON", "PRN", "AUX", "NUL", *(f"{port}{k}" for port in ("COM", "LPT") for k in range(1, 10))}
 
 

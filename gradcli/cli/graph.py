@@ -180,7 +180,7 @@ def _check_size(graph: Graph) -> None:
 
 
 def style_of_picture(style: str | None, output: str | None) -> str:
-    """Return the requested format, or that of the file's ending."""
+    """Return the requested format, or that of the file extension."""
     from gradcli.data.mistakes import label
     from gradcli.errors import InputError
 

@@ -155,7 +155,7 @@ def style_option(formats: Sequence[str], help_text: str, default: str | None = N
 
 
 def format_of(asked: str | None, output: str | None, endings: Mapping[str, str], option: str = "-f") -> str | None:
-    """Return the requested format, or that of a file's ending; None where there is neither.
+    """Return the requested format, or that of a file extension; None where there is neither.
 
     Errors: `InputError` where they contradict each other; a file of text may have any format.
     """

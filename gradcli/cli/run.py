@@ -238,7 +238,7 @@ def _listener(script: Script, telling: Telling, shown: Printed, style: str) -> C
 def _drawing(telling: Telling) -> Drawing | None:
     """Return the requested picture.
 
-    Errors: `InputError` where the file's name has an unknown ending, or it cannot be written.
+    Errors: `InputError` where the file's name has an unknown file extension, or it cannot be written.
     """
     if telling.graph is None:
         return None

@@ -26,7 +26,7 @@ def show_sparse(system: System, asked: Asked, files: Files, notes: Notes, numeri
 
     If `numeric`, formulas are left out.
 
-    Errors: `InputError` for a page, for several points, for a file of another ending.
+    Errors: `InputError` for a page, for several points, for a file with another extension.
     """
     _ = files._replace(output=None).wanted  # refuses options of many points
     output = None if files.output == "-" else files.output

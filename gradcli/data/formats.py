@@ -30,7 +30,7 @@ FORMATS = {
 
 
 def listed(endings: Iterable[str]) -> str:
-    """Return the endings of files as words of a sentence.
+    """Return the file extensions as words of a sentence.
 
     >>> listed(FORMATS)
     '.csv, .npz and .parquet'

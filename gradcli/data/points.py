@@ -1,4 +1,4 @@
-"""Files of points, each in the format of its ending."""
+"""Files of points, each in the format of its file extension."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def open_points(path: str, how: Reading = PLAIN) -> Points:
 
     CSV is read from standard input, `-`, and from pipes of any name.
 
-    Errors: `InputError` for a file that cannot be read, and for an ending that is none of these.
+    Errors: `InputError` for a file that cannot be read, and for an unknown file extension.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:

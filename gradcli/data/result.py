@@ -1,4 +1,4 @@
-"""Files of results, each in the format of its ending, written in blocks."""
+"""Files of results, each in the format of its file extension, written in blocks."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ ENDINGS = {
 
 
 def by_ending(to: str) -> dict[str, str]:
-    """Return the target of each ending of a file; one that several have is that of `to`, or else of the first.
+    """Return the target of each file extension; one that several have is that of `to`, or else of the first.
 
     >>> by_ending("jax")[".py"], by_ending("c")[".py"]
     ('jax', 'numpy')

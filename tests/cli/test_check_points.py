@@ -92,7 +92,7 @@ MISTAKES = {
     "no number": (["--points", "-"], "x,y\n1,2\n3,four\n", "line 3"),
     "a variable that is missing": (["--points", "-"], "x\n1\n", "no values for the input `y`"),
     "points twice": (["--points", "-", "--at", "x=1", "--at", "x=2"], "x,y\n1,2\n", "--points takes the place of --at"),
-    "an unknown ending": (["--points", "points.txt"], "", "has an unknown ending"),
+    "an unknown file extension": (["--points", "points.txt"], "", "has an unknown file extension"),
 }
 
 

@@ -80,8 +80,8 @@ MISTAKES = {
         "needs arrays of more than 10,000,000 numbers",
     ),
     "a folder that is not there": (["y=x", "--to", "c", "--output", "/nowhere/at/all.c"], "cannot be written"),
-    "a file of another language": (["y=x", "--to", "c", "--output", "m.py"], "the ending of `m.py` says numpy"),
-    "a file of Python": (["y=x", "--to", "torch", "--output", "m.js"], "the ending of `m.js` says javascript"),
+    "a file of another language": (["y=x", "--to", "c", "--output", "m.py"], "the file extension of `m.py` says numpy"),
+    "a file of Python": (["y=x", "--to", "torch", "--output", "m.js"], "the file extension of `m.js` says javascript"),
     "a mistake in the system": (["y=sinn(x)", "--to", "c"], "unknown function `sinn`"),
 }
 

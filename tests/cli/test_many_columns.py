@@ -148,7 +148,7 @@ def test_standard_input_by_another_name(cli):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_a_pipe(cli):
-    """A process substitution, `<(command)`, is a pipe without an ending."""
+    """A process substitution, `<(command)`, is a pipe without a file extension."""
     os.mkfifo("pipe")
 
     def write():

@@ -108,7 +108,9 @@ FILES = [
     mistake(*TWO, "--points", "p.npz", says="`p.npz` cannot be read: it is not an .npz", files={"p.npz": b""}),
     mistake(*TWO, "--points", "p.csv", says="`p.csv` cannot be read: no such file"),
     mistake(*TWO, "--points", "p" * 300 + ".csv", says="ppp.csv` cannot be read: file name too long"),
-    mistake(*TWO, "--points", "p.txt", says=("`p.txt` has an unknown ending", ".csv.gz, .npz"), files={"p.txt": AB}),
+    mistake(
+        *TWO, "--points", "p.txt", says=("`p.txt` has an unknown file extension", ".csv.gz, .npz"), files={"p.txt": AB}
+    ),
     options("backward", "y=a*b", says="rrr.csv` cannot be written: file name too long", output="r" * 300 + ".csv"),
     mistake(*TWO, "--points", "p.npz", says="`p.npz` cannot be read: no such file"),
     mistake(*TWO, "--points", "", says="`` cannot be read: no such file"),
@@ -116,10 +118,10 @@ FILES = [
         *TWO,
         "--points",
         "p.txt",
-        says=("`p.txt` has an unknown ending", ".csv.gz, .npz and .parquet"),
+        says=("`p.txt` has an unknown file extension", ".csv.gz, .npz and .parquet"),
         files={"p.txt": AB},
     ),
-    mistake(*TWO, "--points", "p.npz.gz", says="`p.npz.gz` has an unknown ending"),
+    mistake(*TWO, "--points", "p.npz.gz", says="`p.npz.gz` has an unknown file extension"),
     mistake(*TWO, "--points", "/", says="`/` is a folder without .parquet files"),
     mistake(*TWO, "--points", "-", says="standard input is empty"),
     mistake("jacobian", "y=a", "--points", "-", says="standard input, line 2, column `a`: `x` is not", stdin="a\nx\n"),
@@ -179,17 +181,23 @@ OPTIONS = [
         for command in ("backward", "jacobian")
         for out in ("r.csv", None)
     ),
-    options("backward", "y=a*b", "-f", "json", says=("-f json is for standard output", "the ending of --output")),
+    options(
+        "backward", "y=a*b", "-f", "json", says=("-f json is for standard output", "the file extension of --output")
+    ),
     options("backward", "y=a*b", "-f", "csv", says="-f csv is for standard output", output="r.npz"),
-    options("backward", "y=a*b", "-f", "json", says="`r.json` has an unknown ending", output="r.json"),
-    mistake("jacobian", "y=a", "--at", "a=1", "-f", "json", says="`r.json` has an unknown ending", output="r.json"),
-    options("backward", "y=a*b", says=("`r.json` has an unknown ending", ".csv, .npz and .parquet"), output="r.json"),
-    options("backward", "y=a*b", says="`r` has an unknown ending", output="r"),
-    options("backward", "y=a*b", "--output", "", says="`` has an unknown ending", output=None),
-    options("jacobian", "y=a*b", says="`r.csv.gz` has an unknown ending", output="r.csv.gz"),
+    options("backward", "y=a*b", "-f", "json", says="`r.json` has an unknown file extension", output="r.json"),
+    mistake(
+        "jacobian", "y=a", "--at", "a=1", "-f", "json", says="`r.json` has an unknown file extension", output="r.json"
+    ),
+    options(
+        "backward", "y=a*b", says=("`r.json` has an unknown file extension", ".csv, .npz and .parquet"), output="r.json"
+    ),
+    options("backward", "y=a*b", says="`r` has an unknown file extension", output="r"),
+    options("backward", "y=a*b", "--output", "", says="`` has an unknown file extension", output=None),
+    options("jacobian", "y=a*b", says="`r.csv.gz` has an unknown file extension", output="r.csv.gz"),
     options("jacobian", "y=a*b", says="`no/r.csv` cannot be written: its folder does not exist", output="no/r.csv"),
     options("jacobian", "y=a*b", says="cannot be written: its folder does not exist", output="p.csv/r.csv"),
-    options("backward", "y=a*b", says="has an unknown ending", output="."),
+    options("backward", "y=a*b", says="has an unknown file extension", output="."),
     mistake("backward", "y=a*b", says=("there are no points", "--points FILE", "--at")),
     mistake("jacobian", "y=a*b", says="there are no points"),
     mistake("backward", "y=a", "--at", "a=1", "--engine", "dask", says="--engine is for many points", output=None),

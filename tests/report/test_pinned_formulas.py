@@ -48,7 +48,7 @@ PAGES = ("latex", "markdown")  # which are as wide as any
 
 
 def outputs(cli, name):
-    """Return what a command prints, by the ending of the file that has it."""
+    """Return what a command prints, by the extension of the file that has it."""
     result = {}
     for columns in WIDTHS:
         os.environ["COLUMNS"] = str(columns)

@@ -137,7 +137,7 @@ def test_the_ending_of_the_output_chooses_the_format(cli, script, tmp_path, endi
     assert found[0] == found[1]
     if ending in ("md", "tex", "json"):
         refused = cli.refused("run", "-f", "table", "--output", f"a.{ending}", script(DOUBLED))
-        assert f"-f table, but the ending of `a.{ending}` says {style}" in refused
+        assert f"-f table, but the file extension of `a.{ending}` says {style}" in refused
 
 
 def test_the_document_goes_to_standard_output_where_the_file_is_a_dash(cli, script):

@@ -67,7 +67,7 @@ def test_what_a_call_went_through_is_drawn(cli, script, tmp_path, ending, start)
 
 
 def test_a_picture_of_another_ending_is_refused_before_the_script_runs(cli, script, tmp_path):
-    assert "has an unknown ending" in cli.refused("run", "--graph", str(tmp_path / "p.csv"), script)
+    assert "has an unknown file extension" in cli.refused("run", "--graph", str(tmp_path / "p.csv"), script)
 
 
 def test_a_picture_needs_an_explained_call(cli, script):
