@@ -264,7 +264,7 @@ def _median(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
 def _rows(w: ModelWriter, x: str, count: int, axis: int) -> list[str]:
     """Return the slices along an axis."""
     if count > UNROLLED:
-        raise InputError(f"a recurrence of {count:,} steps is not written as a model", hint=f"at most {UNROLLED:,}")
+        raise InputError(f"a recurrence of {count:,} steps cannot be exported to ONNX", hint=f"at most {UNROLLED:,}")
     return [w.add("Gather", x, w.integers([k]), axis=axis) for k in range(count)]
 
 
@@ -489,7 +489,7 @@ def _written(whole: Graph, graph: Graph, name: str, dtype: str) -> Any:
     results = {name: new[y] for name, y in whole.outputs.items()}
     nodes = scheduled(results.values())
     if len(nodes) > MAX_NODES:
-        raise InputError(f"the model takes {len(nodes):,} steps, and {MAX_NODES:,} at most are written")
+        raise InputError(f"the model would have {len(nodes):,} nodes; the limit is {MAX_NODES:,}")
     w = ModelWriter(dtype)
     kind = _type(w.dtype)
     names = {w.own(name): n for name, n in (*whole.inputs.items(), *results.items())}

@@ -75,7 +75,7 @@ def array(tensor: Any, folder: Path) -> Array:
     name = printable(tensor.name) or "a tensor"
     shape = tuple(tensor.dims)
     if len(shape) > MAX_RANK or any(n < 0 for n in shape):
-        raise InputError(f"`{name}` has the shape {shape}, which no array has")
+        raise InputError(f"`{name}` has an invalid shape: {shape}")
     try:
         dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type))
     except Exception:
@@ -86,7 +86,7 @@ def array(tensor: Any, folder: Path) -> Array:
     if tensor.HasField("raw_data") and np.dtype(dtype).itemsize and tensor.data_type not in _PACKED:
         data = tensor.raw_data
         if len(data) != math.prod(shape) * dtype.itemsize:
-            raise InputError(f"`{name}` has {len(data)} bytes, which are not those of shape {shape}")
+            raise InputError(f"`{name}` has {len(data)} bytes, which do not fit shape {shape}")
         return np.frombuffer(data, dtype.newbyteorder("<")).reshape(shape)
     return _listed(tensor, shape, name)
 

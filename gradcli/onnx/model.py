@@ -210,4 +210,4 @@ def _check_shape(name: str, declared: Any, shape: tuple[int, ...]) -> None:
     if not fits:
         sizes = "×".join("?" if n is None else str(n) for n in wanted) or "a scalar"
         given = "×".join(map(str, shape)) or "a scalar"
-        raise InputError(f"the input `{name}` has the shape {sizes}, and the value that is given {given}")
+        raise InputError(f"the input `{name}` has shape {sizes}, but its value has shape {given}")

@@ -123,11 +123,13 @@ def concatenate(parts: Sequence[Value], axis: int) -> Value:
     rank = len(parts[0].shape)
     axis = axis_of(axis, rank)
     if any(len(p.shape) != rank for p in parts):
-        raise InputError("arrays of different numbers of dimensions do not join")
+        raise InputError("arrays of different numbers of dimensions cannot be concatenated")
     check_size(tuple(sum(p.shape[i] for p in parts) if i == axis else n for i, n in enumerate(parts[0].shape)))
     if len(known) < len(parts):
         return construct.concatenate([lift(p) for p in parts], axis)
     try:
         return np.concatenate(known, axis)
     except ValueError:
-        raise InputError("shapes " + " and ".join(str(p.shape) for p in parts[:6]) + " do not join") from None
+        raise InputError(
+            "shapes " + " and ".join(str(p.shape) for p in parts[:6]) + " cannot be concatenated"
+        ) from None

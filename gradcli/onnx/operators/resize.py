@@ -66,7 +66,7 @@ def _resized(
     outside: Any = None
     for k, (axis, n, s) in enumerate(zip(along, wanted, factors, strict=True)):
         if n < 1:
-            raise InputError("`Resize` leaves nothing of an axis")
+            raise InputError("`Resize` makes an axis empty")
         if n == x.shape[axis] and s == 1 and how != "tf_crop_and_resize":
             continue
         at = _coordinates(how, n, x.shape[axis], s, ends[:, k])
