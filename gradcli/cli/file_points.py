@@ -281,7 +281,7 @@ def _check_style(style: str | None, files: Files) -> None:
     if to_file and style is not None and not f"{files.output}".lower().endswith(f".{style}"):
         raise InputError(
             f"-f {style} is for standard output",
-            hint="the ending of --output chooses the format",
+            hint="the file extension of --output chooses the format",
             options=("-f",),
             text=style,
         )

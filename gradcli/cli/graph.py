@@ -187,7 +187,9 @@ def style_of_picture(style: str | None, output: str | None) -> str:
     result = format_of(style, output, ENDINGS)
     if result is None and output not in (None, "-"):
         raise InputError(
-            f"{label(output)} has an unknown ending", hint=f"{', '.join(ENDINGS)} choose the format, or -f", text=output
+            f"{label(output)} has an unknown file extension",
+            hint=f"{', '.join(ENDINGS)} choose the format, or -f",
+            text=output,
         )
     return result or "text"
 

@@ -165,8 +165,8 @@ def format_of(asked: str | None, output: str | None, endings: Mapping[str, str],
         from gradcli.errors import InputError
 
         raise InputError(
-            f"{option} {asked}, but the ending of {label(output or '-')} says {said}",
-            hint=f"give the file another ending, or take {option} {said}",
+            f"{option} {asked}, but the file extension of {label(output or '-')} says {said}",
+            hint=f"give the file another extension, or use {option} {said}",
             options=(option,),
             text=asked,
         )

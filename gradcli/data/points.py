@@ -45,7 +45,7 @@ def open_points(path: str, how: Reading = PLAIN) -> Points:
     if ending not in FORMATS:
         raise about_file(
             label(path),
-            "has an unknown ending",
+            "has an unknown file extension",
             f"points are read from {listed(sorted([*FORMATS, _ZIPPED]))} files",
         )
     return FORMATS[ending].read(path, how)

@@ -58,7 +58,7 @@ def create_result(
     if form is None:
         raise about_file(
             label(path),
-            "has an unknown ending",
+            "has an unknown file extension",
             f"results are written to {listed(FORMATS)} files",
         )
     check_target(path)
