@@ -55,7 +55,7 @@ def test_what_is_wrong_for_all_matrices_comes_first(cli):
 def test_two_elements_as_one_variable(cli):
     system = P.format("symmetric") + "; f = log(det(P))"
     (found,) = cli("check", system, "df/dP = 2*inv(P) - inv(P)*eye(2)", "-f", "json").objects
-    assert found["why"].endswith("each on its own, and yours takes both as one variable")
+    assert found["why"].endswith("separately, and yours takes both as one variable")
 
 
 def test_points_that_are_not_of_the_kind_do_not_count(cli):

@@ -118,7 +118,7 @@ def of_symmetric(e: Evidence) -> str:
     diagonal = np.eye(len(truth))[..., None] * truth
     for yours, what in ((both - diagonal, "takes both as one variable"), (both / 2, "is the mean of both")):
         if e.equal(e.yours, yours.reshape(e.yours.shape)):
-            return f"the derivative is by {name}[0,1] and {name}[1,0] each on its own, and yours {what}"
+            return f"the derivative is with respect to {name}[0,1] and {name}[1,0] separately, and yours {what}"
     return ""
 
 

@@ -89,7 +89,7 @@ def _transposed(e: Evidence) -> str:
     for order in others:
         turned = truth.transpose(*order, len(shape))
         if turned.shape == truth.shape and e.equal(turned.reshape(e.truth.shape), e.yours):
-            what = "is its transpose" if len(shape) == 2 else f"has its axes as {order}"
+            what = "is its transpose" if len(shape) == 2 else f"has its axes in the order {order}"
             return f"transposed: yours {what}"
     return ""
 
@@ -265,7 +265,7 @@ def _permuted(e: Evidence) -> str:
         if sorted(order) == list(range(size)) and order != list(range(size)):
             moved = next(i for i, j in enumerate(order) if i != j)
             where = f" along axis {axis}" if len(e.shape) > 1 else ""
-            return f"indices exchanged{where}: yours has at {moved} what belongs at {order[moved]}"
+            return f"indices exchanged{where}: yours at {moved} is the right value at {order[moved]}"
     return ""
 
 
