@@ -9,6 +9,7 @@ from gradcli.explain.results import Named
 from gradcli.graph.construct import spread
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, is_const
+from gradcli.graph.rewrite import rewritten
 
 _MOVED = ("broadcast", "reshape")  # operations that keep each number
 
@@ -30,16 +31,15 @@ def without_ties(form: Node, names: Collection[Node], graph: Graph, at: Named) -
     if not counts:
         return form
     ones = {n for n, number in at_point(graph, at, counts).items() if (number == 1).all()}
-    rewritten: dict[Node, Node] = {}
-    for node in nodes:
-        args = tuple(rewritten.get(a, a) for a in node.args)
-        own = node if args == node.args else node.with_args(args)
-        rewritten[node] = spread(args[0], node.shape) if node.op == "div" and node.args[1] in ones else own
-    return rewritten.get(form, form)
+
+    def without(node: Node) -> Node | None:
+        return spread(node.args[0], node.shape) if node.op == "div" and node.args[1] in ones else None
+
+    return rewritten(nodes, without, {name: name for name in names}).get(form, form)
 
 
 def _counts(node: Node) -> bool:
-    """Tell whether a node is how many elements are equal to something."""
+    """Return whether a node is how many elements are equal to something."""
     while node.op in _MOVED:
         (node,) = node.args
     chosen = node.args[0] if node.op == "sum" else None
