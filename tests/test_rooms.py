@@ -34,6 +34,7 @@ MAY_IMPORT = {
 MAY_IMPORT["cli"] = {*MAY_IMPORT} - {"vocabulary"}
 HALL = {
     "activity",
+    "child",
     "errors",
     "files",
     "imports",

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import pickle
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from functools import partial
 from queue import Empty, Queue
 from threading import Thread
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gradcli import platform
+from gradcli.child import Child, Parent, started
 
 MAX_BYTES = 2**31  # of memory beyond what the parent has
 _PATIENCE = 3  # times what a child may compute, by the clock: other processes take their part
 _START = 60  # seconds in which a child that does not fork has to be there
-_ROOT = str(Path(platform.__file__).parent.parent)  # and no folder of a script's, whose modules are not ours
 _LOOK = 0.1  # seconds; on Windows, Ctrl-C is heard between two waits alone
-_SPAWNED = """\
-import sys
-sys.path.append(sys.argv[1])
-from gradcli.algebra.bounded import spawned
-spawned()
-"""
 
 Question = TypeVar("Question")
 Result = TypeVar("Result")
@@ -50,7 +41,7 @@ class Bounded(Generic[Question, Result]):
 
     def __init__(self, work: Callable[[Question, Report[Result]], None], seconds: float) -> None:
         self.work, self.seconds = work, seconds
-        self._child: _Child | None = None
+        self._child: _Answering | None = None
         self._fresh = True
         self._impossible = False
 
@@ -70,8 +61,8 @@ class Bounded(Generic[Question, Result]):
             if self._child is None:
                 return None
             result: Result | None
-            self._child.send(question)
-            result, ending = self._child.received(time.monotonic() + _PATIENCE * self.seconds)
+            self._child.process.send(question)
+            result, ending = self._child.answer(time.monotonic() + _PATIENCE * self.seconds)
             if ending == "done":
                 self._fresh = False
                 return result
@@ -80,13 +71,13 @@ class Bounded(Generic[Question, Result]):
                 return result
             # It ended by itself, maybe for memory that former questions took: one of its own gets all of it.
 
-    def _started(self) -> _Child | None:
+    def _started(self) -> _Answering | None:
         """Return a new child, or None where there can be none."""
         if self._impossible:
             return None
         with suppress(OSError, RecursionError):  # of starting a process, and of pickling its work
-            child = (_Forked if platform.FORKS else _Spawned)(self.work, self.seconds)
-            if child.is_ready():
+            child = _Answering(started(partial(_serve, self.work, self.seconds)))
+            if child.answer(time.monotonic() + _START)[1] == "done":
                 return child
             child.stop()
         self._impossible = True
@@ -98,33 +89,21 @@ class Bounded(Generic[Question, Result]):
         return 0 if child is None else child.stop()
 
 
-class _Child:
-    """A child process, to which questions are sent; a thread collects what it reports."""
+class _Answering:
+    """A child process whose reports are collected by a thread, since a pipe of Windows has no limit of time."""
 
-    def __init__(self, questions: BinaryIO, reports: BinaryIO) -> None:
-        self._questions = questions
-        self._reports = reports
+    def __init__(self, process: Child) -> None:
+        self.process = process
         self._received: Queue[Any] = Queue()
         self._reader = Thread(target=self._collect, daemon=True)
         self._reader.start()
 
     def _collect(self) -> None:
-        with suppress(Exception):  # the child has ended, maybe within a report
-            while True:
-                self._received.put((pickle.load(self._reports),))
+        for message in self.process.messages():
+            self._received.put((message,))
         self._received.put(None)
 
-    def is_ready(self) -> bool:
-        """Wait until the child is there; return whether it is."""
-        return True
-
-    def send(self, value: Any) -> None:
-        """Send a question; if the child has ended, `received` returns that."""
-        with suppress(OSError):
-            pickle.dump(value, self._questions)
-            self._questions.flush()
-
-    def received(self, until: float) -> tuple[Any, str]:
+    def answer(self, until: float) -> tuple[Any, str]:
         """Return the last report before the end of them, and whether that came: `done`, or else `late`, or `ended`."""
         result = None
         while (left := until - time.monotonic()) > 0:
@@ -139,94 +118,24 @@ class _Child:
         return result, "late"
 
     def stop(self) -> int:
-        """End the child, and return its status."""
-        status = self._end()
+        """End the child, and return how it ended."""
+        self.process.kill()
+        status = self.process.wait()
         self._reader.join()
-        with suppress(OSError):  # a question that nobody has read
-            self._questions.close()
-        self._reports.close()
+        self.process.close()
         return status
 
-    def _end(self) -> int:
-        raise NotImplementedError
 
+def _serve(work: Work, seconds: float, parent: Parent) -> None:
+    """Answer the parent's questions until there are no more, or it is gone.
 
-class _Forked(_Child):
-    """A child that has what its parent has."""
-
-    def __init__(self, work: Work, seconds: float) -> None:
-        (questions, asks), (reports, answers) = os.pipe(), os.pipe()
-
-        self._process = platform.fork()
-        if self._process == 0:
-            try:
-                os.close(asks)
-                os.close(reports)
-                _serve(os.fdopen(questions, "rb"), os.fdopen(answers, "wb"), work, seconds)
-            finally:
-                os._exit(0)  # no traceback of the child's, and nothing of the parent's is flushed twice
-        os.close(questions)
-        os.close(answers)
-        super().__init__(os.fdopen(asks, "wb"), os.fdopen(reports, "rb"))
-
-    def _end(self) -> int:
-        platform.kill(self._process)
-        return os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
-
-
-class _Spawned(_Child):
-    """A child that is a new Python, and imports what it needs: nothing of the program that its parent runs."""
-
-    def __init__(self, work: Work, seconds: float) -> None:
-        import subprocess
-
-        text = pickle.dumps((work, seconds))
-        self._process = subprocess.Popen(
-            [sys.executable or "", "-P", "-c", _SPAWNED, _ROOT],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        super().__init__(self._process.stdin, self._process.stdout)  # type: ignore[arg-type]
-        self.send(text)
-
-    def is_ready(self) -> bool:
-        return self.received(time.monotonic() + _START)[1] == "done"
-
-    def _end(self) -> int:
-        with suppress(OSError):
-            self._process.terminate()
-        return self._process.wait()
-
-
-def spawned() -> None:
-    """Serve as a child that is a new Python, over its standard streams, to which nobody else writes."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    work, seconds = pickle.loads(pickle.load(sys.stdin.buffer))
-    pickle.dump(None, answers)
-    answers.flush()
-    _serve(sys.stdin.buffer, answers, work, seconds)
-
-
-def _serve(questions: BinaryIO, answers: BinaryIO, work: Work, seconds: float) -> None:
-    """Answer questions until the parent has no more, or is gone.
-
-    A report is sent in a tuple; None follows the last one.
+    A report is sent in a tuple; None follows the last one, and says at first that the child is there.
     """
-
-    def send(value: Any) -> None:
-        pickle.dump(value, answers)
-        answers.flush()
-
     platform.limit_memory(MAX_BYTES)
     time_limit = platform.ComputingTime()
-    while True:
-        question = pickle.load(questions)
+    parent.send(None)
+    for question in parent.messages():
         time_limit.limit(seconds)
-        work(question, lambda result: send((result,)))
+        work(question, lambda result: parent.send((result,)))
         time_limit.limit(0)
-        send(None)
+        parent.send(None)

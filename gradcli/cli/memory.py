@@ -8,21 +8,23 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from signal import Signals
-from typing import ClassVar, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from gradcli.activity import after_a_crash
 from gradcli.cli import environment
 from gradcli.cli.signals import hear
 from gradcli.cli.status import MISTAKE
 from gradcli.cli.streams import tell
-from gradcli.platform import CRASHES, FORKS, end_with, fork, memory_limit
+from gradcli.platform import CRASHES, FORKS, end_with, memory_limit
+
+if TYPE_CHECKING:
+    from gradcli.child import Child, Parent
 
 # How libraries end the process where they get no memory: by a status, or by a signal.
 _OF_LIBRARIES = (1, MISTAKE, *CRASHES)
 
-
-# What a child process reports to its parent, in two bytes: a script begins, or a status.
-_SCRIPT, _ENDED = b"s", b"e"
+# What a child process reports to its parent: that a script begins, or its status.
+_SCRIPT, _ENDED = "script", "ended"
 _CRASHED = "compiled code that it calls failed, or got no memory{limit}"
 
 
@@ -57,27 +59,22 @@ def _is_of_loading(error: BaseException | None) -> bool:
 
 
 class _Watched:
-    """The pipe on which the child process reports its progress to the parent."""
+    """The parent that waits for this process, if there is one."""
 
-    pipe: ClassVar[int | None] = None
-
-
-def _report(kind: bytes, status: int = 0) -> None:
-    if _Watched.pipe is not None:
-        os.write(_Watched.pipe, kind + bytes([status & 0xFF]))
+    parent: ClassVar[Parent | None] = None
 
 
 def of_a_script() -> None:
     """Report to the parent that a script runs, and its status if it ends by `os._exit`."""
-    if _Watched.pipe is None:
+    parent = _Watched.parent
+    if parent is None:
         return
-    _report(_SCRIPT)
+    parent.send((_SCRIPT, 0))
     process, leave = os.getpid(), os._exit
 
     def _exit(status: int) -> NoReturn:
         if os.getpid() == process:  # not a process that the script has forked
-            with suppress(OSError):  # the script may have closed the pipe
-                _report(_ENDED, status)
+            parent.send((_ENDED, status))
         leave(status)
 
     os._exit = _exit
@@ -90,41 +87,43 @@ def watched(work: Callable[[], int]) -> int:
     """
     if memory_limit() is None or not FORKS:
         return work()
+    from gradcli.child import Child, fork  # for a run with a limit alone
+
     environment.add("ARROW_DEFAULT_MEMORY_POOL", "system")  # the others reserve a GiB in advance
-    reader, writer = os.pipe()
-    parent, leave = os.getpid(), os._exit
+    number, leave = os.getpid(), os._exit
     try:
-        child = fork()
+        side = fork()
     except OSError:  # the number of processes is limited, too
         return work()
-    if child == 0:
-        end_with(parent)
-        _Watched.pipe = writer
-        _silence()
-        try:
-            status = work()
-        except MemoryError:  # there was none to tell of the first one
-            leave(MISTAKE)
-        except SystemError:  # nor for Python to say what it lacked
-            leave(1)
-        _report(_ENDED, status)
-        return status
-    os.close(writer)
-    return _awaited(child, reader)
+    if isinstance(side, Child):
+        return _awaited(side)
+    end_with(number)
+    _Watched.parent = side
+    _silence()
+    try:
+        status = work()
+    except MemoryError:  # there was none to tell of the first one
+        leave(MISTAKE)
+    except SystemError:  # nor for Python to say what it lacked
+        leave(1)
+    side.send((_ENDED, status))
+    return status
 
 
-def _awaited(child: int, reader: int) -> int:
-    """Return the status that the child has written, or what its end means, and pass it the signals until then."""
+def _awaited(child: Child) -> int:
+    """Return the status that the child has sent, or what its end means, and pass it the signals until then."""
 
     def forward(number: int, frame: object) -> None:
         with suppress(ProcessLookupError):
-            os.kill(child, number)
+            os.kill(child.number, number)
 
     hear(forward)
-    reports = {}
-    while _ENDED not in reports and (report := os.read(reader, 2)):
-        reports[report[:1]] = report[1]
-    ending = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    reports: dict[str, int] = {}
+    for kind, status in child.messages():
+        reports[kind] = status & 0xFF
+        if kind == _ENDED:
+            break
+    ending = child.wait()
     if _ENDED in reports:
         return reports[_ENDED]
     if _SCRIPT not in reports:
