@@ -189,9 +189,9 @@ def export(
     from gradcli.export.targets import ENDINGS
 
     texts = [target for target in ENDINGS if target != "onnx"]  # whose files are not text
-    for given, known, kind in ((to, texts, "languages"), *((w, KINDS, "functions") for w in what)):
-        if given not in known:
-            raise InputError(f"unknown {kind.removesuffix('s')} `{given}`", hint=nearest(given, known, kind))
+    for names, known, kind in ((to, texts, "languages"), *((w, KINDS, "functions") for w in what)):
+        if names not in known:
+            raise InputError(f"unknown {kind.removesuffix('s')} `{names}`", hint=nearest(names, known, kind))
     if not name.isascii() or not name.isidentifier():
         raise InputError(f"`{name}` is not the name of a function", hint="letters, digits and `_`")
     by = list(graph.inputs) if wrt is None else list(wrt)
@@ -267,8 +267,8 @@ class CompiledFunction:
     def __call__(self, *inputs: Any, v: Mapping[str, Any] | None = None, **named: Any) -> Evaluated:
         """Return values and gradients at one point, or at many."""
         weights = cotangents_of(self.graph, v)
-        given = self._bound(inputs, named) | {f"{name}.v": value for name, value in weights.items()}
-        arrays = {name: _numbers(name, value) for name, value in given.items()}
+        values = self._bound(inputs, named) | {f"{name}.v": value for name, value in weights.items()}
+        arrays = {name: _numbers(name, value) for name, value in values.items()}
         nodes = self._all.inputs
         many = any(arrays[name].ndim > len(nodes[name].shape) for name in arrays if name in nodes)
         points = _points(self._all, {n: a if a.ndim > len(nodes[n].shape) else a[..., None] for n, a in arrays.items()})

@@ -178,16 +178,16 @@ class _Call:
             if plain is not None
             else None
         )
-        own = leaf(value.shape if plain is None else plain.shape)
-        self.inputs.append(own)
+        variable = leaf(value.shape if plain is None else plain.shape)
+        self.inputs.append(variable)
         self.values.append(plain)
         self.given.append(value)
-        return Tracer(plain.copy() if isinstance(plain, np.ndarray) else plain, own)
+        return Tracer(plain.copy() if isinstance(plain, np.ndarray) else plain, variable)
 
     def within(self, outer: Tape) -> list[Any]:
         """Return the results as tracers of the trace that this call is a part of."""
         nodes = _derived(self._derivative.kind, self.inputs, self.y)
-        meant = {own: lift(x) for own, x in zip(self.inputs, self.given, strict=True)}
+        meant = {variable: lift(x) for variable, x in zip(self.inputs, self.given, strict=True)}
         conditions = self.tape.conditions
         new = substituted([*nodes, *(c.node for c in conditions)], meant)
         outer.conditions += [c._replace(node=n) for c, n in zip(conditions, new[len(nodes) :], strict=True)]
@@ -361,7 +361,7 @@ class CompiledCall:
         outputs, shaped = self._outputs(graph, arguments, result.result)
         run = _straight(inputs, [*(c.node for c in conditions), *outputs])
         n = len(conditions)
-        return _Ready(run, expected, (lambda found: shaped(found[n:])) if n else shaped)
+        return _Ready(run, expected, (lambda results: shaped(results[n:])) if n else shaped)
 
     def _outputs(
         self, graph: Graph, arguments: Mapping[str, Any], result: Any
@@ -371,9 +371,9 @@ class CompiledCall:
             y = _scalar(result, "grad")
             swept = gradient(Graph.of(graph.inputs, {"y": y}), wrt)
             names = list(graph.outputs)
-            return [*graph.outputs.values(), *swept.outputs.values()], lambda found: Evaluated(
-                {n: _number(v) for n, v in zip(names, found, strict=False)},
-                {n: _number(v) for n, v in zip(wrt, found[len(names) :], strict=True)},
+            return [*graph.outputs.values(), *swept.outputs.values()], lambda results: Evaluated(
+                {n: _number(v) for n, v in zip(names, results, strict=False)},
+                {n: _number(v) for n, v in zip(wrt, results[len(names) :], strict=True)},
             )
         d = self._derivative
         parameters = list(arguments)
@@ -382,8 +382,8 @@ class CompiledCall:
         flat = [graph.inputs[n] for name, tree in zip(chosen, trees, strict=True) for n, _ in leaves(tree, name)]
         nodes = _derived(d.kind, flat, _scalar(result, d.kind))
         if d.kind == "grad" and len(flat) == 1 and not d.several and is_number(trees[0]):
-            return nodes, lambda found: _number(found[0])
-        return nodes, lambda found: _in_form(found, trees, d)
+            return nodes, lambda results: _number(results[0])
+        return nodes, lambda results: _in_form(results, trees, d)
 
 
 _SIMPLE = frozenset((float, np.float64))
@@ -406,8 +406,8 @@ def _holds(results: Sequence[Any], expected: Sequence[Any]) -> bool:
     return all(np.array_equal(x, e) for x, e in zip(results, expected, strict=False))
 
 
-def _in_form(found: Sequence[Any], trees: Sequence[Any], derivative: Derivative) -> Any:
-    rest = iter(found)
+def _in_form(results: Sequence[Any], trees: Sequence[Any], derivative: Derivative) -> Any:
+    rest = iter(results)
     value = _number(next(rest)) if derivative.kind == "value_and_grad" else None
     built = [mapped(tree, "", lambda *_: _number(next(rest))) for tree in trees]
     whole = tuple(built) if derivative.several else built[0]

@@ -164,8 +164,8 @@ def _excerpt(span: Span, window: int) -> list[str]:
     # Control characters would move the caret, or the reader's terminal.
     line = "".join(c if c.isprintable() else "�" for c in line.replace("\t", " "))
     label = span.source.label
-    place = f"in {label}" if label and label.startswith("-") else f"{label}, line {number + 1}"
-    head = [f"  {place}:"] if label else []
+    where = f"in {label}" if label and label.startswith("-") else f"{label}, line {number + 1}"
+    head = [f"  {where}:"] if label else []
     return [*head, f"  {line}", f"  {' ' * cells(line[:column])}{'^' * width}"]
 
 

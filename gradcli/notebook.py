@@ -68,7 +68,7 @@ def graph_svg(graph: Graph) -> str | None:
     return render(picture(graph, View(list(graph.inputs), None, v)), _DIGITS)
 
 
-def jacobian_latex(found: SymbolicJacobian) -> str | None:
+def jacobian_latex(result: SymbolicJacobian) -> str | None:
     r"""Return a Jacobian as LaTeX, with the intermediates that it mentions; None for a large one.
 
     >>> from gradcli import parse, symbolic_jacobian
@@ -79,40 +79,40 @@ def jacobian_latex(found: SymbolicJacobian) -> str | None:
     from gradcli.explain.style import Style
     from gradcli.report.latex_math import LatexWriter
 
-    rows, columns = found.rows, found.columns
+    rows, columns = result.rows, result.columns
     if not 0 < len(rows) * len(columns) <= _ENTRIES:
         return None
     writer = LatexWriter(Style(False, frozenset((*rows, *columns))), None)
 
-    cells = [[Value.of(found.entries.get((i, j), 0)) for j in range(len(columns))] for i in range(len(rows))]
+    cells = [[Value.of(result.entries.get((i, j), 0)) for j in range(len(columns))] for i in range(len(rows))]
     matrix: Math = Listed(tuple(Listed(tuple(row)) for row in cells)) if len(rows) * len(columns) > 1 else cells[0][0]
     of, by = (names[0] if len(names) == 1 else names for names in (rows, columns))
     where = "".join(
-        rf",\quad {writer.write(Equal((Name(name), Value.of(formula))))}" for name, formula in found.where.items()
+        rf",\quad {writer.write(Equal((Name(name), Value.of(formula))))}" for name, formula in result.where.items()
     )
     return rf"$\displaystyle J = {writer.write(Partial(of, by))} = {writer.write(matrix)}{where}$"
 
 
-def verdicts_text(found: CheckResult) -> str:
+def verdicts_text(result: CheckResult) -> str:
     """Return the page of verdicts as a terminal shows it.
 
     >>> from gradcli import check
     >>> print(verdicts_text(check("f = x**2; df/dx = 2*x")))
     df/dx = 2*x   right: proved, and finite differences agree at 20 points
     """
-    return _page(found, "table")
+    return _page(result, "table")
 
 
-def verdicts_markdown(found: CheckResult) -> str:
+def verdicts_markdown(result: CheckResult) -> str:
     """Return the page of verdicts as Markdown."""
-    return _page(found, "markdown")
+    return _page(result, "markdown")
 
 
-def _page(found: CheckResult, style: str) -> str:
+def _page(result: CheckResult, style: str) -> str:
     from gradcli.explain.check.check_page import check_page
     from gradcli.report.render import Look, render_pages
 
-    return render_pages([check_page(found)], Look(style, _DIGITS)).rstrip("\n")
+    return render_pages([check_page(result)], Look(style, _DIGITS)).rstrip("\n")
 
 
 @dataclass(frozen=True, repr=False)

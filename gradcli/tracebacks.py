@@ -26,9 +26,9 @@ def traceback_text(error: BaseException) -> str:
     _without_ours(shown)
     text = "".join(shown.format())
     # Python 3.11 knows the name that was meant only where it writes the error itself.
-    with redirect_stderr(io.StringIO()) as own:
+    with redirect_stderr(io.StringIO()) as written:
         sys.__excepthook__(type(error), error, None)
-    whole = own.getvalue().rstrip("\n").rpartition("\n")[2]
+    whole = written.getvalue().rstrip("\n").rpartition("\n")[2]
     last = text.rstrip("\n").rpartition("\n")[2]
     return f"{text[: -len(last) - 1]}{whole}\n" if whole.startswith(f"{last}. Did you mean") else text
 
@@ -53,5 +53,5 @@ def is_ours(filename: str) -> bool:
 
 def line_of(error: BaseException) -> int:
     """Return the line of the script at which an exception arose."""
-    places = traceback.walk_tb(error.__traceback__)
-    return [0, *(line for frame, line in places if not is_ours(frame.f_code.co_filename))][-1]
+    frames = traceback.walk_tb(error.__traceback__)
+    return [0, *(line for frame, line in frames if not is_ours(frame.f_code.co_filename))][-1]

@@ -124,7 +124,7 @@ class Job:
             memory = {name: a for name, a in results.items() if a.shape[-1] == count and a.flags.writeable}
             if tally.checked is not None:
                 tally.checked.add(block, {name: results.pop(name) for name in self.checked})
-            tally.add(block, {name: found for name, found in results.items() if name not in self.values})
+            tally.add(block, {name: array for name, array in results.items() if name not in self.values})
             # All of them may be the same at all points.
             result.write(copied | {name: np.broadcast_to(a, (*a.shape[:-1], count)) for name, a in results.items()})
             told(tally.points)

@@ -121,8 +121,8 @@ def _write(run: FilePoints, columns: Columns) -> Tally:
     """Compute the columns at all points, and write them; outputs are computed to see whether they are finite."""
     values = run.graph.outputs if run.files.values else {}
     names = [*values, *(n for name in columns.graph.outputs for n in columns.names.get(name, [name]))]
-    if twice := next((header for header in run.kept if header in names), None):
-        raise InputError(f"--keep: the result has a column `{twice}` of its own", options=("--keep",), text=twice)
+    if repeated := next((header for header in run.kept if header in names), None):
+        raise InputError(f"--keep: the result has a column `{repeated}` of its own", options=("--keep",), text=repeated)
     # Numbers that are finite where the outputs are.
     checks = {f"0*{name}": total(0 * y) if y.shape else y for name, y in run.graph.outputs.items()}
     graph = Graph.of(columns.graph.inputs, {**values, **columns.graph.outputs, **checks})

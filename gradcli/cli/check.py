@@ -124,8 +124,8 @@ def check(
     texts = tuple(text for text in statement if text not in functions + several)
     settings = Settings((), trials, seed, tolerance, require_proof=require_proof)
 
-    def verdicts(*own: str) -> CheckResult:
-        asked = Asked(texts, (*files, *own, *functions), at, shapes, None, None, style)
+    def verdicts(*kinds: str) -> CheckResult:
+        asked = Asked(texts, (*files, *kinds, *functions), at, shapes, None, None, style)
         sources = read_sources(asked, points=many.points)
         return checked(sources, asked, settings, many if many.wanted else None, gradient)
 

@@ -143,8 +143,8 @@ def checked_text(
     Errors: `InputError` as for `checked`, and for numbers that make no sense.
     """
     settings = _settings(tolerance, trials, seed)
-    given = tuple(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items() if len(shape))
-    asked = Asked((text,), (), (), given, None, None, None)
+    texts = tuple(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items() if len(shape))
+    asked = Asked((text,), (), (), texts, None, None, None)
     return checked([Source(text)], asked, settings)
 
 
@@ -162,8 +162,8 @@ def _at_file(system: System, claims: Sequence[Claim], asked: Asked, files: Files
 
 def _cotangents(run: FilePoints, claims: Sequence[Case], outputs: Sequence[str]) -> dict[str, str]:
     """Return the columns of cotangents in the points, by their names in the claims."""
-    own = {name for case in claims for name in case.graph.inputs} - {*run.graph.inputs}
-    columns = {name: f"{outputs[0]}.v" if name == "v" else name for name in own}
+    names = {name for case in claims for name in case.graph.inputs} - {*run.graph.inputs}
+    columns = {name: f"{outputs[0]}.v" if name == "v" else name for name in names}
     return {name: column for name, column in columns.items() if column in run.points.shapes}
 
 

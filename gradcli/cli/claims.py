@@ -32,21 +32,21 @@ def _derivative(claim: Claim, graph: Graph, scope: Mapping[str, Node]) -> Case:
         raise InputError(
             f"`{claim.of.name}` is an input, and depends on nothing", claim.span, f"write {claim.of.name}.grad for L"
         )
-    y = _found(claim, claim.of, scope, "computed in the system")
+    y = _quantity_node(claim, claim.of, scope, "computed in the system")
     if claim.of.key is not None:
         y = index(y, _checked(claim, claim.of, y.shape))
     if len(claim.by) > 1 and any(q.name not in graph.inputs for q in claim.by):
         raise InputError("higher derivatives are taken by inputs", claim.span, "for example d2f/dx2")
     truth = y
     for quantity in claim.by:
-        x, base = _found(claim, quantity, scope, "in the system"), truth
+        x, base = _quantity_node(claim, quantity, scope, "in the system"), truth
         _check_size(claim, (*base.shape, *x.shape))
         key = () if quantity.key is None else _checked(claim, quantity, x.shape)
         truth = index(derivative(graph, base, x), (*map(range, base.shape), *key))
     keys: tuple[int | slice, ...] = (*(slice(None),) * len(base.shape), *key)
-    own = Graph.of(graph.inputs, {"": truth}, names=graph.names)
+    truths = Graph.of(graph.inputs, {"": truth}, names=graph.names)
     yours = _yours(claim, scope, truth.shape, y.shape)
-    return Case(claim.text, claim.said, own, base, x, keys, truth, yours)
+    return Case(claim.text, claim.said, truths, base, x, keys, truth, yours)
 
 
 def _check_size(claim: Claim, shape: Shape) -> None:
@@ -63,7 +63,7 @@ def _check_size(claim: Claim, shape: Shape) -> None:
 
 def _pullback(claim: Claim, graph: Graph, scope: Mapping[str, Node], outputs: Sequence[str]) -> Case:
     (quantity,) = claim.by
-    x = _found(claim, quantity, scope, "in the system")
+    x = _quantity_node(claim, quantity, scope, "in the system")
     cotangents: dict[str, Node] = {}  # by what the claim calls them
     shown: dict[str, Node] = {}
     ends: list[Node] = []
@@ -86,11 +86,11 @@ def _called(claim: Claim, name: str, scope: Mapping[str, Node], single: bool) ->
     """Return the name of an output's cotangent in a claim; None where it is y.backward(), whose cotangent is 1."""
     if single and "v" not in scope and any(n.id == "v" for n in claim.expression.names):
         return "v"
-    own = claim.aliases.get(f"{name}.v")
-    return own if own is not None or (single and scope[name].size == 1) else f"{name}.v"
+    alias = claim.aliases.get(f"{name}.v")
+    return alias if alias is not None or (single and scope[name].size == 1) else f"{name}.v"
 
 
-def _found(claim: Claim, quantity: Quantity, scope: Mapping[str, Node], what: str) -> Node:
+def _quantity_node(claim: Claim, quantity: Quantity, scope: Mapping[str, Node], what: str) -> Node:
     if quantity.name not in scope:
         raise unknown(claim, quantity.name, scope, what)
     return scope[quantity.name]
@@ -122,9 +122,9 @@ def _yours(claim: Claim, scope: Mapping[str, Node], shape: Shape, above: Shape) 
         return const(node.value, shape)
     where = claim.expression.span(claim.expression.tree)
     wanted = "a scalar" if not shape else f"of shape {shape}"
-    given = "a scalar" if not node.shape else f"of shape {node.shape}"
+    kind = "a scalar" if not node.shape else f"of shape {node.shape}"
     raise InputError(
-        f"`{claim.text}` is {wanted}, and what you say it is {given}",
+        f"`{claim.text}` is {wanted}, and what you say it is {kind}",
         Span(claim.span.source, where.start, where.end),
         _advice(node.shape, shape, claim, above),
     )

@@ -237,7 +237,7 @@ def _json_array(value: Any, name: str, shape: tuple[int, ...]) -> Array:
 
 def same_at_all(calls: Sequence[Sequence[Named]]) -> frozenset[str]:
     """Return the names, as inputs (`y.v`), of cotangents that are one and the same for all points."""
-    same = all(own[0] is calls[0][0] for own in calls)
+    same = all(call[0] is calls[0][0] for call in calls)
     return frozenset(f"{name}.v" for name in calls[0][0]) if same else frozenset()
 
 

@@ -102,10 +102,10 @@ def _page(topic: Topic) -> str:
     return f'{text}\n## Messages\n\n`gradcli explain "TEXT"` explains each of these:\n\n{listed}\n'
 
 
-def _explained(found: Found) -> str:
+def _explained(result: Found) -> str:
     """Return the section that explains a message, and the command for its page."""
-    more = f"More: `gradcli explain {found.topic.name}`"
-    return f"# {found.section.heading}\n\n{found.section.text}\n\n{more}\n"
+    more = f"More: `gradcli explain {result.topic.name}`"
+    return f"# {result.section.heading}\n\n{result.section.text}\n\n{more}\n"
 
 
 def _answer(answers: Answers) -> str:
@@ -115,16 +115,16 @@ def _answer(answers: Answers) -> str:
 
     best, *others = answers.found
     more = f"The whole page: `gradcli explain {best.topic.name}`"
-    listed = "\n".join(f"- `gradcli explain {found.topic.name}`: {_heading(found)}" for found in others)
+    listed = "\n".join(f"- `gradcli explain {result.topic.name}`: {_heading(result)}" for result in others)
     end = f"{more}\n\nSee also:\n\n{listed}" if listed else more
     rows = get_terminal_size().lines - plain(end, page_width()).count("\n") - 6 if _terminal() else sys.maxsize
     return f"# {best.section.heading}\n\n{_beginning(best.section.text, rows)}\n\n{end}\n"
 
 
-def _heading(found: Found) -> str:
+def _heading(result: Found) -> str:
     """Return the line that describes a section of another page."""
-    first = found.section.heading == found.topic.title
-    return found.topic.summary.rstrip(".") if first else found.section.heading
+    first = result.section.heading == result.topic.title
+    return result.topic.summary.rstrip(".") if first else result.section.heading
 
 
 def _beginning(text: str, rows: int) -> str:
@@ -177,6 +177,6 @@ def _unknown(text: str, answers: Answers) -> Exception:
     words = words.replace("`", "'")[:_SHOWN] + "…" * (len(words) > _SHOWN)
     if not words:
         return InputError("there is no text to explain", hint="`gradcli explain` lists the topics")
-    near = ", ".join(found.topic.name for found in answers.found)
+    near = ", ".join(result.topic.name for result in answers.found)
     hint = f"the nearest topics: {near}" if near else "`gradcli explain` lists the topics"
     return InputError(f"the guide has no answer to `{words}`", hint=hint, text=words)

@@ -117,8 +117,8 @@ def export(
     wanted = Wanted(name, kinds, by, point, language.NUMBERS, reserved, sparse)
     text = language.source(program(graph, _statements(system, graph), wanted))
     for kind in () if sparse else matrices:
-        if told := mostly_zero(kind, graph, by):
-            notes.add("note", told)
+        if note := mostly_zero(kind, graph, by):
+            notes.add("note", note)
     print_utf8()
     deliver(text, output, notes)
 

@@ -139,19 +139,19 @@ def read_reading(system: System, columns: Sequence[str], missing: Policy) -> Rea
                     options=("--columns",),
                     text=part.strip(),
                 )
-            own = result[0].partition(".")[0]
-            if own not in {*system.uses, *system.defaults, *system.assigned}:
-                known = nearest(own, system.leaves(), "inputs")
+            stem = result[0].partition(".")[0]
+            if stem not in {*system.uses, *system.defaults, *system.assigned}:
+                known = nearest(stem, system.leaves(), "inputs")
                 raise InputError(
-                    f"--columns: `{own}` is not in the system", hint=known, options=("--columns",), text=own
+                    f"--columns: `{stem}` is not in the system", hint=known, options=("--columns",), text=stem
                 )
             if header in headers:
                 raise InputError(
                     f"--columns: the column `{header}` is given two names", options=("--columns",), text=header
                 )
             headers[header] = name
-    if twice := next((name for name in headers.values() if [*headers.values()].count(name) > 1), None):
-        raise InputError(f"--columns: `{twice}` is given two columns", options=("--columns",), text=twice)
+    if repeated := next((name for name in headers.values() if [*headers.values()].count(name) > 1), None):
+        raise InputError(f"--columns: `{repeated}` is given two columns", options=("--columns",), text=repeated)
     return Reading(headers, missing)
 
 
@@ -193,18 +193,18 @@ def _read(
     where = _AT if files.points is None else label(files.points)
     known, constants = given
     _check_shapes(known, points.shapes, where)
-    own = _shapes(system, points)
-    if twice := next((n for n in constants if n in own), None):
+    shapes = _shapes(system, points)
+    if repeated := next((n for n in constants if n in shapes), None):
         raise InputError(
-            f"`{twice}` is given twice: by --at, and in {where}",
+            f"`{repeated}` is given twice: by --at, and in {where}",
             hint="beside --points, --at gives the inputs that are the same at all points",
             options=("--at",),
-            text=twice,
+            text=repeated,
         )
     same = default_point(system) | constants
-    graph, wrt = read_graph(system, {**{n: v.shape for n, v in same.items()}, **known, **own}, asked, same)
-    varying = {n: own[n] for n in graph.inputs if n in own}
-    rest = [n for n in graph.inputs if n not in own]
+    graph, wrt = read_graph(system, {**{n: v.shape for n, v in same.items()}, **known, **shapes}, asked, same)
+    varying = {n: shapes[n] for n in graph.inputs if n in shapes}
+    rest = [n for n in graph.inputs if n not in shapes]
     lacking = [n for n in rest if n not in same]
     if lacking or (rest and not varying):
         raise _missing(where, (lacking if varying else rest)[0], points)
@@ -216,10 +216,10 @@ def _read(
 
 def _shapes(system: System, points: Points) -> dict[str, Shape]:
     """Return the shapes of the system's inputs that the points have."""
-    own = {n: s for n, s in points.shapes.items() if n in system.uses or n in system.defaults}
-    if inputs := [n for n in own if n not in system.assigned]:
+    shapes = {n: s for n, s in points.shapes.items() if n in system.uses or n in system.defaults}
+    if inputs := [n for n in shapes if n not in system.assigned]:
         points.blocks(inputs, 1)  # what is wrong with a variable is told before its shape is believed
-    return own
+    return shapes
 
 
 def _check_shapes(known: Mapping[str, Shape], of_points: Mapping[str, Shape], where: str) -> None:

@@ -35,18 +35,19 @@ def gradient_cases(system: System, gradient: Subsystem, graph: Graph, points: Se
         )
     name = system.outputs[0]
     order = list(dict.fromkeys([p for part in system.subsystems for p in part.parameters] + list(graph.inputs)))
-    own = list(gradient.parameters)
-    meant = own if set(own) <= graph.inputs.keys() else order[: len(own)]
-    if len(meant) < len(own):
+    parameters = list(gradient.parameters)
+    meant = parameters if set(parameters) <= graph.inputs.keys() else order[: len(parameters)]
+    if len(meant) < len(parameters):
         raise InputError(
-            f"`{gradient.label}` has {len(own)} parameters, and the function has {len(order)}", text=gradient.label
+            f"`{gradient.label}` has {len(parameters)} parameters, and the function has {len(order)}",
+            text=gradient.label,
         )
-    nodes = gradient.build({p: graph.inputs[n] for p, n in zip(own, meant, strict=True)}, {})
+    nodes = gradient.build({p: graph.inputs[n] for p, n in zip(parameters, meant, strict=True)}, {})
     check_branches([gradient], graph, points)
     outputs = list(gradient.outputs)
     single = len(outputs) == 1
     about = [_about(key, k, order, graph, gradient.label) for k, key in enumerate(outputs)]
-    called = f"{gradient.label.rpartition(':')[2]}({', '.join(own)})"
+    called = f"{gradient.label.rpartition(':')[2]}({', '.join(parameters)})"
     return [
         _case(graph, name, x, nodes[key], called + ("" if single else f"[{k}]"))
         for k, (key, x) in enumerate(zip(outputs, about, strict=True))
@@ -107,10 +108,10 @@ def checked_functions(
     parts = [FunctionSystem(f, getattr(f, "__name__", "f"), known) for f in (function, gradient)]
     system = read_system([], parts[:1])
     defaults = {n: p.default for n, p in parts[0].parameters.items() if p.default is not None}
-    given = {n: x for n, x in known.items() if not isinstance(x, tuple)}
+    values = {n: x for n, x in known.items() if not isinstance(x, tuple)}
     graph = system.graph({})
-    is_point = bool(given) and graph.inputs.keys() <= defaults.keys() | given.keys()
-    points = [{n: {**defaults, **given}[n] for n in graph.inputs}] if is_point else []
+    is_point = bool(values) and graph.inputs.keys() <= defaults.keys() | values.keys()
+    points = [{n: {**defaults, **values}[n] for n in graph.inputs}] if is_point else []
     cases = gradient_cases(system, parts[1], graph, points)
     if not points:
         needs_point(parts)

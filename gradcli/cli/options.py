@@ -178,8 +178,8 @@ def gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> C
 
     def add(command: Command) -> Command:
         def with_one(**typed: Any) -> Any:
-            own = kind(**{option: typed.pop(option) for option in kind._fields if option in typed})
-            return command(**typed, **{name: own})
+            options = kind(**{option: typed.pop(option) for option in kind._fields if option in typed})
+            return command(**typed, **{name: options})
 
         wrapped: Any = update_wrapper(with_one, command)
         for decorate in reversed(options):

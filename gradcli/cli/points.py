@@ -24,8 +24,8 @@ _TYPED = 60  # characters of an option that a hint repeats
 
 def default_point(system: System) -> Named:
     """Return the default values that the system declares."""
-    own = ((name, p.default) for part in system.subsystems for name, p in part.parameters.items())
-    point = {name: default for name, default in own if default is not None}
+    defaults = ((name, p.default) for part in system.subsystems for name, p in part.parameters.items())
+    point = {name: default for name, default in defaults if default is not None}
     for name, declared in system.defaults.items():
         try:
             point[name] = array_of(declared.file or build(declared.expression, {}))

@@ -59,8 +59,8 @@ def with_command(arguments: Sequence[str], commands: Mapping[str, Collection[str
     "gradcli backward 'y=x**2' --at x=3"
     """
     if named := next((argument for argument in arguments if argument in commands), None):
-        place = arguments.index(named)
-        return _corrected(arguments, [named, *arguments[:place], *arguments[place + 1 :]])
+        position = arguments.index(named)
+        return _corrected(arguments, [named, *arguments[:position], *arguments[position + 1 :]])
     typed = {argument.partition("=")[0] for argument in arguments if argument.startswith("--")}
     words = [word for before, word in zip(["", *arguments], arguments, strict=False) if before[:1] != "-" != word[:1]]
     texts = [piece for word in words for piece in re.split("[;\n]", word) if piece.strip()]
@@ -91,8 +91,8 @@ def with_point(arguments: Sequence[str], known: Collection[str]) -> Fix | None:
             return None
         values.append(f"{option[1]}={value}")
     if "--at" in rest[:-1]:
-        place = rest.index("--at") + 1
-        rest[place] = ",".join([rest[place], *values])
+        position = rest.index("--at") + 1
+        rest[position] = ",".join([rest[position], *values])
     else:
         rest += ["--at", ",".join(values)]
     return _corrected(arguments, rest)

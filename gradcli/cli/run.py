@@ -39,8 +39,8 @@ class _ScriptCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Split the arguments: those after `--`, and after the first that is not gradcli's, are the script's."""
-        own, rest = _parted(args, {o: p for p in self.get_params(ctx) for o in (*p.opts, *p.secondary_opts)})
-        result = super().parse_args(ctx, own)
+        options, rest = _parted(args, {o: p for p in self.get_params(ctx) for o in (*p.opts, *p.secondary_opts)})
+        result = super().parse_args(ctx, options)
         ctx.params["arguments"] = tuple(rest)
         return result
 

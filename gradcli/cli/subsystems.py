@@ -80,7 +80,7 @@ def function_in(text: str) -> tuple[File, str]:
     assert match is not None
     path = match[1]
     if path not in _RAN:
-        _RAN[path] = File(path, {other: getattr(gradcli, own) for other, own in DERIVATIVES.items()})
+        _RAN[path] = File(path, {other: getattr(gradcli, function) for other, function in DERIVATIVES.items()})
     return _RAN[path], match[2]
 
 
@@ -104,7 +104,7 @@ def first_known(asked: Asked, points: str | None) -> dict[str, Any]:
             known[a.name] = array_of(a.value)
         else:
             elements.setdefault(a.name, {})[a.key] = array_of(a.value)
-    known |= {name: assemble(name, given.items()) for name, given in elements.items()}
+    known |= {name: assemble(name, elements_of.items()) for name, elements_of in elements.items()}
     if points is not None and (os.path.isfile(points) or os.path.isdir(points)):
         from gradcli.data.points import open_points
 
@@ -123,10 +123,10 @@ def check_branches(parts: Sequence[Subsystem], graph: Graph, points: Sequence[Na
     """
     if len(points) < 2:
         return
-    if (found := _other_branch(parts, graph, points)) is not None:
+    if (other := _other_branch(parts, graph, points)) is not None:
         raise InputError(
-            f"point {found[0]} takes another branch than the first",
-            found[1],
+            f"point {other[0]} takes another branch than the first",
+            other[1],
             "give it a command of its own; or write `np.where(condition, a, b)`, which chooses at each point",
         )
 
@@ -136,10 +136,10 @@ def check_branch(parts: Sequence[Subsystem], graph: Graph, at: Named) -> None:
 
     Errors: `InputError`, with the line.
     """
-    if (found := _other_branch(parts, graph, [at])) is not None:
+    if (other := _other_branch(parts, graph, [at])) is not None:
         raise InputError(
             "another branch is taken there, which was not traced",
-            found[1],
+            other[1],
             "begin there, with --at; or write `np.where(condition, a, b)`, which chooses at each point",
         )
 
@@ -155,9 +155,9 @@ def _other_branch(parts: Sequence[Subsystem], graph: Graph, points: Sequence[Nam
     from gradcli.graph.graph import Graph
     from gradcli.pyfunc.tape import span_of
 
-    own = Graph.of(graph.inputs, {str(k): c.node for k, c in enumerate(conditions)})
+    branches = Graph.of(graph.inputs, {str(k): c.node for k, c in enumerate(conditions)})
     nodes = [c.node for c in conditions]
-    for k, values in enumerate(at_points(own, [{n: p[n] for n in own.inputs} for p in points], nodes), 1):
+    for k, values in enumerate(at_points(branches, [{n: p[n] for n in branches.inputs} for p in points], nodes), 1):
         for c in conditions:
             if not np.array_equal(values[c.node], np.asarray(c.value, float)):
                 return k, span_of(c.file, c.line)

@@ -12,7 +12,7 @@ from gradcli.platform import join
 _SHORT = len("-f")
 
 
-class _Given(NamedTuple):
+class _Typed(NamedTuple):
     """An option of the command line: its position among the arguments, its name there, and its value."""
 
     position: int
@@ -30,8 +30,8 @@ def typed(options: Sequence[str], text: str | None, arguments: Sequence[str]) ->
     >>> typed([], "p.csv", ["jvp", "y=x", "--points", "p.csv"]).text
     'p.csv'
     """
-    if (given := _last(options, arguments)) is not None:
-        return _within(given.value, options[-1], text) or _word(arguments, given.position, given.name)
+    if (option := _last(options, arguments)) is not None:
+        return _within(option.value, options[-1], text) or _word(arguments, option.position, option.name)
     for k, argument in reversed([*enumerate(arguments)]):
         if text and argument == text:
             return _word(arguments, k, text)
@@ -44,19 +44,19 @@ def value_of(options: Sequence[str], arguments: Sequence[str]) -> str | None:
     >>> value_of(["-f", "--format"], ["jvp", "y=x", "--format=png"])
     'png'
     """
-    given = _last(options, arguments)
-    return given and given.value
+    option = _last(options, arguments)
+    return option and option.value
 
 
-def _last(options: Sequence[str], arguments: Sequence[str]) -> _Given | None:
+def _last(options: Sequence[str], arguments: Sequence[str]) -> _Typed | None:
     """Return the last of the options in the command line."""
     for k, (argument, value) in reversed([*enumerate(zip(arguments, [*arguments[1:], ""], strict=True))]):
         name, equals, rest = argument.partition("=")
         if name in options:
-            return _Given(k, name, rest if equals else value)
+            return _Typed(k, name, rest if equals else value)
     # An option of one letter may have its value, or another such option, right behind it: `-fpng`.
     short = [(k, option) for k, a in enumerate(arguments) for option in options if _is_short(option, a)]
-    return _Given(*short[-1], arguments[short[-1][0]][_SHORT:]) if short else None
+    return _Typed(*short[-1], arguments[short[-1][0]][_SHORT:]) if short else None
 
 
 def _is_short(option: str, argument: str) -> bool:

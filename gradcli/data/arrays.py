@@ -121,16 +121,16 @@ def assemble(name: str, elements: Iterable[tuple[tuple[int, ...], Array]]) -> Ar
     >>> assemble("x", [((1,), np.array(5.0)), ((0,), np.array(4.0))])
     array([4., 5.])
     """
-    given = dict(elements)
-    ranks = {len(k) for k in given}
-    if len(ranks) > 1 or any(v.shape for v in given.values()):
+    elements_at = dict(elements)
+    ranks = {len(k) for k in elements_at}
+    if len(ranks) > 1 or any(v.shape for v in elements_at.values()):
         raise InputError(f"the elements of `{name}` must be numbers, all under one or all under two indices")
-    shape: Shape = tuple(max(k[i] for k in given) + 1 for i in range(ranks.pop()))
+    shape: Shape = tuple(max(k[i] for k in elements_at) + 1 for i in range(ranks.pop()))
     check_size(shape)
     result = np.full(shape, np.nan)
-    for key, value in given.items():
+    for key, value in elements_at.items():
         result[key] = value
-    if len(given) < result.size:
-        missing = next(k for k in np.ndindex(*shape) if k not in given)
+    if len(elements_at) < result.size:
+        missing = next(k for k in np.ndindex(*shape) if k not in elements_at)
         raise InputError(f"`{element_name(name, missing)}` is missing")
     return result

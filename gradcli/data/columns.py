@@ -73,9 +73,9 @@ class Picked:
         result: Block = {}
         start = 0
         for name, shape in self.shapes.items():
-            own = columns[start : start + size_of(shape)]
-            result[name] = np.stack(own).reshape(*shape, -1) if shape else np.ascontiguousarray(own[0])
-            start += len(own)
+            part = columns[start : start + size_of(shape)]
+            result[name] = np.stack(part).reshape(*shape, -1) if shape else np.ascontiguousarray(part[0])
+            start += len(part)
         return result | dict(zip(self.copied, columns[start:], strict=True))
 
 
@@ -97,12 +97,12 @@ class Header:
         {'x': (2,), 'b': ()}
         """
         elements: dict[str, dict[Key, list[int]]] = {}
-        for place, column in enumerate(reading.named(columns, label)):
+        for position, column in enumerate(reading.named(columns, label)):
             result = element(column)
             if result:
-                elements.setdefault(result[0], {}).setdefault(result[1], []).append(place)
+                elements.setdefault(result[0], {}).setdefault(result[1], []).append(position)
         headers = (column.strip() for column in columns) if reading.headers else ()
-        renamed = {place: header for place, header in enumerate(headers) if header in reading.headers}
+        renamed = {position: header for position, header in enumerate(headers) if header in reading.headers}
         return cls(label, columns, elements, {name: _shape(keys) for name, keys in elements.items()}, renamed)
 
     def pick(self, names: Sequence[str]) -> Picked:
@@ -128,9 +128,9 @@ class Header:
                 raise missing(name, self.shapes, self.label)
             keys, shape = self.elements[name], self.shapes[name]
             self._check(name, keys, shape)
-            own = [keys[key][0] for key in product(*map(range, shape))]
-            columns += map(self.renamed.get, own, column_names(name, shape))
-            positions += own
+            indices = [keys[key][0] for key in product(*map(range, shape))]
+            columns += map(self.renamed.get, indices, column_names(name, shape))
+            positions += indices
         shapes = {name: self.shapes[name] for name in names if name not in copied}
         return Picked(shapes, positions, columns, copied)
 
@@ -140,9 +140,9 @@ class Header:
         if other is not None:
             first = next(key for key in keys if len(key) == len(shape))
             raise about_file(self.label, f"has both {_quoted(name, first)} and {_quoted(name, other)}", hint)
-        twice = next((key for key, positions in keys.items() if len(positions) > 1), None)
-        if twice is not None:
-            raise about_file(self.label, f"has the column {_quoted(name, twice)} twice")
+        repeated = next((key for key, positions in keys.items() if len(positions) > 1), None)
+        if repeated is not None:
+            raise about_file(self.label, f"has the column {_quoted(name, repeated)} twice")
         if len(keys) < size_of(shape):
             lacking = next(key for key in indices(shape) if key not in keys)
             said = f"has a column {_quoted(name, max(keys))}, but no {_quoted(name, lacking)}"

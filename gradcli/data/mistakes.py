@@ -33,9 +33,9 @@ class Label(str):
 
     def __new__(cls, name: str, path: str | None = None) -> Label:
         """Return the name of the file at that path; None for standard input, and for a name that is not the path."""
-        own = super().__new__(cls, name)
-        own.path = path
-        return own
+        error = super().__new__(cls, name)
+        error.path = path
+        return error
 
 
 def about_file(name: str, said: str, hint: str | None = None) -> InputError:

@@ -46,8 +46,8 @@ def create_result(
     """
 
     def names() -> dict[str, Sequence[str]]:
-        given = columns or {}
-        return {name: given.get(name) or _column_names(name, shape) for name, shape in shapes.items()}
+        headers = columns or {}
+        return {name: headers.get(name) or _column_names(name, shape) for name, shape in shapes.items()}
 
     if path == "-":
         writer: ResultWriter = standard_output(names())

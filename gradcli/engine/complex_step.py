@@ -42,7 +42,7 @@ def is_analytic(wanted: Iterable[Node]) -> bool:
 
 
 @np.errstate(all="ignore")
-def refined(function: Callable[[Array], Array], found: Difference, at: Array, direction: Array) -> Difference:
+def refined(function: Callable[[Array], Array], difference: Difference, at: Array, direction: Array) -> Difference:
     """Return finite differences with those of a complex step in their place, wherever the two agree.
 
     They do not where the function is not analytic, or cut open: log at -1, for one.  `function`, `at` and `direction`
@@ -56,6 +56,6 @@ def refined(function: Callable[[Array], Array], found: Difference, at: Array, di
     """
     step = np.exp2(np.floor(np.log2(_STEP * step_size(at, direction))))  # a division by it rounds nothing
     exact = function(at + 1j * step * direction).imag / step
-    near = np.abs(exact - found.value) <= 10 * found.error + _NEAR * np.abs(found.value)
-    error = np.where(near, np.minimum(found.error, _ROUNDING * np.abs(exact)), found.error)
-    return replace(found, value=np.where(near, exact, found.value), error=error)
+    near = np.abs(exact - difference.value) <= 10 * difference.error + _NEAR * np.abs(difference.value)
+    error = np.where(near, np.minimum(difference.error, _ROUNDING * np.abs(exact)), difference.error)
+    return replace(difference, value=np.where(near, exact, difference.value), error=error)

@@ -77,17 +77,17 @@ def step_size(at: Array, direction: Array) -> Array:
     return np.asarray(size / np.maximum(np.abs(direction).max(axis=0, initial=0), 1e-300))
 
 
-def _may_gain(found: Difference, times: Array) -> bool:
+def _may_gain(difference: Difference, times: Array) -> bool:
     """Return whether steps that are multiplied by some numbers may be more accurate somewhere."""
-    enough = np.maximum(_EXACT * np.abs(found.value), _ROUNDED * found.rounding / times)
-    return bool(np.any((times != 1) & (found.error > enough)))
+    enough = np.maximum(_EXACT * np.abs(difference.value), _ROUNDED * difference.rounding / times)
+    return bool(np.any((times != 1) & (difference.error > enough)))
 
 
-def _better(found: Difference, other: Difference) -> Difference:
+def _better(difference: Difference, other: Difference) -> Difference:
     """Return the differences, replaced by the others where those are far more accurate."""
-    better = other.error < 1e-3 * found.error
+    better = other.error < 1e-3 * difference.error
     names = [field.name for field in fields(Difference)]
-    return Difference(**{name: np.where(better, getattr(other, name), getattr(found, name)) for name in names})
+    return Difference(**{name: np.where(better, getattr(other, name), getattr(difference, name)) for name in names})
 
 
 def _with_steps(

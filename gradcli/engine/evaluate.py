@@ -57,8 +57,8 @@ def values_of(
     if tuple(map(simpler.__getitem__, nodes)) != nodes:
         nodes = scheduled(kept)
     last = last_readers(nodes, kept)
-    given = {node: values[name] for name, node in graph.inputs.items() if name in values}
-    results = {n: v if np.iscomplexobj(v) else np.asarray(v, dtype=n.dtype) for n, v in given.items()}
+    inputs = {node: values[name] for name, node in graph.inputs.items() if name in values}
+    results = {n: v if np.iscomplexobj(v) else np.asarray(v, dtype=n.dtype) for n, v in inputs.items()}
     with np.errstate(all="ignore"):
         for node in nodes:
             if not node.is_leaf:

@@ -26,7 +26,7 @@ _FEWEST = 16  # for fewer, an array saves less than it costs to put together
 class _Kind:
     """Isomorphic scalars: one operation of arguments of the same kinds; or inputs, or elements of one array."""
 
-    given: bool  # they are inputs, or numbers of an array
+    are_inputs: bool  # they are inputs, or numbers of an array
     members: list[Node] = field(default_factory=list)
     whole: Node | None = None  # the array of all members
 
@@ -70,8 +70,8 @@ class _Groups:
             elif OPERATIONS[n.op].broadcasts and not any(a.shape for a in (n, *n.args)):
                 self._join(n, (n.op, n.settings, n.dtype, *(self._of.get(a, a) for a in n.args)), False)
 
-    def _join(self, node: Node, key: Any, given: bool) -> None:
-        self._of[node] = kind = self._kinds.setdefault(key, _Kind(given))
+    def _join(self, node: Node, key: Any, are_inputs: bool) -> None:
+        self._of[node] = kind = self._kinds.setdefault(key, _Kind(are_inputs))
         kind.members.append(node)
 
     def rebuilt(self, steps: Sequence[Node]) -> dict[Node, Node]:
@@ -84,7 +84,7 @@ class _Groups:
             if kind is None or n not in self._new:
                 args = tuple(self._new.get(a, a) for a in n.args)
                 self._new[n] = n if args == n.args else n.with_args(args)
-            if kind is not None and kind.whole is None and not kind.given:
+            if kind is not None and kind.whole is None and not kind.are_inputs:
                 self._vectorise(kind)
         return self._new
 
@@ -104,7 +104,7 @@ class _Groups:
 
     def _is_array(self, kind: _Kind | None) -> bool:
         """Return whether the scalars of a kind are an array, or can be stacked to one."""
-        return kind is not None and (kind.whole is not None or (kind.given and len(kind.members) >= _FEWEST))
+        return kind is not None and (kind.whole is not None or (kind.are_inputs and len(kind.members) >= _FEWEST))
 
     def _whole(self, kind: _Kind) -> Node:
         if kind.whole is None:  # inputs, or rows of an array

@@ -49,10 +49,10 @@ class JaxKernel:
         """Compute the results at a block of points, which is filled up with its last one."""
         count = max((a.shape[-1] for a in points.values()), default=1)
         filled = 1 << (count - 1).bit_length()
-        given = {
+        inputs = {
             name: a if a.shape[-1] == filled else np.pad(a, [*[(0, 0)] * (a.ndim - 1), (0, filled - count)], "edge")
             for name, a in points.items()
             if name in self._schedule.inputs
         }
-        for (name, node), value in zip(self._schedule.outputs.items(), self._run(given), strict=True):
+        for (name, node), value in zip(self._schedule.outputs.items(), self._run(inputs), strict=True):
             results[name][...] = np.broadcast_to(np.asarray(value), (*node.shape, filled))[..., :count]

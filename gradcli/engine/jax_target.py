@@ -75,17 +75,17 @@ def _recurrence(axis: int, a: Array, b: Array) -> Array:
     rest = jnp.broadcast_shapes(a.shape[1:], b.shape[1:])
     a, b = (jnp.broadcast_to(x, (len(x), *rest)) for x in (a, b))
 
-    def step(before: Array, own: tuple[Array, Array]) -> tuple[Array, Array]:
-        result = own[1] + own[0] * before
+    def step(before: Array, factors: tuple[Array, Array]) -> tuple[Array, Array]:
+        result = factors[1] + factors[0] * before
         return result, result
 
     _, later = jax.lax.scan(step, b[0], (a, b[1:]))
     return jnp.moveaxis(jnp.concatenate([b[:1], later]), 0, axis)
 
 
-def _is_at(axis: int, place: Array, x: Array) -> Array:
+def _is_at(axis: int, index: Array, x: Array) -> Array:
     indices = jnp.arange(x.shape[axis]).reshape((-1,) + (1,) * (x.ndim - axis - 1))
-    return indices == jnp.expand_dims(place, axis)
+    return indices == jnp.expand_dims(index, axis)
 
 
 def _order(axis: int, descending: bool, x: Array) -> Array:
@@ -95,7 +95,7 @@ def _order(axis: int, descending: bool, x: Array) -> Array:
     return x.shape[axis] - 1 - jnp.flip(backwards, axis)
 
 
-def _median_place(axis: int, x: Array) -> Array:
+def _median_index(axis: int, x: Array) -> Array:
     middle = jnp.take(_order(axis, False, x), (x.shape[axis] - 1) // 2, axis=axis)
     lost = jnp.isnan(x)
     return jnp.where(lost.any(axis=axis), lost.argmax(axis=axis), middle)
@@ -145,9 +145,9 @@ def _cofactors(x: Array) -> Array:
     return jnp.linalg.det(minors) * (-1.0) ** np.add.outer(np.arange(n), np.arange(n))
 
 
-def _scatter(shape: tuple[int, ...], keys: tuple[Any, ...], *found: Array) -> Array:
-    result = jnp.zeros((*shape, max(p.shape[-1] for p in found)))
-    for key, part in zip(keys, found, strict=True):
+def _scatter(shape: tuple[int, ...], keys: tuple[Any, ...], *arrays: Array) -> Array:
+    result = jnp.zeros((*shape, max(p.shape[-1] for p in arrays)))
+    for key, part in zip(keys, arrays, strict=True):
         result = result.at[basic(key)].add(part)
     return result
 
@@ -170,9 +170,9 @@ def _triangle(keep: Callable[..., Any]) -> Callable[..., Array]:
 
 
 def _joined(join: Callable[..., Array]) -> Callable[..., Array]:
-    def call(axis: int, *found: Array) -> Array:
-        points = max(x.shape[-1] for x in found)
-        return join([jnp.broadcast_to(x, (*x.shape[:-1], points)) for x in found], axis=axis)
+    def call(axis: int, *arrays: Array) -> Array:
+        points = max(x.shape[-1] for x in arrays)
+        return join([jnp.broadcast_to(x, (*x.shape[:-1], points)) for x in arrays], axis=axis)
 
     return call
 
@@ -189,7 +189,7 @@ JAX: dict[str, Any] = {
     "recurrence": _recurrence,
     "argmax_mask": lambda axis, x: _is_at(axis, x.argmax(axis=axis), x),
     "argmin_mask": lambda axis, x: _is_at(axis, x.argmin(axis=axis), x),
-    "argmedian_mask": lambda axis, x: _is_at(axis, _median_place(axis, x), x),
+    "argmedian_mask": lambda axis, x: _is_at(axis, _median_index(axis, x), x),
     "argmax": lambda axis, x: x.argmax(axis=axis).astype(float),
     "argmin": lambda axis, x: x.argmin(axis=axis).astype(float),
     "sort": lambda axis, descending, x: jnp.take_along_axis(x, _order(axis, descending, x), axis),

@@ -26,8 +26,8 @@ def einsum(subscripts: str, a: Array, b: Array, out: Array | None = None) -> Arr
     numbers = {letter: i for i, letter in enumerate(dict.fromkeys(terms[0] + terms[1]))}
     varying = [x.shape[-1] > 1 for x in (a, b)]
     labels = [
-        [*(numbers[letter] for letter in own), *[len(numbers)] * many]
-        for own, many in zip(terms, (*varying, any(varying)), strict=True)
+        [*(numbers[letter] for letter in term), *[len(numbers)] * many]
+        for term, many in zip(terms, (*varying, any(varying)), strict=True)
     ]
     a, b = (x if many else x[..., 0] for x, many in zip((a, b), varying, strict=True))
     by_matrices = not all(varying) and object not in (a.dtype, b.dtype)
@@ -140,8 +140,8 @@ def _written_det(x: Array) -> Array | None:
     if x.shape[-1] == 2:
         return _det_of_two(x)
     if x.shape[-1] == 3:
-        turned = [(x[:, 1, i - 2] * x[:, 2, i - 1] - x[:, 1, i - 1] * x[:, 2, i - 2]) for i in range(3)]
-        return np.asarray(x[:, 0, 0] * turned[0] + x[:, 0, 1] * turned[1] + x[:, 0, 2] * turned[2])
+        products = [(x[:, 1, i - 2] * x[:, 2, i - 1] - x[:, 1, i - 1] * x[:, 2, i - 2]) for i in range(3)]
+        return np.asarray(x[:, 0, 0] * products[0] + x[:, 0, 1] * products[1] + x[:, 0, 2] * products[2])
     return None
 
 
@@ -152,8 +152,8 @@ def _det_of_two(x: Array) -> Array:
 def _written_inv(x: Array) -> Array | None:
     if x.shape[-1] != 2:
         return None
-    turned = np.stack([x[:, 1, 1], -x[:, 0, 1], -x[:, 1, 0], x[:, 0, 0]], axis=-1).reshape(x.shape)
-    return _over(turned, _det_of_two(x))
+    adjugates = np.stack([x[:, 1, 1], -x[:, 0, 1], -x[:, 1, 0], x[:, 0, 0]], axis=-1).reshape(x.shape)
+    return _over(adjugates, _det_of_two(x))
 
 
 def _written_solve(a: Array, b: Array) -> Array | None:

@@ -47,8 +47,8 @@ class Plan:
         """Run the calls on a block of points, as many as the buffers hold."""
         inputs, outputs = map(points.__getitem__, self._inputs), map(results.__getitem__, self._outputs)
         arrays = [*inputs, *self._fixed, *self._views, *outputs, *buffers]
-        for function, arguments, place in self._steps:
-            arrays[place] = function(*arguments(arrays))
+        for function, arguments, index in self._steps:
+            arrays[index] = function(*arguments(arrays))
 
 
 def _aligned(kinds: Sequence[Kind]) -> list[Array]:
@@ -81,15 +81,15 @@ class _Planner:
         self._indices = {n: i for i, n in enumerate(first)}
         indices = list(enumerate(outputs, len(first)))
         # Steps that need no buffer.
-        self._direct = {n: place for place, n in reversed(indices) if n not in self._indices}
+        self._direct = {n: index for index, n in reversed(indices) if n not in self._indices}
         self._start = len(first) + len(indices)
         self._held: dict[Node, int] = {}
         for node, done in zip(steps, last_uses([[n] for n in steps], outputs), strict=True):
             self._add(node, done)
         self.steps += [
-            (np.copyto, itemgetter(place, self._indices[n]), place)
-            for place, n in indices
-            if self._direct.get(n) != place
+            (np.copyto, itemgetter(index, self._indices[n]), index)
+            for index, n in indices
+            if self._direct.get(n) != index
         ]
 
     def _add(self, node: Node, done: list[Node]) -> None:
@@ -120,12 +120,12 @@ class _Planner:
                 self._free.setdefault(self.buffers[number], []).append(number)
 
 
-def _step(node: Node, args: Sequence[int], place: int) -> Step:
+def _step(node: Node, args: Sequence[int], index: int) -> Step:
     """Return the call that computes a node; the arguments and the result are given by their indices."""
     function = forward(node)
     if is_view(node):
-        return function, itemgetter(slice(args[0], args[0] + 1)), place
+        return function, itemgetter(slice(args[0], args[0] + 1)), index
     # With the array for the result as their last argument, ufuncs begin sooner; for two of them NumPy deprecates that.
     ends_with_out = isinstance(function, np.ufunc) and function not in (np.maximum, np.minimum)
     call = function if ends_with_out else lambda *arrays: function(*arrays[:-1], out=arrays[-1])
-    return call, itemgetter(*args, place), place
+    return call, itemgetter(*args, index), index

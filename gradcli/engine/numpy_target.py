@@ -79,7 +79,7 @@ _SMALL = 32  # multiplications of a product, up to which BLAS is no faster
 def _small_product(axes: Sequence[Sequence[object]], a: Array, b: Array, out: Array | None = None) -> Array:
     """Multiply and add in one order at all points, whether or not a factor is the same at all of them."""
     numbers = {label: i for i, label in enumerate(dict.fromkeys(chain(*axes)))}
-    first, second, result = ([numbers[label] for label in own] + [len(numbers)] for own in axes)
+    first, second, result = ([numbers[label] for label in labels] + [len(numbers)] for labels in axes)
     return np.asarray(np.einsum(a, first, b, second, result, out=out))
 
 
@@ -144,7 +144,7 @@ NUMPY: dict[str, Callable[..., Array]] = {
     "recurrence": _recurrence,
     "argmax_mask": lambda axis, x, out=None: _first_mask(axis, x.argmax(axis=axis), x, out),
     "argmin_mask": lambda axis, x, out=None: _first_mask(axis, x.argmin(axis=axis), x, out),
-    "argmedian_mask": lambda axis, x, out=None: _first_mask(axis, sorting.median_place(axis, x), x, out),
+    "argmedian_mask": lambda axis, x, out=None: _first_mask(axis, sorting.median_index(axis, x), x, out),
     "argmax": lambda axis, x, out=None: into(out, x.argmax(axis=axis).astype(float)),
     "argmin": lambda axis, x, out=None: into(out, x.argmin(axis=axis).astype(float)),
     **{op: getattr(sorting, op) for op in ("sort", "argsort", "take_along", "put_along", "median")},

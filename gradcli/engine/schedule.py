@@ -65,8 +65,8 @@ class Schedule:
     def renewed(self, new: Mapping[Node, Node]) -> Schedule:
         """Return the schedule in which steps are those nodes, of the same values."""
         outputs = {name: new.get(n, n) for name, n in self.outputs.items()}
-        given = {*self.inputs.values(), *self.same}
-        steps = ordered([n for n in scheduled(outputs.values(), given) if n not in given], outputs.values())
+        inputs = {*self.inputs.values(), *self.same}
+        steps = ordered([n for n in scheduled(outputs.values(), inputs) if n not in inputs], outputs.values())
         return replace(self, steps=steps, outputs=outputs)
 
     @property

@@ -59,7 +59,7 @@ def median(axes: Axes, ties: str, x: Array, out: Array | None = None) -> Array:
     return into(out, np.where(np.isnan(lines).any(axis=0), np.nan, result))
 
 
-def median_place(axis: int, x: Array) -> Array:
+def median_index(axis: int, x: Array) -> Array:
     """Return the index of the median along an axis, or of the first NaN."""
     middle = np.take(sort_indices(axis, False, x), (x.shape[axis] - 1) // 2, axis=axis)
     lost = np.isnan(x)

@@ -83,13 +83,13 @@ def _written(inputs: Sequence[Node], nodes: Sequence[Node], outputs: Sequence[No
     for node in nodes:
         if node in names:
             continue
-        own = names[node] = f"t{len(names)}"
+        name = names[node] = f"t{len(names)}"
         if node.is_constant:
             value = constant(node)[..., 0]
-            known[own] = value.item() if scalar or not node.shape else np.array(value)
+            known[name] = value.item() if scalar or not node.shape else np.array(value)
             continue
         args = [names[a] for a in node.args]
-        lines.append(f" {own} = {_expression(node, args, own, known, scalar)}")
+        lines.append(f" {name} = {_expression(node, args, name, known, scalar)}")
     lines.append(f" return ({''.join(f'{names[y]}, ' for y in outputs)})")
     text = f"def run({', '.join(names[n] for n in inputs)}):\n" + "\n".join(lines)
     module = compile(text, "<straight line>", "exec")
@@ -97,12 +97,12 @@ def _written(inputs: Sequence[Node], nodes: Sequence[Node], outputs: Sequence[No
     return types.FunctionType(code, known | {"__builtins__": builtins})
 
 
-def _expression(node: Node, args: Sequence[str], own: str, known: dict[str, Any], scalar: bool) -> str:
+def _expression(node: Node, args: Sequence[str], name: str, known: dict[str, Any], scalar: bool) -> str:
     """Return the text of an operation; what it calls is in `known`."""
     if node.op in _OPERATORS:
         return _OPERATORS[node.op].format(*args)
-    known[f"f_{own}"] = _SCALAR[node.op] if scalar else _of_arrays(node)
-    return f"f_{own}({', '.join(args)})"
+    known[f"f_{name}"] = _SCALAR[node.op] if scalar else _of_arrays(node)
+    return f"f_{name}({', '.join(args)})"
 
 
 def _of_arrays(node: Node) -> Callable[..., Any]:

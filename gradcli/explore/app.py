@@ -301,14 +301,14 @@ class ExplorerApp(App[None]):
         """Whether a value is being typed."""
         return bool(self.query_one("#prompt").display) if not isinstance(self.screen, Guide) else False
 
-    def _do(self, work: Callable[[], object], told: str = "") -> None:
+    def _do(self, work: Callable[[], object], message: str = "") -> None:
         """Change the moment, and show it, or say why it cannot be changed."""
         try:
             work()
         except InputError as error:
             self.tell(error.render(self.size.width - 2))
             return
-        self.tell(told)
+        self.tell(message)
         self.refresh_all()
 
     def action_focus_field(self, count: int) -> None:

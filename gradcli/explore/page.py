@@ -92,9 +92,9 @@ def _count(block: Block) -> int:
 
 def _marked_lines(page: Page, look: Look, text: str) -> range:
     """Return the lines of a text in which the step stands that is marked: those that a mark before it would change."""
-    place, row = list(_rows(page))[look.step - 1]
+    position, row = list(_rows(page))[look.step - 1]
     sections = list(page.sections)
-    sections[place] = _marked(sections[place], row)
+    sections[position] = _marked(sections[position], row)
     lines = text.split("\n")
     marked = _rendered(replace(page, sections=tuple(sections)), look).split("\n")
     first = next((k for k, line in enumerate(marked) if MARK in line), 0)

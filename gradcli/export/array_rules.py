@@ -23,9 +23,9 @@ def index_text(key: Sequence[Any], sizes: Shape) -> str:
     ('0, 1:3, None, 2::-1', ':, 0')
     """
     parts = []
-    own = iter(sizes)
+    lengths = iter(sizes)
     for k in key:
-        size = 0 if k is None else next(own)
+        size = 0 if k is None else next(lengths)
         if isinstance(k, range):
             start = str(k.start) if k.start or k.step < 0 else ""
             stop = str(k.stop) if 0 <= k.stop < size else ""
@@ -44,18 +44,18 @@ def inserted(before: Shape, after: Shape) -> str | None:
     ('None', ':, 0', None)
     """
     key: list[int | range | None] = []
-    own = list(before)
+    result = list(before)
     for n in after:
-        while own and own[0] == 1 != n:
-            own.pop(0)
+        while result and result[0] == 1 != n:
+            result.pop(0)
             key.append(0)
-        if own and own[0] == n:
-            key.append(range(own.pop(0)))
+        if result and result[0] == n:
+            key.append(range(result.pop(0)))
         elif n == 1:
             key.append(None)
         else:
             return None
-    return None if any(n != 1 for n in own) else index_text([*key, *[0] * len(own)], before)
+    return None if any(n != 1 for n in result) else index_text([*key, *[0] * len(result)], before)
 
 
 def axes_text(axes: Sequence[int]) -> str:
@@ -87,12 +87,12 @@ def einsum_text(node: Node) -> str:
     """
     terms = labels(node)
     letters: dict[object, str] = {}
-    for label in (label for own in terms for label in own):
+    for label in (label for term in terms for label in term):
         if label not in letters:
             wanted = label if isinstance(label, str) and len(label) == 1 else "b"
             free = [c for c in f"{wanted}bcdefghlmnopqrstuvwxyzaijk" if c not in letters.values()]
             letters[label] = free[0]
-    first, second, result = ("".join(letters[label] for label in own) for own in terms)
+    first, second, result = ("".join(letters[label] for label in term) for term in terms)
     return f"{first},{second}->{result}"
 
 

@@ -103,8 +103,8 @@ class ArrayWriter:
     def own_name(self, node: Node) -> str | None:
         """Return the name of a node: the user's, or that of the result that it is."""
         name = self.function.names.get(node)
-        if name is None and (own := self.result_names.get(node)) not in self.function.names.values():
-            return own
+        if name is None and (result := self.result_names.get(node)) not in self.function.names.values():
+            return result
         return name
 
     def write(self) -> list[str]:
@@ -117,15 +117,15 @@ class ArrayWriter:
         """Write a line."""
         self.lines.append(text)
 
-    def kept(self, node: Node, found: Text) -> Text:
+    def kept(self, node: Node, text: Text) -> Text:
         """Return an expression, or the name that it gets: the user's, or a new one where it is read again or long."""
         if not node.args:
-            return found
+            return text
         name = self.function.names.get(node)
-        short = self.function.readers[node] < 2 and len(found) < _LONG
-        if name is None and (short or found.isidentifier() or _ELEMENT.fullmatch(found)):
-            return found
-        return self.named(found, self.own_name(node))
+        short = self.function.readers[node] < 2 and len(text) < _LONG
+        if name is None and (short or text.isidentifier() or _ELEMENT.fullmatch(text)):
+            return text
+        return self.named(text, self.own_name(node))
 
     def named(self, text: str, name: str | None = None) -> Text:
         """Write an assignment and return its name; a text that is a name is assigned only to another `name`."""
@@ -188,9 +188,9 @@ class ArrayWriter:
             args[longest] = self.named(args[longest])
         return args
 
-    def argument(self, node: Node, found: Text) -> Text:
+    def argument(self, node: Node, text: Text) -> Text:
         """Return an argument of a function."""
-        return Text(self.language.scalar(found)) if node in self.numbers else found
+        return Text(self.language.scalar(text)) if node in self.numbers else text
 
     def constant(self, node: Node) -> Text:
         """Return a number, or an array of numbers."""
@@ -250,8 +250,8 @@ def _comparison(op: str, *args: Text) -> Text:
     return Text(f"{a} {CONDITIONS[op]} {b}", 0)
 
 
-def _bracketed(found: Text, level: int, later: bool = False) -> str:
-    return f"({found})" if found.level < level or (later and found.startswith("-")) else found
+def _bracketed(text: Text, level: int, later: bool = False) -> str:
+    return f"({text})" if text.level < level or (later and text.startswith("-")) else text
 
 
 def refused(op: str, language: str) -> InputError:

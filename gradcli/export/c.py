@@ -13,10 +13,10 @@ from gradcli.graph.array import Named
 from gradcli.loops.rules import RULES as RULES_OF_LOOPS
 
 HELPERS = helpers("helpers.c")
-_OWN = {"abs": "fabs", "gamma": "tgamma", "round": "rint"}
+_NAMES = {"abs": "fabs", "gamma": "tgamma", "round": "rint"}
 RULES: dict[str, str] = {
     **rules(str, str),
-    **{op: f"{_OWN.get(op, op)}({{}})" for op in ("abs", "round", "erf", "erfc", "gamma", "lgamma")},
+    **{op: f"{_NAMES.get(op, op)}({{}})" for op in ("abs", "round", "erf", "erfc", "gamma", "lgamma")},
     "pow": "pow({}, {})",
     "maximum": "larger({}, {})",
     "minimum": "smaller({}, {})",
@@ -134,16 +134,16 @@ def _self_test(program: Program) -> list[str]:
 
 def _tested(f: Function, arguments: Named, expected: Named) -> list[str]:
     lines = ["    {"]
-    given = []
+    parameters = []
     for k, (name, node) in enumerate(f.arguments.items()):
         if node.shape:
             lines += filled(f"        const double in{k}[{node.size}] = {{", "};", LANGUAGE.numbers(arguments[name]))
-        given.append(f"in{k}" if node.shape else number(arguments[name].item()))
+        parameters.append(f"in{k}" if node.shape else number(arguments[name].item()))
     for k, (name, node) in enumerate(f.results.items()):
         lines.append(f"        double out{k}[{node.size}];")
         lines += filled(f"        const double right{k}[{node.size}] = {{", "};", LANGUAGE.numbers(expected[name]))
-        given.append(f"out{k}")
-    lines += filled(f"        {f.name}(", ");", given)
+        parameters.append(f"out{k}")
+    lines += filled(f"        {f.name}(", ");", parameters)
     for k, (name, node) in enumerate(f.results.items()):
         lines += filled(
             "        wrong |= !close_to(", ");", [f'"{f.name}: {name}"', f"out{k}", f"right{k}", str(node.size)]

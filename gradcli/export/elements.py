@@ -51,18 +51,18 @@ def in_elements(results: Mapping[str, Node]) -> Unrolled | None:
     nodes = scheduled(results.values())
     if not all(map(_is_small, nodes)) or sum(map(_steps, nodes)) > MAX_UNROLLED:
         return None
-    made = _Elements()
+    elements = _Elements()
     for node in nodes:
-        made.done[node] = made.elements(node)
+        elements.done[node] = elements.elements(node)
     result = {
-        name: Node("elements", tuple(made.done[n].flat), n.shape) if n.shape else made.done[n].item()
+        name: Node("elements", tuple(elements.done[n].flat), n.shape) if n.shape else elements.done[n].item()
         for name, n in results.items()
     }
     read = set(scheduled(result.values()))
     if len(read) > MAX_WRITTEN:
         return None
-    order = [n for n in [*made.inputs, ZERO, *made.rewriter.first.values()] if n in read]
-    return Unrolled(result, tuple(dict.fromkeys([*order, *result.values()])), made.done)
+    order = [n for n in [*elements.inputs, ZERO, *elements.rewriter.first.values()] if n in read]
+    return Unrolled(result, tuple(dict.fromkeys([*order, *result.values()])), elements.done)
 
 
 def _is_small(node: Node) -> bool:
@@ -105,8 +105,8 @@ class _Elements:
         args = [self.done[a] for a in node.args]
         row = OPERATIONS[node.op]
         if row.broadcasts:
-            made = [self.make(node.op, *own, dtype=node.dtype) for own in np.broadcast(*args)]
-            return objects(made, node.shape)
+            nodes = [self.make(node.op, *operands, dtype=node.dtype) for operands in np.broadcast(*args)]
+            return objects(nodes, node.shape)
         if row.move is not None:
             moved = row.moved(node.settings, *args, join=self.plus)
             return objects([self.node(v) for v in np.asarray(moved, dtype=object).flat], node.shape)
@@ -177,23 +177,23 @@ _SIMPLER: dict[str, Rule] = {
 
 
 def _folded(op: str) -> Callable[..., Array]:
-    def rule(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
+    def rule(elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
         axes = node.settings[0]
         lines = np.moveaxis(args[0], axes, range(-len(axes), 0)).reshape(node.size, -1)
-        return objects([reduce(lambda a, b: made.make(op, a, b), own) for own in lines], node.shape)
+        return objects([reduce(lambda a, b: elements.make(op, a, b), line) for line in lines], node.shape)
 
     return rule
 
 
 def _scan(op: str) -> Callable[..., Array]:
-    def rule(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
-        return _along(node, args, lambda before, x: made.make(op, before, x))
+    def rule(elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
+        return _along(node, args, lambda before, x: elements.make(op, before, x))
 
     return rule
 
 
-def _recurrence(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
-    return _along(node, args, lambda before, x, a: made.make("add", x, made.make("mul", a, before)))
+def _recurrence(elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
+    return _along(node, args, lambda before, x, a: elements.make("add", x, elements.make("mul", a, before)))
 
 
 def _along(node: Node, args: Sequence[Array], step: Callable[..., Node]) -> Array:
@@ -207,47 +207,48 @@ def _along(node: Node, args: Sequence[Array], step: Callable[..., Node]) -> Arra
     return np.moveaxis(np.stack(result), 0, axis)
 
 
-def _contraction(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
+def _contraction(elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
     terms = np.broadcast(*aligned(node, args))
-    made_terms = objects([made.make("mul", a, b) for a, b in terms], terms.shape).reshape(node.size, -1)
-    return objects([reduce(lambda a, b: made.make("add", a, b), own) for own in made_terms], node.shape)
+    products = objects([elements.make("mul", a, b) for a, b in terms], terms.shape).reshape(node.size, -1)
+    return objects([reduce(lambda a, b: elements.make("add", a, b), line) for line in products], node.shape)
 
 
 def _first_extremum(better: str, best: str) -> Callable[..., Array]:
     """Return the rule of the index of the first extremum along an axis."""
 
-    def rule(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
+    def rule(elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
         lines = np.moveaxis(args[0], node.settings[0], -1)
-        indices = [_index(made, line, better, best) for line in lines.reshape(-1, lines.shape[-1])]
+        indices = [_index(elements, line, better, best) for line in lines.reshape(-1, lines.shape[-1])]
         return objects(indices, lines.shape[:-1])
 
     return rule
 
 
-def _index(made: _Elements, line: Array, better: str, best: str) -> Node:
-    index, value = _integer(made, 0), line[0]
+def _index(elements: _Elements, line: Array, better: str, best: str) -> Node:
+    index, value = _integer(elements, 0), line[0]
     for k, x in enumerate(line[1:], 1):
-        index = made.make("where", made.make(better, x, value, dtype="bool"), _integer(made, k), index)
-        value = made.make(best, value, x)
+        index = elements.make("where", elements.make(better, x, value, dtype="bool"), _integer(elements, k), index)
+        value = elements.make(best, value, x)
     return index
 
 
 def _mask(first: Callable[..., Array]) -> Callable[..., Array]:
     """Return the rule of the one-hot mask of the first extremum along an axis."""
 
-    def rule(made: _Elements, node: Node, args: Sequence[Array]) -> Array:
+    def rule(elements: _Elements, node: Node, args: Sequence[Array]) -> Array:
         (axis,) = node.settings
-        indices = first(made, node, args)
+        indices = first(elements, node, args)
         masks = [
-            [made.make("eq", i, _integer(made, k), dtype="bool") for i in indices.flat] for k in range(node.shape[axis])
+            [elements.make("eq", i, _integer(elements, k), dtype="bool") for i in indices.flat]
+            for k in range(node.shape[axis])
         ]
-        return np.stack([objects(own, indices.shape) for own in masks], axis)
+        return np.stack([objects(mask, indices.shape) for mask in masks], axis)
 
     return rule
 
 
-def _integer(made: _Elements, k: int) -> Node:
-    return made.constant(k, const(0))
+def _integer(elements: _Elements, k: int) -> Node:
+    return elements.constant(k, const(0))
 
 
 _GREATEST, _LEAST = _first_extremum("exceeds", "maximum"), _first_extremum("undercuts", "minimum")

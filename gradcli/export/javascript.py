@@ -154,14 +154,14 @@ def _self_test(program: Program) -> list[str]:
 
 def _tested(f: Function, arguments: Named, expected: Named) -> list[str]:
     lines = ["  {"]
-    given = []
+    parameters = []
     for k, (name, n) in enumerate(f.arguments.items()):
         numbers = LANGUAGE.numbers(arguments[name])
         if n.shape:
             lines += filled(f"    const in{k} = [", "];", numbers, "  ")
-        given.append(f"in{k}" if n.shape else numbers[0])
+        parameters.append(f"in{k}" if n.shape else numbers[0])
     several = len(f.results) > 1
-    lines += filled(f"    const found = {f.name}(", ");", given, "  ")
+    lines += filled(f"    const found = {f.name}(", ");", parameters, "  ")
     for k, name in enumerate(f.results):
         lines += filled(f"    const right{k} = [", "];", LANGUAGE.numbers(expected[name]), "  ")
         one = f"found[{k}]" if several else "found"

@@ -104,12 +104,12 @@ def _items(text: str) -> list[str]:
     >>> _items('a, f(b, c), "x,y"')
     ['a', 'f(b, c)', '"x,y"']
     """
-    items, depth, own = [], 0, ""
+    items, depth, item = [], 0, ""
     for part in re.findall(r'"[^"]*"|.', text):
         depth += (part in _OPENS) - (part in _CLOSES)
         if part == "," and not depth:
-            items.append(own.strip())
-            own = ""
+            items.append(item.strip())
+            item = ""
         else:
-            own += part
-    return [*items, own.strip()] if own.strip() else items
+            item += part
+    return [*items, item.strip()] if item.strip() else items

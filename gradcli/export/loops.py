@@ -224,8 +224,8 @@ class LoopWriter:
         index = array.index
         if array.formula is not None:
             node, args = array.formula
-            own = [a.seen(np.asarray(a.index.reshape(-1)[index])) for a in args]
-            return self.expression(node, [Value(self.counted(a, counters), a.level) for a in own])
+            operands = [a.seen(np.asarray(a.index.reshape(-1)[index])) for a in args]
+            return self.expression(node, [Value(self.counted(a, counters), a.level) for a in operands])
         if (index < 0).all():
             return self.language.number(0.0)
         whole = bool((index >= 0).all())
@@ -355,15 +355,15 @@ class LoopWriter:
 
     def expression(self, node: Node, values: Sequence[Value]) -> str:
         """Return a function of numbers as text, in which the longest argument gets a name if it is too long."""
-        own = list(values)
+        result = list(values)
         while True:
-            texts = [operand(node.op, v.text, v.level, i) for i, v in enumerate(own)]
+            texts = [operand(node.op, v.text, v.level, i) for i, v in enumerate(result)]
             text = self.computed(node.op, texts)
-            compound = [i for i, v in enumerate(own) if v.level < ATOM or "(" in v.text]
+            compound = [i for i, v in enumerate(result) if v.level < ATOM or "(" in v.text]
             if len(text) < _LONG or not compound:
                 return text
             longest = max(compound, key=lambda i: len(texts[i]))
-            own[longest] = Value(self.named(own[longest].text, None, node.args[longest].dtype == "bool").base)
+            result[longest] = Value(self.named(result[longest].text, None, node.args[longest].dtype == "bool").base)
 
 
 def _affine(counters: Sequence[str], strides: Sequence[int], first: int = 0) -> str:

@@ -97,6 +97,6 @@ def operand(op: str, text: str, level: int, position: int) -> str:
     if around is None:
         return text
     # (a + b) + c needs no brackets, and a + (b + c) is another sum.
-    own = {"and": 3, "or": 3, "eq": ATOM, "ne": ATOM, "not": ATOM, "neg": 8}
-    needed = own.get(op, max(1, around + (position > 0)))
+    levels = {"and": 3, "or": 3, "eq": ATOM, "ne": ATOM, "not": ATOM, "neg": 8}
+    needed = levels.get(op, max(1, around + (position > 0)))
     return text if level >= needed else f"({text})"

@@ -63,13 +63,13 @@ def _scan(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     return name if axis == 0 else f"np.moveaxis({name}, 0, {axis})"
 
 
-def mask(place: str) -> Rule:
+def mask(function: str) -> Rule:
     """Return the rule of a one-hot mask along an axis at the index `place` of `x`."""
 
     def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
         (axis,) = node.settings
         x = w.named(args[0])
-        result = place.format(x=x, axis=axis, middle=(node.shape[axis] - 1) // 2)
+        result = function.format(x=x, axis=axis, middle=(node.shape[axis] - 1) // 2)
         return f"{w.helper('_is_at')}({result}, {node.shape[axis]}, {axis})"
 
     return rule

@@ -169,9 +169,9 @@ def _atan2(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     zero, pi = w.number(0), w.number(math.pi)
     none, left, below = w.add("Equal", x, zero), w.add("Less", x, zero), w.add("Less", y, zero)
     angle = w.add("Atan", w.add("Div", y, w.add("Where", none, w.number(1), x)))
-    turned = w.add("Where", below, w.add("Sub", angle, pi), w.add("Add", angle, pi))
+    shifted = w.add("Where", below, w.add("Sub", angle, pi), w.add("Add", angle, pi))
     upright = w.add("Mul", w.add("Sign", y), w.number(math.pi / 2))
-    return w.add("Where", none, upright, w.add("Where", left, turned, angle))
+    return w.add("Where", none, upright, w.add("Where", left, shifted, angle))
 
 
 def _heaviside(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
@@ -228,7 +228,7 @@ def _argument(op: str) -> Rule:
     return rule
 
 
-def _places_of(w: ModelWriter, shape: Shape, axis: int) -> str:
+def _indices_along(w: ModelWriter, shape: Shape, axis: int) -> str:
     """Return the index of each element along an axis, as integers."""
     return w.initializer(np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))]))
 
@@ -236,7 +236,7 @@ def _places_of(w: ModelWriter, shape: Shape, axis: int) -> str:
 def _mask(op: str) -> Rule:
     def rule(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
         axis = node.settings[0]
-        return w.add("Equal", w.add(op, args[0], axis=axis, keepdims=1), _places_of(w, node.shape, axis))
+        return w.add("Equal", w.add(op, args[0], axis=axis, keepdims=1), _indices_along(w, node.shape, axis))
 
     return rule
 
@@ -249,7 +249,7 @@ def _middle(w: ModelWriter, x: str, shape: Shape, axis: int) -> list[str]:
 
 def _argmedian_mask(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     (axis,) = node.settings
-    return w.add("Equal", _middle(w, args[0], node.shape, axis)[1], _places_of(w, node.shape, axis))
+    return w.add("Equal", _middle(w, args[0], node.shape, axis)[1], _indices_along(w, node.shape, axis))
 
 
 def _median(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
@@ -502,10 +502,10 @@ def _written(whole: Graph, graph: Graph, name: str, dtype: str) -> Any:
         w.add("Identity", done[node], name=name_)
     ones = [f"{y}.v" for y, n in graph.outputs.items() if n.size == 1 and f"{y}.v" in whole.inputs]
     defaults = {v: np.ones(names[v].shape, w.dtype) for v in ones}
-    given = [helper.make_tensor_value_info(n, kind, list(x.shape)) for n, x in whole.inputs.items()]
-    made = [helper.make_tensor_value_info(n, kind, list(y.shape)) for n, y in whole.outputs.items()]
+    inputs = [helper.make_tensor_value_info(n, kind, list(x.shape)) for n, x in whole.inputs.items()]
+    outputs = [helper.make_tensor_value_info(n, kind, list(y.shape)) for n, y in whole.outputs.items()]
     held = [numpy_helper.from_array(np.asarray(a, order="C"), n) for n, a in (w.initializers | defaults).items()]
-    body = helper.make_graph(w.nodes, name, given, made, held)
+    body = helper.make_graph(w.nodes, name, inputs, outputs, held)
     return helper.make_model(
         body, producer_name="gradcli", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR
     )
@@ -518,8 +518,8 @@ def _step(w: ModelWriter, node: Node, args: Sequence[str], called: Mapping[Node,
         numbers = constant(node)[..., 0].astype(dtype)
         if node.value is not None and node.size > 1:
             return w.add("Expand", w.initializer(numbers.reshape(-1)[0]), w.integers(node.shape))
-        own = called.get(node, "c") if isinstance(node.settings[0], Weights) else "c"
-        return w.initializer(numbers, own)
+        prefix = called.get(node, "c") if isinstance(node.settings[0], Weights) else "c"
+        return w.initializer(numbers, prefix)
     return RULES[node.op](w, node, args)
 
 

@@ -163,15 +163,15 @@ def _elements_named(written: Unrolled, named: Iterable[tuple[Node, str]]) -> lis
     """Return the elements of the nodes that have names, with names of their own."""
     elements = written.elements
     inner = [(elements[n].flat, element_names(name, n.shape)) for n, name in named if n in elements]
-    return [pair for own in inner for pair in zip(*own, strict=True)]
+    return [pair for pairs in inner for pair in zip(*pairs, strict=True)]
 
 
 def _tested(graph: Graph, names: Mapping[Node, str], called: Mapping[str, str], at: Named) -> tuple[Named, Named]:
     """Return the arguments at a point and the results there; cotangents and tangents are 1."""
     values = {name: np.ones(n.shape) if name not in at else at[name] for name, n in graph.inputs.items()}
     result = at_point(graph, values, graph.outputs.values())
-    given = {names[graph.inputs[name]]: value for name, value in values.items()}
-    return given, {called[name]: result[y] for name, y in graph.outputs.items()}
+    numbers = {names[graph.inputs[name]]: value for name, value in values.items()}
+    return numbers, {called[name]: result[y] for name, y in graph.outputs.items()}
 
 
 def rewritten_for_files(graph: Graph, numbers: bool) -> dict[Node, Node]:
@@ -187,7 +187,7 @@ def rewritten_for_files(graph: Graph, numbers: bool) -> dict[Node, Node]:
 
     for step in (_worked_out, tidy, common_subexpressions):
         done = step(scheduled([new[y] for y in outputs], inputs))
-        new = {n: done[own] for n, own in new.items() if own in done}  # what no output needs is left out
+        new = {n: done[node] for n, node in new.items() if node in done}  # what no output needs is left out
     return new
 
 

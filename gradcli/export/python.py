@@ -65,8 +65,8 @@ def _before(function: Function, tables: Mapping[str, Sequence[int]]) -> list[str
     pattern, name = function.pattern, function.name
     if pattern is None:
         return lists(tables)
-    told = [f"# The rows and columns of the entries that {name} returns.", f"{name}_shape = {pattern.shape}"]
-    return [*told, *lists({f"{name}_rows": pattern.rows, f"{name}_columns": pattern.columns, **tables})]
+    lines = [f"# The rows and columns of the entries that {name} returns.", f"{name}_shape = {pattern.shape}"]
+    return [*lines, *lists({f"{name}_rows": pattern.rows, f"{name}_columns": pattern.columns, **tables})]
 
 
 def lists(tables: Mapping[str, Sequence[int]]) -> list[str]:
@@ -102,8 +102,8 @@ def assembled(
     first = [f'"""The system below and its derivatives in {library}, written by gradcli.', ""]
     lines = [*first, *(f"    {line}" for line in program.system)]
     lines += [*([""] if about else []), *about, '"""', "", *head]
-    for own in functions:
-        lines += ["", "", *own]
+    for function in functions:
+        lines += ["", "", *function]
     return "\n".join([*lines, *tail]) + "\n"
 
 
@@ -134,9 +134,9 @@ def self_test(program: Program, array: Sequence[str], library: str, prepare: Seq
         "    right = True",
     ]  # fmt: skip
     for f, arguments, expected in program.tests:
-        given = [_array(array, arguments[name]) for name in f.arguments]
+        values = [_array(array, arguments[name]) for name in f.arguments]
         results = [_array(array, expected[name]) for name in f.results]
-        lines += listed(f"    found = {f.name}(", given, ")")
+        lines += listed(f"    found = {f.name}(", values, ")")
         lines += listed("    expected = [", results, "]")
         names = [f'"{name}"' for name in f.results]
         lines += listed("    names = [", names, "]")

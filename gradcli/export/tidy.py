@@ -72,8 +72,8 @@ def _joined(node: Node, alone: set[Node]) -> Node:
     keys: list[Index] = []
     parts: list[Node] = []
     for key, part in zip(node.settings[1], node.args, strict=True):
-        if part.op == "scatter" and part in alone and not any(None in own for own in (key, *part.settings[1])):
-            keys += [_within(key, own, part.shape) for own in part.settings[1]]
+        if part.op == "scatter" and part in alone and not any(None in inner for inner in (key, *part.settings[1])):
+            keys += [_within(key, inner, part.shape) for inner in part.settings[1]]
             parts += part.args
         else:
             keys.append(key)
@@ -98,8 +98,8 @@ def _even(shape: Shape, keys: list[Index], parts: list[Node]) -> tuple[list[Inde
     step = indices[1] - indices[0]
     if step < 1 or any(b - a != step for a, b in pairwise(indices)):
         return keys, parts
-    own = range(indices[0], indices[-1] + step, step)
-    return [(own,)], [const(first.value, (len(own),), first.dtype)]
+    run = range(indices[0], indices[-1] + step, step)
+    return [(run,)], [const(first.value, (len(run),), first.dtype)]
 
 
 def _element(key: Index, part: Node) -> tuple[Index, Node]:
@@ -129,16 +129,16 @@ def _within(key: Index, inner: Index, shape: Sequence[int]) -> Index:
     >>> _within((1, range(2, 8, 2)), (range(2, -1, -1),), (3,))
     (1, range(6, 0, -2))
     """
-    own = iter([*inner, *(range(n) for n in shape[len(inner) :])])
+    ranges = iter([*inner, *(range(n) for n in shape[len(inner) :])])
     result: list[int | range | None] = []
     for k in key:
         if not isinstance(k, range):
             result.append(k)
             continue
-        i = next(own)
+        i = next(ranges)
         if isinstance(i, range):
             result.append(range(k.start + k.step * i.start, k.start + k.step * i.stop, k.step * i.step))
         else:
             result.append(None if i is None else k[i])
-    rest = list(own)
+    rest = list(ranges)
     return (*result, *rest)

@@ -32,16 +32,16 @@ def _index(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     (key,) = node.settings
     sizes = node.args[0].shape
     plain: list[int | range | None] = []
-    turned: list[int] = []
+    moved: list[int] = []
     axis = 0
     for k in key:
         if isinstance(k, range) and k.step < 0:
-            turned.append(axis)
+            moved.append(axis)
             last = sizes[axis] - 1
             k = range(last - k.start, last - k.stop, -k.step)
         plain.append(k)
         axis += k is not None
-    x = f"torch.flip({args[0]}, {tuple(turned)})" if turned else args[0].atom
+    x = f"torch.flip({args[0]}, {tuple(moved)})" if moved else args[0].atom
     return f"{x}[{index_text(plain, sizes)}]"
 
 
@@ -50,7 +50,7 @@ def _scatter(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     name = w.named(_zeros(shape), w.own_name(node))
     if not any(isinstance(k, range) and k.step < 0 for key in keys for k in key):
         return scattered(w, node, args, name)
-    shape_of = {part: own.shape for part, own in zip(args, node.args, strict=True)}
+    shape_of = {part: arg.shape for part, arg in zip(args, node.args, strict=True)}
     for key, part in zip(keys, args, strict=True):
         indices = ", ".join(f"torch.tensor({list(k)})" if isinstance(k, range) else f"torch.tensor([{k}])" for k in key)
         sizes = tuple(len(k) if isinstance(k, range) else 1 for k in key)

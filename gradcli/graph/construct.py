@@ -155,10 +155,10 @@ def argument_mask(op: str, x: Node, axis: int) -> Node:
 
 def ordered(op: str, x: Node, axis: int, descending: bool) -> Node:
     """Return the elements sorted along the axis (`sort`), or the indices that sort them (`argsort`)."""
-    return Node(op, (x,), x.shape, (axis, descending), _places(x) if op == "argsort" else None)
+    return Node(op, (x,), x.shape, (axis, descending), _index_dtype(x) if op == "argsort" else None)
 
 
-def _places(x: Node) -> DType:
+def _index_dtype(x: Node) -> DType:
     """Return the dtype of indices: int64, but float64 in formulas, where everything is."""
     return "float64" if x.dtype == "float64" else "int64"
 
@@ -170,7 +170,7 @@ def along(op: str, x: Node, order: Node, axis: int) -> Node:
 
 def argument(op: str, x: Node, axis: int) -> Node:
     """Return the index of the first extremum along the axis: `argmax` or `argmin`."""
-    return Node(op, (x,), without(x.shape, (axis,)), (axis,), _places(x))
+    return Node(op, (x,), without(x.shape, (axis,)), (axis,), _index_dtype(x))
 
 
 def matmul(a: Node, b: Node) -> Node:
@@ -329,10 +329,10 @@ def _taken(x: Node, key: Index) -> Constant | tuple[Constant, ...]:
     """Return the values of a constant at an index."""
     if x.value is not None:
         return x.value
-    places = [k if isinstance(k, range) else (k,) for k in key if k is not None]
-    places += map(range, x.shape[len(places) :])
+    indices = [k if isinstance(k, range) else (k,) for k in key if k is not None]
+    indices += map(range, x.shape[len(indices) :])
     steps = [size_of(x.shape[axis + 1 :]) for axis in range(len(x.shape))]
-    taken = tuple(x.values[sum(map(mul, place, steps))] for place in product(*places))
+    taken = tuple(x.values[sum(map(mul, index, steps))] for index in product(*indices))
     return taken[0] if all(isinstance(k, int) for k in key) and len(key) == len(x.shape) else taken
 
 

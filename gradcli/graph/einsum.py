@@ -95,12 +95,12 @@ def aligned(node: Node, factors: Iterable[Array]) -> list[Array]:
     [(2, 1, 3), (1, 4, 3)]
     """
     *terms, result = labels(node)
-    order = [*result, *dict.fromkeys(c for own in terms for c in own if c not in result)]
-    found = []
-    for own, x in zip(terms, factors, strict=True):
-        turned = x.transpose([list(own).index(c) for c in order if c in own])
-        found.append(np.expand_dims(turned, tuple(i for i, c in enumerate(order) if c not in own)))
-    return found
+    order = [*result, *dict.fromkeys(c for term in terms for c in term if c not in result)]
+    moved = []
+    for term, x in zip(terms, factors, strict=True):
+        transposed = x.transpose([list(term).index(c) for c in order if c in term])
+        moved.append(np.expand_dims(transposed, tuple(i for i, c in enumerate(order) if c not in term)))
+    return moved
 
 
 def products(node: Node) -> int:
@@ -167,12 +167,12 @@ def _sizes(terms: Iterable[str], operands: Iterable[Node]) -> dict[str, int]:
 
 def _plain(letters: str, x: Node, sizes: Mapping[str, int]) -> tuple[str, Node]:
     """Return an operand without repeated letters (their diagonal), and without axes of size 1 that broadcast."""
-    while twice := next((c for c in letters if letters.count(c) > 1), None):
-        i = letters.index(twice)
-        j = letters.index(twice, i + 1)
+    while repeated := next((c for c in letters if letters.count(c) > 1), None):
+        i = letters.index(repeated)
+        j = letters.index(repeated, i + 1)
         rest = [k for k in range(len(letters)) if k not in (i, j)]
         x = diagonal(transpose(x, (i, j, *rest)))
-        letters = twice + "".join(letters[k] for k in rest)
+        letters = repeated + "".join(letters[k] for k in rest)
     ones = [n == 1 != sizes[c] for c, n in zip(letters, x.shape, strict=True)]
     x = index(x, tuple(0 if one else range(n) for one, n in zip(ones, x.shape, strict=True)))
     return "".join(c for c, one in zip(letters, ones, strict=True) if not one), x

@@ -76,9 +76,9 @@ class Graph:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return a flat list that pickles without recursion, and the function that rebuilds the graph from it."""
-        place = {n: i for i, n in enumerate(self.nodes)}
-        rows = [(n.op, [place[a] for a in n.args], n.shape, n.settings, n.dtype) for n in self.nodes]
-        named = [{name: place[n] for name, n in d.items()} for d in (self.inputs, self.outputs, self.names)]
+        position = {n: i for i, n in enumerate(self.nodes)}
+        rows = [(n.op, [position[a] for a in n.args], n.shape, n.settings, n.dtype) for n in self.nodes]
+        named = [{name: position[n] for name, n in d.items()} for d in (self.inputs, self.outputs, self.names)]
         return _unpickled, (rows, *named)
 
 

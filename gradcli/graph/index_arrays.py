@@ -117,10 +117,10 @@ def indices_where(mask: Nested, shape: Shape) -> list[IndexArray]:
     >>> indices_where([[True, False], [False, True]], (2, 2))
     [[0, 1], [0, 1]]
     """
-    given, elements = flattened(mask)
-    if given != shape:
+    size, elements = flattened(mask)
+    if size != shape:
         raise InputError(
-            f"a mask of shape {given} does not fit {'elements' if len(shape) == 1 else 'an array'} of shape {shape}",
+            f"a mask of shape {size} does not fit {'elements' if len(shape) == 1 else 'an array'} of shape {shape}",
             hint="a mask has True or False for each element",
         )
     return [IndexArray.of(along) for along in np.nonzero(np.reshape(elements, shape))]

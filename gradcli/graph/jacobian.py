@@ -102,8 +102,8 @@ def entries(graph: Graph, wrt: Iterable[str] | None = None) -> dict[tuple[int, i
     [(0, 0), (1, 1), (0, 2), (1, 2), (2, 2)]
     """
     result = {}
-    for place, adjoint, k in _places(graph, wrt, MAX_SINGLE):
-        result[place] = index(reshape(adjoint, (adjoint.size,)), (k,)) if adjoint.shape else adjoint
+    for position, adjoint, k in _entries(graph, wrt, MAX_SINGLE):
+        result[position] = index(reshape(adjoint, (adjoint.size,)), (k,)) if adjoint.shape else adjoint
     return result
 
 
@@ -133,16 +133,16 @@ def sparse(graph: Graph, wrt: Iterable[str] | None = None, by_blocks: bool = Fal
     """
     leaves = list(graph.leaves(wrt))
     sources: dict[Node, int] = {}  # where each begins in all of them, joined
-    places: list[tuple[int, int]] = []
+    positions: list[tuple[int, int]] = []
     elements: list[int] = []
     end = 0
-    for place, adjoint, k in _places(graph, leaves, MAX_SPARSE):
+    for position, adjoint, k in _entries(graph, leaves, MAX_SPARSE):
         if adjoint not in sources:
             sources[adjoint] = end
             end += adjoint.size
-        places.append(place)
+        positions.append(position)
         elements.append(sources[adjoint] + k)
-    rows, columns = np.array(places, dtype=np.int64).reshape(-1, 2).T
+    rows, columns = np.array(positions, dtype=np.int64).reshape(-1, 2).T
     order = np.arange(len(rows)) if by_blocks else np.lexsort((columns, rows))
     chosen = np.array(elements, dtype=np.int64)[order]
     flat = [reshape(s, (s.size,)) for s in sources]
@@ -152,22 +152,22 @@ def sparse(graph: Graph, wrt: Iterable[str] | None = None, by_blocks: bool = Fal
     return Sparse(dimensions(graph, leaves), rows[order], columns[order], values)
 
 
-def _places(graph: Graph, wrt: Iterable[str] | None, limit: int) -> Iterator[tuple[tuple[int, int], Node, int]]:
+def _entries(graph: Graph, wrt: Iterable[str] | None, limit: int) -> Iterator[tuple[tuple[int, int], Node, int]]:
     """Yield row and column of each entry that is not zero everywhere, and of which adjoint it is which element.
 
     Errors: `InputError` for more than `limit` entries.
     """
     leaves = list(graph.leaves(wrt).values())
-    found = pattern(graph, leaves)
-    if found.widths != [x.size for x in leaves] and _elements_crossed(found, leaves) > limit:
+    sparsity = pattern(graph, leaves)
+    if sparsity.widths != [x.size for x in leaves] and _elements_crossed(sparsity, leaves) > limit:
         rows, columns = dimensions(graph, graph.leaves(wrt))
         raise InputError(
             f"a Jacobian of {rows:,} rows and {columns:,} columns is too large to find the entries that are not zero",
             hint=f"at most {limit:,} entries and {MAX_SETS:,} columns are supported: choose some with --outputs and "
             "--wrt",
         )
-    blocks = _blocks(graph, leaves, _lines(graph, leaves, found))
-    single = sum(len(p.nonzero) for own in blocks.values() for parts in own.values() for p in parts)
+    blocks = _blocks(graph, leaves, _lines(graph, leaves, sparsity))
+    single = sum(len(p.nonzero) for of_leaves in blocks.values() for parts in of_leaves.values() for p in parts)
     if single > limit:
         raise InputError(
             f"{single:,} entries of the Jacobian are not zero everywhere",
@@ -233,18 +233,18 @@ class _Lines:
     forward: bool
 
 
-def _lines(graph: Graph, leaves: Sequence[Node], found: Pattern) -> _Lines:
+def _lines(graph: Graph, leaves: Sequence[Node], sparsity: Pattern) -> _Lines:
     outputs = list(dict.fromkeys(graph.outputs.values()))
-    rows = [_Line(y, i, nonzero) for y in outputs for i, nonzero in enumerate(found.rows[y]) if nonzero]
-    columns = _transposed(rows, leaves, outputs) if found.widths == [x.size for x in leaves] else []
+    rows = [_Line(y, i, nonzero) for y in outputs for i, nonzero in enumerate(sparsity.rows[y]) if nonzero]
+    columns = _transposed(rows, leaves, outputs) if sparsity.widths == [x.size for x in leaves] else []
     # As many rows cross the tallest column as there are colours of rows, at least; and the other way round.
     widest, tallest = (max((line.width for line in lines), default=0) for lines in (rows, columns))
-    return _Lines(leaves, outputs, found.widths, rows, columns, tallest > widest)
+    return _Lines(leaves, outputs, sparsity.widths, rows, columns, tallest > widest)
 
 
-def _elements_crossed(found: Pattern, leaves: Sequence[Node]) -> int:
+def _elements_crossed(sparsity: Pattern, leaves: Sequence[Node]) -> int:
     """Return how many entries the rows have together where each leaf is one column."""
-    counts = Counter(chain.from_iterable(found.rows.values()))
+    counts = Counter(chain.from_iterable(sparsity.rows.values()))
     return sum(number * sum(leaves[j].size for run in nonzero for j in run) for nonzero, number in counts.items())
 
 
@@ -320,7 +320,7 @@ def _colours(lines: Sequence[_Line]) -> list[list[_Line]]:
 
 
 def _parts(
-    found: _Lines,
+    lines: _Lines,
     crossing: Mapping[Node, int],
     swept: Callable[[Iterable[tuple[Node, Node]]], Mapping[Node, Node]],
 ) -> dict[tuple[Node, Node], list[_Part]]:
@@ -332,14 +332,14 @@ def _parts(
     others = list(crossing)
     starts = list(accumulate(crossing.values(), initial=0))
     parts: dict[tuple[Node, Node], list[_Part]] = {}
-    for colour in _colours(found.columns if found.forward else found.rows):
+    for colour in _colours(lines.columns if lines.forward else lines.rows):
         results = swept(_seeds(colour))
         for line in colour:
             for other, elements in _elements(line.nonzero, others, starts):
                 result = results.get(other)
                 if result is not None and not is_const(result, 0):
-                    block = (other, line.node) if found.forward else (line.node, other)
-                    parts.setdefault(block, []).append(_Part(not found.forward, line.element, elements, result))
+                    block = (other, line.node) if lines.forward else (line.node, other)
+                    parts.setdefault(block, []).append(_Part(not lines.forward, line.element, elements, result))
     return parts
 
 
@@ -359,13 +359,13 @@ def _seeds(colour: Sequence[_Line]) -> Iterator[tuple[Node, Node]]:
     elements: dict[Node, list[int]] = {}
     for line in colour:
         elements.setdefault(line.node, []).append(line.element)
-    for node, own in elements.items():
+    for node, entries in elements.items():
         if node.op == "stack" and node.shape == (len(node.args),):  # assembled: its elements are nodes
-            yield from ((node.args[i], const(1)) for i in own)
-        elif len(own) == node.size:
+            yield from ((node.args[i], const(1)) for i in entries)
+        elif len(entries) == node.size:
             yield node, const(1, node.shape)
         else:
-            yield node, reshape(_one_hot(own, node.size), node.shape)
+            yield node, reshape(_one_hot(entries, node.size), node.shape)
 
 
 def _one_hot(elements: Sequence[int], size: int) -> Node:

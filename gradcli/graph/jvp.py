@@ -138,15 +138,15 @@ def transposed(node: Node, known: Mapping[int, Node]) -> Node:
     row = OPERATIONS[node.op]
     assert row.pullback is not None  # or it would pass nothing on
     arguments = [a if a.is_constant else leaf(a.shape, a.dtype) for a in node.args]
-    own = node.with_args(tuple(arguments))
+    moved = node.with_args(tuple(arguments))
     g = leaf(node.shape)
-    contributions = row.pullback(g, own, *node.settings, *arguments)
-    ends = scheduled([g, own, *arguments])
+    contributions = row.pullback(g, moved, *node.settings, *arguments)
+    ends = scheduled([g, moved, *arguments])
     small = Graph(scheduled([contributions[i] for i in known], ends), {"g": g}, {})
     active = active_nodes(small, [g])
     seeds = [(contributions[i], u) for i, u in known.items() if contributions[i] in active]
     result = reverse(small, seeds, active)[1].get(g)
     if result is None:
         return const(0, node.shape)
-    meant = {own: node, **dict(zip(arguments, node.args, strict=True))}
+    meant = {moved: node, **dict(zip(arguments, node.args, strict=True))}
     return substituted([result], meant, known.values())[0]

@@ -205,8 +205,8 @@ def cross(a: Node, b: Node, axis: int = -1) -> Node:
     shape = broadcast_shapes([a.shape, b.shape])
     axis = one_axis(axis, len(shape))
     for x in (a, b):
-        own = axis - len(shape) + len(x.shape)
-        if own < 0 or x.shape[own] != 3:
+        aligned = axis - len(shape) + len(x.shape)
+        if aligned < 0 or x.shape[aligned] != 3:
             raise InputError(
                 f"`cross` multiplies vectors of 3, not arrays of shapes {a.shape} and {b.shape}",
                 hint="another axis than the last is given as `axis=0`",

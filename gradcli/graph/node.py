@@ -159,8 +159,8 @@ def _joined(op: str, args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DType]:
     """Return arguments of several types in the type that they have together, and that type."""
     first = args[:1] if op in SELECTING else ()  # a condition is no number
     numbers = args[len(first) :]
-    own = [a.dtype for a in numbers if not a.is_constant] or [a.dtype for a in numbers]
-    dtype = promoted(own)
+    dtypes = [a.dtype for a in numbers if not a.is_constant] or [a.dtype for a in numbers]
+    dtype = promoted(dtypes)
     if dtype not in FLOATING and not all(isinstance(v, int) for a in numbers for v in a.values):
         dtype = floated(dtype)
     return first + tuple(cast(a, dtype) for a in numbers), dtype

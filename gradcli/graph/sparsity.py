@@ -61,11 +61,11 @@ def pattern(graph: Graph, leaves: Sequence[Node]) -> Pattern:
         widths = [1] * len(leaves)
         sets = _sets(graph, leaves, widths, True)
     runs: dict[object, Runs] = {}  # a million elements may share a set
-    for own in sets.values():
-        for columns in own.flat:
+    for elements in sets.values():
+        for columns in elements.flat:
             if columns not in runs:
                 runs[columns] = tuple(_runs(columns))
-    return Pattern(widths, {y: [runs[columns] for columns in own.flat] for y, own in sets.items()})
+    return Pattern(widths, {y: [runs[columns] for columns in elements.flat] for y, elements in sets.items()})
 
 
 def dependencies(graph: Graph, leaves: Sequence[Node]) -> dict[Node, Array]:
@@ -91,13 +91,13 @@ def _sets(graph: Graph, leaves: Sequence[Node], widths: Sequence[int], bits: boo
     single: Callable[[int], object] = (1).__lshift__ if bits else _Budget().single
     start = 0
     for leaf, width in zip(leaves, widths, strict=True):
-        own = [single(start + i) for i in range(width)]
-        result[leaf] = objects(own if width == leaf.size else own * leaf.size, leaf.shape)
+        singles = [single(start + i) for i in range(width)]
+        result[leaf] = objects(singles if width == leaf.size else singles * leaf.size, leaf.shape)
         start += width
     last = last_readers(graph.nodes, graph.outputs.values())
     for node in graph.nodes:
         if node not in result:
-            result[node] = _passed_on(node, [result[a] for a in node.args])
+            result[node] = _sets_of(node, [result[a] for a in node.args])
         for done in last.get(node, ()):
             del result[done]
     return {y: result[y] for y in graph.outputs.values()}
@@ -174,10 +174,10 @@ def _union(sets: Array, axes: Sequence[int]) -> Array:
     return result[..., 0]
 
 
-def _passed_on(node: Node, args: list[Array]) -> Array:
+def _sets_of(node: Node, args: list[Array]) -> Array:
     """Return the sets of a node's elements, from those of its arguments."""
     row = OPERATIONS.get(node.op)
-    if row is None or not row.passes_on or (row.kind == "step" and all(map(_is_given, node.args))):
+    if row is None or not row.passes_on or (row.kind == "step" and all(map(_is_leaf_or_moved, node.args))):
         return np.zeros(node.shape, dtype=object)  # the 0 that a step passes on meets nothing more
     if row.broadcasts:
         numbers = [sets for sets, a in zip(args, node.args, strict=True) if a.dtype != "bool"]
@@ -194,11 +194,11 @@ def _through(node: Node, known: dict[Node, Array]) -> Array:
     """Return the sets of a definition in terms of arguments whose sets are known."""
     for inner in scheduled([node], known):
         if inner not in known:
-            known[inner] = _passed_on(inner, [known[a] for a in inner.args])
+            known[inner] = _sets_of(inner, [known[a] for a in inner.args])
     return known[node]
 
 
-def _is_given(node: Node) -> bool:
+def _is_leaf_or_moved(node: Node) -> bool:
     """Tell whether a node is a leaf or a constant, or only moves its elements."""
     while len(node.args) == 1 and OPERATIONS[node.op].move is not None:
         node = node.args[0]
@@ -208,11 +208,11 @@ def _is_given(node: Node) -> bool:
 def _scan(node: Node, args: list[Array]) -> Array:
     """Return the union of all sets so far; an argument that is shorter along the axis begins later."""
     (axis,) = node.settings
-    own = np.zeros(node.shape, dtype=object)
+    result = np.zeros(node.shape, dtype=object)
     for sets in args:
         later = (slice(None),) * axis + (slice(node.shape[axis] - sets.shape[axis], None),)
-        own[later] |= sets
-    return np.asarray(np.bitwise_or.accumulate(own, axis=axis))
+        result[later] |= sets
+    return np.asarray(np.bitwise_or.accumulate(result, axis=axis))
 
 
 def _along(node: Node, args: list[Array]) -> Array:
@@ -236,13 +236,13 @@ def _everywhere(node: Node, sets: list[Array], axes: tuple[int, ...]) -> Array:
 
 def _contraction(node: Node, args: list[Array]) -> Array:
     *factors, result = labels(node)
-    found: list[Array] = []
-    for sets, own in zip(args, factors, strict=True):
-        left = [label for label in own if label in result]
-        sets = _union(sets, [i for i, label in enumerate(own) if label not in result])
+    aligned: list[Array] = []
+    for sets, term in zip(args, factors, strict=True):
+        left = [label for label in term if label in result]
+        sets = _union(sets, [i for i, label in enumerate(term) if label not in result])
         sets = sets.transpose([left.index(label) for label in result if label in left])
-        found.append(np.expand_dims(sets, tuple(i for i, label in enumerate(result) if label not in left)))
-    return np.asarray(reduce(np.bitwise_or, found), dtype=object)
+        aligned.append(np.expand_dims(sets, tuple(i for i, label in enumerate(result) if label not in left)))
+    return np.asarray(reduce(np.bitwise_or, aligned), dtype=object)
 
 
 def _whole(node: Node, args: list[Array]) -> Array:

@@ -81,8 +81,8 @@ def convolve(x: Node, weight: Node, windows: Sequence[Window], groups: int) -> N
         return einsum(f"{n}c{length}{inner},oc{inner}->{n}o{length}", taken, weight)
     outputs, channels = weight.shape[:2]
     taken = reshape(taken, (*lead, groups, channels, *taken.shape[len(lead) + 1 :]))
-    own = reshape(weight, (groups, outputs // groups, *weight.shape[1:]))
-    result = einsum(f"{n}gc{length}{inner},goc{inner}->{n}go{length}", taken, own)
+    kernels = reshape(weight, (groups, outputs // groups, *weight.shape[1:]))
+    result = einsum(f"{n}gc{length}{inner},goc{inner}->{n}go{length}", taken, kernels)
     return reshape(result, (*lead, outputs, *result.shape[len(lead) + 2 :]))
 
 
@@ -116,11 +116,11 @@ def average(x: Node, windows: Sequence[Window], count_padding: bool, divisor: in
     if divisor is not None:
         return reduce("sum", taken, axes) / divisor
     counts = [_counted(n, w, w.padding if count_padding else 0) for n, w in _axes(x, windows)]
-    if all((own == w.size).all() for own, w in zip(counts, windows, strict=True)):
+    if all((count == w.size).all() for count, w in zip(counts, windows, strict=True)):
         return reduce("mean", taken, axes)
     whole: Node = const(1)
-    for i, own in enumerate(counts):
-        whole = whole * reshape(_constants(own), (len(own), *(1,) * (len(counts) - 1 - i)))
+    for i, count in enumerate(counts):
+        whole = whole * reshape(_constants(count), (len(count), *(1,) * (len(counts) - 1 - i)))
     return reduce("sum", taken, axes) / cast(whole, x.dtype)
 
 
@@ -155,18 +155,18 @@ def _taken(x: Node, positions: Sequence[Array]) -> Node:
     """Return the elements at these positions along the last axes: for each axis, a row of positions a window."""
     lead, sizes = x.shape[: len(x.shape) - len(positions)], x.shape[len(x.shape) - len(positions) :]
     grids = []
-    for i, own in enumerate(positions):
+    for i, line in enumerate(positions):
         shape = [1] * (2 * len(positions))
-        shape[i], shape[len(positions) + i] = own.shape
-        grids.append(own.reshape(shape))
+        shape[i], shape[len(positions) + i] = line.shape
+        grids.append(line.reshape(shape))
     flat = np.ravel_multi_index(np.broadcast_arrays(*grids), sizes)
     return take(reshape(x, (*lead, size_of(sizes))), len(lead), IndexArray.of(flat))
 
 
 def _counted(length: int, w: Window, padding: int) -> Array:
     """Return how many elements of each window lie in the array, or in as much padding."""
-    own = w.positions(length)
-    return np.asarray(((own >= -padding) & (own < length + padding)).sum(axis=1))
+    positions = w.positions(length)
+    return np.asarray(((positions >= -padding) & (positions < length + padding)).sum(axis=1))
 
 
 def _constants(numbers: Array) -> Node:

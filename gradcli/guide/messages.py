@@ -54,17 +54,17 @@ def find(text: str) -> Found | None:
     >>> find("RuntimeError: grad can be implicitly created only for scalar outputs").topic.name
     'gradient-argument'
     """
-    given = words(text[-_LONGEST:])
+    question = words(text[-_LONGEST:])
     for likeness in (_whole, _part, _drifted):
-        best = max(((likeness(rows, given), result) for rows, result in _known()), key=lambda pair: pair[0])
+        best = max(((likeness(rows, question), result) for rows, result in _known()), key=lambda pair: pair[0])
         if best[0]:
             return best[1]
     return None
 
 
-def _whole(rows: list[list[str]], given: list[str]) -> float:
+def _whole(rows: list[list[str]], question: list[str]) -> float:
     """Return how many words a message has, if the text has all of them in their order."""
-    line, start = f" {' '.join(given)} ", 0
+    line, start = f" {' '.join(question)} ", 0
     for row in rows:
         if row:
             at = line.find(f" {' '.join(row)} ", start)
@@ -74,16 +74,16 @@ def _whole(rows: list[list[str]], given: list[str]) -> float:
     return sum(map(len, rows))
 
 
-def _part(rows: list[list[str]], given: list[str]) -> float:
+def _part(rows: list[list[str]], question: list[str]) -> float:
     """Return how much of a message the text is, if it is a part of it."""
     line = " ".join(word for row in rows for word in row)
-    inside = len(given) >= _LEAST and f" {' '.join(given)} " in f" {line} "
-    return len(given) / len(line.split()) if inside else 0
+    inside = len(question) >= _LEAST and f" {' '.join(question)} " in f" {line} "
+    return len(question) / len(line.split()) if inside else 0
 
 
-def _drifted(rows: list[list[str]], given: list[str]) -> float:
+def _drifted(rows: list[list[str]], question: list[str]) -> float:
     """Return the share of a message's words that the text has in order, if it is most of them."""
     message = [word for row in rows for word in row]
-    blocks = difflib.SequenceMatcher(None, message, given[-500:], autojunk=False).get_matching_blocks()
+    blocks = difflib.SequenceMatcher(None, message, question[-500:], autojunk=False).get_matching_blocks()
     share = sum(block.size for block in blocks) / len(message)
     return share if share >= _ENOUGH and len(message) >= _MANY else 0

@@ -120,10 +120,10 @@ def answers(question: str, count: int = 4) -> Answers:
     except sqlite3.OperationalError:  # no such module: fts5
         return Answers([], False)
     words = {word: index.corrected(word) for word in _words(question[:_QUESTION])}
-    found: dict[str, Found] = {}
+    results: dict[str, Found] = {}
     for section in index.ranked([*dict.fromkeys(words.values())], _pairs(question[:_QUESTION])):
-        found.setdefault(section.topic.name, section)
-    best = list(found.values())[:count]
+        results.setdefault(section.topic.name, section)
+    best = list(results.values())[:count]
     return Answers(best, bool(best) and index.share(words, best[0].topic) >= _ENOUGH)
 
 
@@ -135,9 +135,9 @@ def _words(text: str) -> list[str]:
     """
     for code, word in _CODE.items():
         text = re.sub(code, f" {word} ", text)
-    found = re.findall(r"[^\W_]+", _CAMEL.sub(" ", _RAISED.sub(" ", text)).casefold())
+    parts = re.findall(r"[^\W_]+", _CAMEL.sub(" ", _RAISED.sub(" ", text)).casefold())
     return [
-        word for word in dict.fromkeys(found) if len(word) > 1 and word not in EMPTY | _ASKED and not word.isdigit()
+        word for word in dict.fromkeys(parts) if len(word) > 1 and word not in EMPTY | _ASKED and not word.isdigit()
     ]
 
 
@@ -236,9 +236,9 @@ class _Index:
         return have / total + _SURER * named if total else 0
 
 
-def _columns(found: Found) -> tuple[str, str, str, str]:
+def _columns(result: Found) -> tuple[str, str, str, str]:
     """Return what a section is found by: its page's names where it is the first, its heading, its prose."""
-    topic, section = found.topic, found.section
+    topic, section = result.topic, result.section
     first = section.heading == topic.title
     names = _names(topic) if first else ("", "")
     return *names, _plain(" ".join([section.heading, *section.messages])), _prose(section)

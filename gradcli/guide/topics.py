@@ -94,10 +94,10 @@ def _read(path: Path) -> Topic:
     if page is None:
         raise ValueError(f"{path.name} does not begin as a page of the guide does")
     head = dict(entry.split(": ", 1) for entry in page["head"].split("; "))
-    part, place = head["part"].split(", ")
+    part, position = head["part"].split(", ")
     also = tuple(head["also"].split(", ")) if "also" in head else ()
     rest = text[page.start("title") - 2 :]
-    return Topic(path.stem, part, int(place), page["title"], page["summary"], also, head.get("words", ""), rest)
+    return Topic(path.stem, part, int(position), page["title"], page["summary"], also, head.get("words", ""), rest)
 
 
 def topic_named(words: str) -> Topic | None:
@@ -106,6 +106,6 @@ def topic_named(words: str) -> Topic | None:
     >>> topic_named("Retain graph").name, topic_named("leaf").name, topic_named("what does backward do?").name
     ('retain-graph', 'leaf-and-intermediate', 'vector-jacobian-product')
     """
-    given = re.findall(r"\w+", words.lower().replace("_", "-"))
-    asked = ["-".join(given), "-".join(w for w in given if w not in EMPTY)]
+    question = re.findall(r"\w+", words.lower().replace("_", "-"))
+    asked = ["-".join(question), "-".join(w for w in question if w not in EMPTY)]
     return next((t for wanted in asked for t in topics().values() if wanted in (t.name, *t.also)), None)

@@ -146,10 +146,10 @@ def _is_method(tree: ast.Attribute, call: ast.Call) -> bool:
         return False
     signature = signature_of(METHODS[tree.attr])
     try:
-        given = arguments(METHODS[tree.attr], [tree.value, *call.args], call.keywords)
+        values = arguments(METHODS[tree.attr], [tree.value, *call.args], call.keywords)
     except TypeError:
         return not call.args
-    settings = [v for p, v in given.items() if "Node" not in str(signature.parameters[p].annotation)]
+    settings = [v for p, v in values.items() if "Node" not in str(signature.parameters[p].annotation)]
     trees = [t for v in settings for t in (v if isinstance(v, tuple) else (v,))]
     return not any(isinstance(n, ast.Name) and n.id not in CONSTANTS for t in trees for n in ast.walk(t))
 
@@ -185,7 +185,7 @@ def product(text: str, inside: int) -> Advice:
     return Advice(hint, 0, len(text), written)
 
 
-def spelling(text: str, place: int) -> Advice | None:
+def spelling(text: str, offset: int) -> Advice | None:
     """Return how what Python could not read is spelled here, if that is clear; `place` is where Python gave up.
 
     >>> spelling("2x + 1", 0)
@@ -197,27 +197,27 @@ def spelling(text: str, place: int) -> Advice | None:
     """
     if advice := _of_a_statement(text):
         return advice
-    start = max(0, place - _NEAR)
-    near = _near(text[start : place + _NEAR], place - start)
+    start = max(0, offset - _NEAR)
+    near = _near(text[start : offset + _NEAR], offset - start)
     return near and near.moved(start)
 
 
-def _near(text: str, place: int) -> Advice | None:
+def _near(text: str, offset: int) -> Advice | None:
     """Return what the characters around a place should be."""
-    here, rest = text[max(0, place - 1) : place + 2], text[place:]
+    here, rest = text[max(0, offset - 1) : offset + 2], text[offset:]
     if ("|" in here or not rest) and (advice := _between_bars(text)):
         return advice
     if operator := next((wrong for wrong in _OPERATORS if wrong in here), None):
-        start = max(0, place - 1) + here.index(operator)
+        start = max(0, offset - 1) + here.index(operator)
         return _written("it is written", start, start + len(operator), _OPERATORS[operator])
     if rest.startswith("!"):
-        return _factorial(text, place)
-    if rest.startswith("=") and (defined := _DEFINED.search(text[:place])):
+        return _factorial(text, offset)
+    if rest.startswith("=") and (defined := _DEFINED.search(text[:offset])):
         name = defined.group(1)
-        return Advice(f"only a name is allowed on the left: `{name} = …`", defined.start(), place, f"{name} ")
-    if advice := next((a for a in powered(text) if a.start <= place <= a.end + 1), None):
+        return Advice(f"only a name is allowed on the left: `{name} = …`", defined.start(), offset, f"{name} ")
+    if advice := next((a for a in powered(text) if a.start <= offset <= a.end + 1), None):
         return advice
-    if pair := next((p for p in _PAIR.finditer(text) if p.start() <= place < p.end()), None):
+    if pair := next((p for p in _PAIR.finditer(text) if p.start() <= offset < p.end()), None):
         return _pair(text, pair)
     return _reserved(text)
 
@@ -227,11 +227,11 @@ def _written(hint: str, start: int, end: int, instead: str) -> Advice:
     return Advice(f"{hint} `{instead}`", start, end, instead)
 
 
-def _factorial(text: str, place: int) -> Advice:
-    operand = _OPERAND.search(text[:place])
+def _factorial(text: str, offset: int) -> Advice:
+    operand = _OPERAND.search(text[:offset])
     if operand is None:
         return Advice("a factorial is written `gamma(n + 1)`")
-    return _written("a factorial is written", operand.start(), place + 1, f"gamma({operand.group()} + 1)")
+    return _written("a factorial is written", operand.start(), offset + 1, f"gamma({operand.group()} + 1)")
 
 
 def powered(text: str) -> list[Advice]:
@@ -267,10 +267,10 @@ def _argument(text: str, start: int) -> int | None:
     """
     if text.startswith("(", start):
         depth = 0
-        for place in range(start, len(text)):
-            depth += (text[place] == "(") - (text[place] == ")")
+        for offset in range(start, len(text)):
+            depth += (text[offset] == "(") - (text[offset] == ")")
             if depth == 0:
-                return place + 1
+                return offset + 1
         return None
     term = _TERM.match(text, start)
     return term.end() if term else None

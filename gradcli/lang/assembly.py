@@ -133,9 +133,9 @@ def _assembled(name: str, pieces: Sequence[tuple[Array, Node]]) -> Node:
     keys = np.concatenate([key for key, _ in pieces])
     shape = tuple(int(n) + 1 for n in keys.max(axis=0))
     ordered = keys[np.lexsort(keys.T[::-1])]
-    twice = (ordered[1:] == ordered[:-1]).all(axis=1)
-    if twice.any():
-        element = element_name(name, ordered[int(twice.argmax())])
+    repeated = (ordered[1:] == ordered[:-1]).all(axis=1)
+    if repeated.any():
+        element = element_name(name, ordered[int(repeated.argmax())])
         raise InputError(f"`{element}` is assigned twice", hint="every element is assigned once")
     if size_of(shape) != len(keys):
         # Those that are assigned follow each other, in order, up to the first that is not.

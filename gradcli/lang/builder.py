@@ -186,12 +186,12 @@ class Walk:
 
     def call(self, tree: ast.Call) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
         """Bind the arguments of a call to the function's parameters: expressions to nodes, settings to values."""
-        function, name, given = self.callee(tree)
-        if not tree.keywords and len(given) == takes_nodes(function):
-            return given, lambda args: function(*map(_numeric, args))
+        function, name, operands = self.callee(tree)
+        if not tree.keywords and len(operands) == takes_nodes(function):
+            return operands, lambda args: function(*map(_numeric, args))
         signature = signature_of(function)
         try:
-            bound = arguments(function, given, tree.keywords)
+            bound = arguments(function, operands, tree.keywords)
         except TypeError as error:
             raise self.misfit(tree, complaint(name, str(error)), usage(name, signature)) from None
         parts: list[ast.expr] = []

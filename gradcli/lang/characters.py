@@ -61,29 +61,29 @@ def check_characters(source: Source, text: str, offset: int) -> None:
       type the ASCII letter `x`
     """
     for start, end in _words(text):
-        place = next((i for i in range(start, end) if not _may_stand(text[i])), None)
-        if place is not None:
-            raise _instead(source, text, place, offset)
+        index = next((i for i in range(start, end) if not _is_of_names(text[i])), None)
+        if index is not None:
+            raise _instead(source, text, index, offset)
         _check_name(source, text[start:end], offset + start)
 
 
 def _words(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each control character, and of each word that is not ASCII, with the digits before it."""
-    place = 0
-    while result := _FOREIGN.search(text, place):
+    end = 0
+    while result := _FOREIGN.search(text, end):
         start = result.start()
         if ord(text[start]) < _FIRST:
-            place = start + 1
+            end = start + 1
         else:
-            while start > place and (text[start - 1].isalnum() or text[start - 1] == "_"):
+            while start > end and (text[start - 1].isalnum() or text[start - 1] == "_"):
                 start -= 1
             word = _WORD.match(text, start)
             assert word is not None
-            place = word.end()
-        yield start, place
+            end = word.end()
+        yield start, end
 
 
-def _may_stand(character: str) -> bool:
+def _is_of_names(character: str) -> bool:
     """Tell whether a character is one of names."""
     if character in _SIGNS or unicodedata.decomposition(character).startswith("<super>"):
         return False  # Python takes xⁿ for xn
@@ -110,12 +110,12 @@ def _check_name(source: Source, word: str, start: int) -> None:
         hint = f"call it `{re.sub(f'[{_BARS}]', '', plain)}_bar`"
         raise InputError("a bar marks an adjoint in gradcli's tables", span, hint)
     if looks(plain).isascii() and not plain.isascii():
-        place = next(i for i, c in enumerate(name) if not normal(c).isascii() and looks(normal(c)).isascii())
-        like = looks(normal(name[place]))
+        index = next(i for i, c in enumerate(name) if not normal(c).isascii() and looks(normal(c)).isascii())
+        like = looks(normal(name[index]))
         hint = f"type the ASCII letter `{like}`" if like else "remove it"
-        told = f", which looks like `{like}`" if like else ", which is not seen"
-        wrong = Span(source, start + place, start + place + 1)
-        raise _unexpected(name[place], wrong, hint, Fix(wrong, like), told)
+        detail = f", which looks like `{like}`" if like else ", which is not seen"
+        wrong = Span(source, start + index, start + index + 1)
+        raise _unexpected(name[index], wrong, hint, Fix(wrong, like), detail)
 
 
 def looks(name: str) -> str:
@@ -127,55 +127,55 @@ def looks(name: str) -> str:
     return name if name.isascii() else unicodedata.normalize("NFD", name).translate(_LOOKS)
 
 
-def _unexpected(character: str, span: Span, hint: str, fix: Fix | None = None, told: str = "") -> InputError:
+def _unexpected(character: str, span: Span, hint: str, fix: Fix | None = None, detail: str = "") -> InputError:
     name = unicodedata.name(character, "a control character")
-    return InputError(f"unexpected character U+{ord(character):04X} ({name}){told}", span, hint, fix=fix)
+    return InputError(f"unexpected character U+{ord(character):04X} ({name}){detail}", span, hint, fix=fix)
 
 
-def _instead(source: Source, text: str, place: int, offset: int) -> InputError:
+def _instead(source: Source, text: str, index: int, offset: int) -> InputError:
     """Return the error of a character, with what to type instead; the text begins at `offset` of the source."""
-    character = text[place]
+    character = text[index]
 
     def error(hint: str, start: int, end: int, instead: str | None) -> InputError:
         fix = None if instead is None else Fix(Span(source, offset + start, offset + end), instead)
-        return _unexpected(character, Span(source, offset + place, offset + place + width), hint, fix)
+        return _unexpected(character, Span(source, offset + index, offset + index + width), hint, fix)
 
-    power = _SUPERSCRIPT.match(text, place)
+    power = _SUPERSCRIPT.match(text, index)
     width = len(power.group()) if power else 1
-    end = place + width
+    end = index + width
     if power:
         written = "**" + unicodedata.normalize("NFKC", power.group()).replace("−", "-")
-        hint, start, end, instead = _typed(text, place, end, written)
+        hint, start, end, instead = _typed(text, index, end, written)
         return error(hint, start, end, instead)
     if character in _FUNCTIONS:
         inside = _AFTER.match(text, end)
         call = f"{_FUNCTIONS[character]}({inside.group(1).strip('()') if inside else 'x'})"
         closed = inside is not None and character not in _PAIRED
-        return error(f"write `{call}`", place, inside.end() if inside else end, call if closed else None)
+        return error(f"write `{call}`", index, inside.end() if inside else end, call if closed else None)
     if sign := _SIGNS.get(character):
-        hint = _typed(text, place, end, sign)[0] if sign == ".T" else f"type `{sign}`"
-        return error(hint, place, end, sign)
+        hint = _typed(text, index, end, sign)[0] if sign == ".T" else f"type `{sign}`"
+        return error(hint, index, end, sign)
     plain = unicodedata.normalize("NFKC", character).replace("⁄", "/")
     if plain != character and plain.isascii() and plain.isprintable():
         if "/" in plain:
-            return error(f"type `({plain})`", place, end, f"({plain})")
-        return error(_typed(text if plain.isalnum() else "", place, end, plain)[0], place, end, plain)
+            return error(f"type `({plain})`", index, end, f"({plain})")
+        return error(_typed(text if plain.isalnum() else "", index, end, plain)[0], index, end, plain)
     if (digit := unicodedata.decimal(character, None)) is not None:
-        return error(f"type `{digit}`", place, end, str(digit))
+        return error(f"type `{digit}`", index, end, str(digit))
     if not character.isprintable():
-        return error("remove it", place, end, "")
-    return error("names are letters, digits and `_`; signs are plain ASCII", place, end, None)
+        return error("remove it", index, end, "")
+    return error("names are letters, digits and `_`; signs are plain ASCII", index, end, None)
 
 
-def _typed(text: str, place: int, end: int, written: str) -> tuple[str, int, int, str]:
+def _typed(text: str, start: int, end: int, written: str) -> tuple[str, int, int, str]:
     """Return the advice to type something behind an operand, in place of the characters `place` to `end`.
 
     The operand is shown with it: sin²(x) is sin(x)**2. The advice comes with the characters that it replaces, and with
     what replaces them.
     """
-    operand = _BEFORE.search(text[max(0, place - _SHOWN) : place])
+    operand = _BEFORE.search(text[max(0, start - _SHOWN) : start])
     called = _AFTER.match(text, end) if text.startswith("(", end) else None
     if operand is None:
-        return f"type `{written}`", place, end, written
+        return f"type `{written}`", start, end, written
     whole = f"{operand.group()}{called.group() if called else ''}{written}"
-    return f"type `{written}`: `{whole}`", place - len(operand.group()), called.end() if called else end, whole
+    return f"type `{written}`: `{whole}`", start - len(operand.group()), called.end() if called else end, whole

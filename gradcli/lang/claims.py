@@ -153,7 +153,9 @@ def _variables(match: re.Match[str], order: int, span: Span) -> list[Quantity]:
     by = [_quantity(m[1], m[2], span) for m in _BY.finditer(match[4])]
     if len(by) < order:
         ways = [
-            result for way in product(*map(_readings, by)) if len(result := [q for own in way for q in own]) == order
+            result
+            for way in product(*map(_readings, by))
+            if len(result := [q for pairs in way for q in pairs]) == order
         ]
         by = ways[0] if len(ways) == 1 else by
     if len(by) != order:

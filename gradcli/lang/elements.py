@@ -27,7 +27,7 @@ from gradcli.lang.statements import Expression, Statement
 MAX_WRITTEN_OUT = 10_000  # points
 
 Scope = Mapping[str, Node]
-Made = tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]
+Built = tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]
 
 
 class _OneByOne(InputError):
@@ -94,16 +94,16 @@ class _AllPoints(Walk):
         values = self.points[id(tree)][tree.id]
         return const(tuple(values.tolist()), values.shape)
 
-    def visit(self, tree: ast.expr) -> Made:
+    def visit(self, tree: ast.expr) -> Built:
         if isinstance(tree, ast.IfExp):
             return self.choice(tree)
-        made = super().visit(tree)
-        return made if isinstance(tree, ast.Subscript) else self.each(tree, *made)
+        result = super().visit(tree)
+        return result if isinstance(tree, ast.Subscript) else self.each(tree, *result)
 
-    def call(self, tree: ast.Call) -> Made:
+    def call(self, tree: ast.Call) -> Built:
         return self.each(tree, *super().call(tree))
 
-    def each(self, tree: ast.expr, parts: Sequence[ast.expr], finish: Callable[[list[Node]], Node]) -> Made:
+    def each(self, tree: ast.expr, parts: Sequence[ast.expr], finish: Callable[[list[Node]], Node]) -> Built:
         """Return what makes a node, which is checked to work element by element where it depends on the point."""
         if id(tree) not in self.varies:
             return parts, finish
@@ -122,7 +122,7 @@ class _AllPoints(Walk):
 
         return parts, checked
 
-    def choice(self, tree: ast.IfExp) -> Made:
+    def choice(self, tree: ast.IfExp) -> Built:
         """Return what puts the branches of `a if i > 0 else b` together, each computed where it is wanted."""
         mask = mask_of(tree, {**self.loop.integers, **self.points[id(tree)]})
         chosen = [(b, np.flatnonzero(m)) for b, m in ((tree.body, mask), (tree.orelse, ~mask)) if m.any()]
@@ -137,7 +137,7 @@ class _AllPoints(Walk):
 
         return [branch for branch, _ in chosen], finish
 
-    def subscript(self, value: ast.expr, key: ast.expr) -> Made:
+    def subscript(self, value: ast.expr, key: ast.expr) -> Built:
         if id(key) not in self.varies and id(value) not in self.varies:
             return super().subscript(value, _worked_out(key, self.loop.integers, self.expression))
         if isinstance(value, ast.Name) and value.id == self.name:
@@ -191,12 +191,12 @@ class _OnePoint(Walk):
     def variable(self, tree: ast.Name) -> Node:
         return const(self.names[tree.id]) if tree.id in self.names else super().variable(tree)
 
-    def visit(self, tree: ast.expr) -> Made:
+    def visit(self, tree: ast.expr) -> Built:
         if isinstance(tree, ast.IfExp):
             return [tree.body if mask_of(tree, self.names) else tree.orelse], lambda args: args[0]
         return super().visit(tree)
 
-    def subscript(self, value: ast.expr, key: ast.expr) -> Made:
+    def subscript(self, value: ast.expr, key: ast.expr) -> Built:
         key = _worked_out(key, self.names, self.expression)
         whole = whole_key(key)
         if isinstance(value, ast.Name) and value.id == self.name and whole is not None:

@@ -120,11 +120,11 @@ def _value(tree: ast.expr, parts: list[Any], names: Integers) -> Any:
             return np.logical_and.reduce(np.broadcast_arrays(*(_ORDER[type(s)](a, b) for s, a, b in pairs)))
     if isinstance(tree, ast.Name):
         raise InputError(f"`{tree.id}` is not an integer that is known here", None, _KNOWN, tree)
-    raise InputError("this is not made of integers and loop variables", None, _MADE, tree)
+    raise InputError("this is not made of integers and loop variables", None, _RULES, tree)
 
 
 _KNOWN = "write the number, or give it a name in a statement before: n = 100"
-_MADE = "integers are combined by + - * // %, compared by < <= > >= == != and joined by and, or, not"
+_RULES = "integers are combined by + - * // %, compared by < <= > >= == != and joined by and, or, not"
 
 
 def _each(tree: ast.expr, parts: list[Any], condition: bool) -> list[Any]:

@@ -79,9 +79,9 @@ def _with_loop(
     variables = {name: axis.reshape(-1) for name, axis in zip(bounds, grid, strict=True)}
     key, indices = _key(clauses.key, {**integers, **variables})
     loop = Loop(variables, key, dict(integers), frozenset(reads | indices) - variables.keys())
-    own = statement.expression
-    read = tuple(n for n in own.names if n.id not in variables)
-    return statement._replace(expression=own._replace(names=read), loop=loop)
+    expression = statement.expression
+    read = tuple(n for n in expression.names if n.id not in variables)
+    return statement._replace(expression=expression._replace(names=read), loop=loop)
 
 
 def _loops(span: Span) -> Iterator[tuple[Span, Expression, Expression]]:

@@ -20,13 +20,13 @@ def signature_of(function: Builder) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def arguments(function: Builder, given: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> dict[str, Any]:
+def arguments(function: Builder, values: Sequence[ast.expr], keywords: Sequence[ast.keyword]) -> dict[str, Any]:
     """Return the arguments of a call by the names of the function's parameters.
 
     Errors: `TypeError` where they do not fit.
     """
     named = {KEYWORDS.get(k.arg or "**", k.arg or "**"): k.value for k in keywords}
-    return signature_of(function).bind(*given, **named).arguments
+    return signature_of(function).bind(*values, **named).arguments
 
 
 @cache
@@ -40,22 +40,22 @@ def takes_nodes(function: Builder) -> int | None:
     return len(parameters) if plain else None
 
 
-def plan(annotation: str, given: Any, parts: list[ast.expr]) -> Any:
+def plan(annotation: str, tree: Any, parts: list[ast.expr]) -> Any:
     """Return how a parameter gets its value: an expression's place among `parts`, a list of them, or the setting."""
-    if isinstance(given, tuple):
-        return tuple(plan(annotation, g, parts) for g in given)
+    if isinstance(tree, tuple):
+        return tuple(plan(annotation, g, parts) for g in tree)
     if annotation == "Sequence[Node]":
-        if not isinstance(given, ast.List | ast.Tuple):
+        if not isinstance(tree, ast.List | ast.Tuple):
             raise InputError("a list of expressions is needed here", hint="for example `stack([a, b])`")
-        return [plan("Node", g, parts) for g in given.elts]
-    if "None" in annotation and isinstance(given, ast.Constant) and given.value is None:
+        return [plan("Node", g, parts) for g in tree.elts]
+    if "None" in annotation and isinstance(tree, ast.Constant) and tree.value is None:
         return _Setting(None)
     if "Node" in annotation:
-        parts.append(given)
+        parts.append(tree)
         return _EXPRESSION
-    if annotation == "str" and isinstance(given, ast.Name):
-        raise InputError("a word in quotes is needed here", hint=f"write '{given.id}'")
-    value = read_setting(given)
+    if annotation == "str" and isinstance(tree, ast.Name):
+        raise InputError("a word in quotes is needed here", hint=f"write '{tree.id}'")
+    value = read_setting(tree)
     if isinstance(value, bool) and annotation.startswith("int"):
         raise InputError(f"{value} is not an integer", hint=f"write {int(value)}")
     return _Setting(value)

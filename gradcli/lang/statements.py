@@ -452,14 +452,14 @@ def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> Inpu
         whole = Span(expression.source, expression.start, expression.start + len(text))
         return InputError("this number has too many digits", whole, "float64 ends near 1.8e308")
     span = _error_span(error, expression, text)
-    place = span.start - expression.start
-    advice = spelling(text, place if error.offset else len(text)) or _unfinished(expression, text)
+    index = span.start - expression.start
+    advice = spelling(text, index if error.offset else len(text)) or _unfinished(expression, text)
     whole = Span(expression.source, expression.start, expression.start + len(text))
     hint, fix = (advice.hint, advice.fix(whole)) if advice else (None, None)
-    if text.startswith("=", place) and not text.startswith("==", place):
+    if text.startswith("=", index) and not text.startswith("==", index):
         typed = 'a statement, or a point, with spaces needs quotes: "y = x**2"'
-        hint = (hint or "a statement is NAME = EXPRESSION; compare with `==`") if place else typed
-        return InputError("`=` is inside an expression", span, hint, fix=fix if place else None)
+        hint = (hint or "a statement is NAME = EXPRESSION; compare with `==`") if index else typed
+        return InputError("`=` is inside an expression", span, hint, fix=fix if index else None)
     if message.startswith("invalid") and "literal" in message:
         return InputError("this is not a number", span, hint or "a product is written with `*`: 3*x", fix=fix)
     if "string literal" in message:

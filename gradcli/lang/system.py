@@ -79,9 +79,9 @@ class System:
         inputs = dict(scope)
         assembly = Assembly(scope)
         for part in self.subsystems:
-            own = {name: scope[name] for name, p in part.parameters.items() if not p.fixed}
+            parameters = {name: scope[name] for name, p in part.parameters.items() if not p.fixed}
             known = {name: values[name] for name, p in part.parameters.items() if p.fixed and values and name in values}
-            assembly.include(part, own, known)
+            assembly.include(part, parameters, known)
         for statement in self.statements:
             if statement.declares:
                 continue
@@ -248,8 +248,8 @@ def _assigned(statements: Sequence[Statement]) -> dict[str, Statement]:
         before = first.setdefault(name, s)
         if before is not s and not (s.assembles and before.assembles and (name, s.key) not in elements):
             what = "declared as an input" if before.declares else "assigned"
-            twice = " twice" if s.declares and before.declares else f" already{before.span.place}"
-            raise InputError(f"`{s.span.text}` is {what}{twice}", s.span, "every name is assigned once")
+            already = " twice" if s.declares and before.declares else f" already{before.span.place}"
+            raise InputError(f"`{s.span.text}` is {what}{already}", s.span, "every name is assigned once")
         if s.key is not None:
             elements.add((name, s.key))
     return {n: s for n, s in first.items() if not s.declares}
@@ -288,9 +288,9 @@ def _check_looks(names: Mapping[str, Span]) -> None:
         other = seen.setdefault(looks(name), name)
         if other != name:
             letter = next(c or o for c, o in zip_longest(name, other, fillvalue="") if c != o)
-            told = f"U+{ord(letter):04X} ({unicodedata.name(letter, 'unnamed')})"
+            description = f"U+{ord(letter):04X} ({unicodedata.name(letter, 'unnamed')})"
             raise InputError(
-                f"`{name}` looks like the other name `{other}`, but has {told}",
+                f"`{name}` looks like the other name `{other}`, but has {description}",
                 span,
                 "type the same letters, or others",
             )

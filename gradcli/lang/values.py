@@ -80,7 +80,7 @@ def _assignments(source: Source, start: int, end: int) -> list[Assignment]:
         return [_assignment(source, start, end)]
     if path.suffix.lower() != ".json":
         raise InputError("a point is NAME=VALUE, or a .json file", span, f"write NAME={stripped}, or @point.json")
-    return [_given(name, value, span) for name, value in _json_point(path, span).items()]
+    return [_json_assignment(name, value, span) for name, value in _json_point(path, span).items()]
 
 
 def _json_point(path: Path, span: Span) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _json_point(path: Path, span: Span) -> dict[str, Any]:
     return result
 
 
-def _given(name: str, value: Any, span: Span) -> Assignment:
+def _json_assignment(name: str, value: Any, span: Span) -> Assignment:
     """Return the assignment of an item in a JSON object: a number, or nested lists of numbers.
 
     Errors: `InputError` for what is neither.
@@ -231,9 +231,9 @@ def _parts(source: Source) -> list[tuple[int, int]]:
     parts.append((start, len(source.text)))
     for first, end in parts:
         if not source.text[first:end].strip():
-            place = min(first, max(0, len(source.text) - 1))
+            index = min(first, max(0, len(source.text) - 1))
             raise InputError(
-                "something is missing here", Span(source, place, place + 1), "separate values with one comma"
+                "something is missing here", Span(source, index, index + 1), "separate values with one comma"
             )
     return parts
 
@@ -252,9 +252,9 @@ def _assignment(source: Source, start: int, end: int) -> Assignment:
     span = Span(source, match.start(1), match.end(1) if match[2] is None else match.end(2))
     name = _name(source, match.start(1), match[1])
     check_name(name, span)
-    given = source.text[match.end() : end].strip()
-    key = None if match[2] is None else read_key(match[2], span, "given", f"{name}[0]={given[:40]}")
-    if not given:
+    written = source.text[match.end() : end].strip()
+    key = None if match[2] is None else read_key(match[2], span, "given", f"{name}[0]={written[:40]}")
+    if not written:
         raise InputError(f"`{name}=` is followed by nothing", span, "write NAME=VALUE")
     if spaced := _SPACED.search(source.text, match.end(), end):
         sign = Span(source, *spaced.span())

@@ -30,9 +30,9 @@ class Inner(NamedTuple):
         """Return the outputs of a graph for these inputs."""
         from gradcli.onnx.files import array
 
-        own: dict[str, Value | None] = {t.name: array(t, self.run.__self__.folder) for t in graph.initializer}  # type: ignore[attr-defined]
-        own |= dict(zip((v.name for v in graph.input), inputs, strict=False))
-        scope = ChainMap(own, self.scope)
+        values: dict[str, Value | None] = {t.name: array(t, self.run.__self__.folder) for t in graph.initializer}  # type: ignore[attr-defined]
+        values |= dict(zip((v.name for v in graph.input), inputs, strict=False))
+        scope = ChainMap(values, self.scope)
         self.run(graph.node, scope, self.opsets, self.depth)
         missing = next((v.name for v in graph.output if v.name not in scope), None)
         if missing is not None:
@@ -73,15 +73,17 @@ def _one(value: Value | None) -> Value:
     return reshape(value, (1, *value.shape))
 
 
-def _scan(inner: Inner, inputs: Values, graphs: Mapping[str, Any], own: Mapping[str, Any]) -> list[Value | None]:
+def _scan(inner: Inner, inputs: Values, graphs: Mapping[str, Any], attributes: Mapping[str, Any]) -> list[Value | None]:
     if inner.opsets.get("", 1) < 9:
         raise InputError("`Scan` of opset 8 is not supported", hint="convert the model to a newer opset")
-    count = own["num_scan_inputs"]
+    count = attributes["num_scan_inputs"]
     body = graphs["body"]
     state, sequences = [*inputs[: len(inputs) - count]], [v for v in inputs[len(inputs) - count :] if v is not None]
     outputs = len(body.output) - len(state)
-    axes = [axis_of(a, len(x.shape)) for a, x in zip(own.get("scan_input_axes", [0] * count), sequences, strict=True)]
-    directions = own.get("scan_input_directions", [0] * count)
+    axes = [
+        axis_of(a, len(x.shape)) for a, x in zip(attributes.get("scan_input_axes", [0] * count), sequences, strict=True)
+    ]
+    directions = attributes.get("scan_input_directions", [0] * count)
     rounds = sequences[0].shape[axes[0]]
     if rounds > MAX_ROUNDS:
         raise InputError(f"a scan of more than {MAX_ROUNDS:,} rounds is not supported")
@@ -93,8 +95,8 @@ def _scan(inner: Inner, inputs: Values, graphs: Mapping[str, Any], own: Mapping[
         for part, value in zip(rows, results[len(state) :], strict=True):
             assert value is not None
             part.append(value)
-    ends = own.get("scan_output_axes", [0] * outputs)
-    ways = own.get("scan_output_directions", [0] * outputs)
+    ends = attributes.get("scan_output_axes", [0] * outputs)
+    ways = attributes.get("scan_output_directions", [0] * outputs)
     return [*state, *(_stacked(part[::-1] if d else part, a) for part, a, d in zip(rows, ends, ways, strict=True))]
 
 

@@ -90,8 +90,8 @@ class Model:
         return floats
 
     def _note_names(self) -> None:
-        told = [*self._declared, *self._results, *self._leaves]
-        renamed = [f"`{printable(n)}` is `{self._identifiers[n]}`" for n in told if self._identifiers[n] != n]
+        shown = [*self._declared, *self._results, *self._leaves]
+        renamed = [f"`{printable(n)}` is `{self._identifiers[n]}`" for n in shown if self._identifiers[n] != n]
         if renamed:
             more = f", and {len(renamed) - _LISTED} more" * (len(renamed) > _LISTED)
             self.notes.append(f"in formulas, {', '.join(renamed[:_LISTED])}{more}")
@@ -123,13 +123,15 @@ class Model:
         """Return the nodes of what the model computes, from those of its inputs."""
         scope: Scope = {}
         for name, declared in self._declared.items():
-            own = self._identifiers[name]
-            value = inputs[own] if own in inputs else _typed(declared, fixed[own])
+            identifier = self._identifiers[name]
+            value = inputs[identifier] if identifier in inputs else _typed(declared, fixed[identifier])
             _check_shape(printable(name), declared, value.shape)
             scope[name] = value
         for name in self._initializers:
-            own = self._identifiers[name]
-            scope[name] = inputs[own] if own in inputs else self._translator.initializer(self._array(name))
+            identifier = self._identifiers[name]
+            scope[name] = (
+                inputs[identifier] if identifier in inputs else self._translator.initializer(self._array(name))
+            )
         self._translator.run(self._nodes, scope, self._translator.opsets)
         return self._named(scope)
 
@@ -209,5 +211,5 @@ def _check_shape(name: str, declared: Any, shape: tuple[int, ...]) -> None:
     fits = len(wanted) == len(shape) and all(n in (None, m) for n, m in zip(wanted, shape, strict=True))
     if not fits:
         sizes = "×".join("?" if n is None else str(n) for n in wanted) or "a scalar"
-        given = "×".join(map(str, shape)) or "a scalar"
-        raise InputError(f"the input `{name}` has shape {sizes}, but its value has shape {given}")
+        size = "×".join(map(str, shape)) or "a scalar"
+        raise InputError(f"the input `{name}` has shape {sizes}, but its value has shape {size}")

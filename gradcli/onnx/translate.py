@@ -192,12 +192,12 @@ class Translator:
         """Return what a function computes: its nodes, with the attributes of the call in place of its parameters."""
         if depth >= MAX_DEPTH:
             raise InputError(f"functions call each other more than {MAX_DEPTH} deep", hint="the model is damaged")
-        given = {a.name: a for a in node.attribute}
+        attributes = {a.name: a for a in node.attribute}
         defaults = {a.name: a for a in function.attribute_proto}
         scope: Scope = dict(zip(function.input, [*inputs, *[None] * len(function.input)], strict=False))
-        own = {_domain(entry.domain): entry.version for entry in function.opset_import}
-        nodes = [_with_attributes(n, defaults | given) for n in function.node]
-        self.run(nodes, scope, self.opsets | own, depth + 1)
+        versions = {_domain(entry.domain): entry.version for entry in function.opset_import}
+        nodes = [_with_attributes(n, defaults | attributes) for n in function.node]
+        self.run(nodes, scope, self.opsets | versions, depth + 1)
         return [scope.get(name) for name in function.output]
 
 
@@ -253,7 +253,7 @@ def _paired(row: Operator, inputs: Sequence[Value | None]) -> Iterable[tuple[Par
     return zip(parameters, inputs, strict=False)
 
 
-def _with_attributes(node: Any, given: Mapping[str, Any]) -> Any:
+def _with_attributes(node: Any, attributes: Mapping[str, Any]) -> Any:
     """Return a node of a function with the attributes that it takes from the call."""
     if not any(a.ref_attr_name for a in node.attribute):
         return node
@@ -263,8 +263,8 @@ def _with_attributes(node: Any, given: Mapping[str, Any]) -> Any:
     for attribute in node.attribute:
         if not attribute.ref_attr_name:
             result.attribute.append(attribute)
-        elif attribute.ref_attr_name in given:
+        elif attribute.ref_attr_name in attributes:
             copy = result.attribute.add()
-            copy.CopyFrom(given[attribute.ref_attr_name])
+            copy.CopyFrom(attributes[attribute.ref_attr_name])
             copy.name = attribute.name
     return result

@@ -60,8 +60,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Return a module with the names of the other."""
         top, _, inner = spec.name.partition(".")
         module = types.ModuleType(spec.name)
-        if own := self._counterpart(inner):
-            meant = importlib.import_module(own)
+        if counterpart := self._counterpart(inner):
+            meant = importlib.import_module(counterpart)
             vars(module).update(__getattr__=lambda name: getattr(meant, name), __all__=getattr(meant, "__all__", []))
         elif inner == "nn":
             vars(module).update(_NEURAL)

@@ -30,9 +30,9 @@ def element(x: Node, key: Key) -> Node:
     if plain is not None:
         return construct.index(x, plain)
     if len(key) <= len(x.shape) and all(type(k) is slice or _is_indices(k) for k in key):
-        places = [_along(n, k) for n, k in zip(x.shape, key, strict=False)]
-        if not _apart(places):
-            return pick(x, places)
+        keys = [_along(n, k) for n, k in zip(x.shape, key, strict=False)]
+        if not _apart(keys):
+            return pick(x, keys)
     flat = positions(x.shape, key)
     return take(construct.reshape(x, (x.size,)), 0, IndexArray.of(flat))
 
@@ -137,7 +137,7 @@ def _along(n: int, k: Any) -> range | IndexArray:
     return IndexArray.of(np.where(array < 0, array + n, array))
 
 
-def _apart(places: list[range | IndexArray]) -> bool:
+def _apart(keys: list[range | IndexArray]) -> bool:
     """Tell whether slices stand between arrays of indices, whose axes come first then."""
-    chosen = [i for i, p in enumerate(places) if isinstance(p, IndexArray)]
+    chosen = [i for i, p in enumerate(keys) if isinstance(p, IndexArray)]
     return chosen[-1] - chosen[0] >= len(chosen)

@@ -99,14 +99,14 @@ class File:
 
         Errors: `InputError` where there is no such function.
         """
-        found: Any = self.module
+        value: Any = self.module
         for part in name.split("."):
-            if not hasattr(found, part):
-                known = [n for n, f in vars(found).items() if callable(f) and not n.startswith("_")]
+            if not hasattr(value, part):
+                known = [n for n, f in vars(value).items() if callable(f) and not n.startswith("_")]
                 label = printable(self.path)
                 raise InputError(f"`{label}` has no `{name}`", hint=nearest(part, known, "functions there"))
-            found = getattr(found, part)
-        if not callable(found) or isclass(found) or isinstance(found, np.ufunc):
-            kind = "a class" if isclass(found) else f"a value of type {type(found).__name__}"
+            value = getattr(value, part)
+        if not callable(value) or isclass(value) or isinstance(value, np.ufunc):
+            kind = "a class" if isclass(value) else f"a value of type {type(value).__name__}"
             raise InputError(f"`{name}` of `{printable(self.path)}` is {kind}, and not a Python function")
-        return found  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]

@@ -243,7 +243,7 @@ def _median(a: Any, axis: Axis = None, out: Any = None, overwrite_input: bool = 
     return kept(low if n % 2 else (low + high) / 2, x, axes, keepdims is True)
 
 
-def _place(op: str) -> Callable[..., Node]:
+def _argument(op: str) -> Callable[..., Node]:
     def build(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Node:
         x = _number(a)
         flat = reshape(x, (x.size,)) if axis is None else x
@@ -255,7 +255,7 @@ def _place(op: str) -> Callable[..., Node]:
     return build
 
 
-RULES[np.argmax], RULES[np.argmin] = _place("argmax"), _place("argmin")
+RULES[np.argmax], RULES[np.argmin] = _argument("argmax"), _argument("argmin")
 
 
 @rule(np.argsort)
@@ -304,9 +304,9 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Node:
     if isinstance(axes, int | np.integer):
         first, second = list(range(len(x.shape) - int(axes), len(x.shape))), list(range(int(axes)))
     else:
-        first, second = ([int(own)] if isinstance(own, int | np.integer) else [int(i) for i in own] for own in axes)
+        first, second = ([int(side)] if isinstance(side, int | np.integer) else [int(i) for i in side] for side in axes)
     first, second = [i % len(x.shape) for i in first], [i % len(y.shape) for i in second]
-    left, right = ([i for i in range(len(n.shape)) if i not in own] for n, own in ((x, first), (y, second)))
+    left, right = ([i for i in range(len(n.shape)) if i not in side] for n, side in ((x, first), (y, second)))
     rows, columns = [x.shape[i] for i in left], [y.shape[i] for i in right]
     inner = math.prod(x.shape[i] for i in first)
     one = reshape(construct.transpose(x, (*left, *first)), (math.prod(rows), inner))
@@ -322,15 +322,15 @@ def _einsum(subscripts: Any, *operands: Any, **_: Any) -> Node:
     return FUNCTIONS["einsum"](_spelled(subscripts.replace(" ", ""), nodes), *nodes)
 
 
-def _listed(given: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+def _listed(operands: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     """Return the subscripts as text, and the operands, of `np.einsum(a, [0, 1], b, [1, 2], [0, 2])`."""
 
-    def text(own: Sequence[Any]) -> str:
-        return "".join("..." if k is Ellipsis else chr(ord("a") + int(k)) for k in own)
+    def text(labels: Sequence[Any]) -> str:
+        return "".join("..." if k is Ellipsis else chr(ord("a") + int(k)) for k in labels)
 
-    terms = ",".join(map(text, given[1 : len(given) // 2 * 2 : 2]))
-    result = f"->{text(given[-1])}" if len(given) % 2 else ""
-    return terms + result, tuple(given[: len(given) // 2 * 2 : 2])
+    terms = ",".join(map(text, operands[1 : len(operands) // 2 * 2 : 2]))
+    result = f"->{text(operands[-1])}" if len(operands) % 2 else ""
+    return terms + result, tuple(operands[: len(operands) // 2 * 2 : 2])
 
 
 def _spelled(text: str, operands: Sequence[Node]) -> str:
@@ -344,11 +344,11 @@ def _spelled(text: str, operands: Sequence[Node]) -> str:
         len(x.shape) - len(t.replace("...", "")) if "..." in t else 0 for t, x in zip(terms, operands, strict=True)
     ]
     letters = "".join(free[: max(counts)])
-    own = [t.replace("...", letters[len(letters) - n :]) for t, n in zip(terms, counts, strict=True)]
+    full = [t.replace("...", letters[len(letters) - n :]) for t, n in zip(terms, counts, strict=True)]
     if not arrow:
         once = sorted(c for c in set(left.replace(",", "").replace(".", "")) if left.count(c) == 1)
         result = "..." + "".join(once)
-    return f"{','.join(own)}->{result.replace('...', letters)}"
+    return f"{','.join(full)}->{result.replace('...', letters)}"
 
 
 @rule(np.kron)
@@ -429,8 +429,8 @@ def _diag(v: Any, k: int = 0) -> Node:
     if k == 0:
         return construct.from_diagonal(x, (n, n))
     inner = construct.from_diagonal(x, x.shape * 2)
-    place = (range(max(0, -k), n - max(0, k)), range(max(0, k), n - max(0, -k)))
-    return construct.scatter((n, n), [(place, inner)])
+    key = (range(max(0, -k), n - max(0, k)), range(max(0, k), n - max(0, -k)))
+    return construct.scatter((n, n), [(key, inner)])
 
 
 @rule(np.broadcast_to, view=True)
@@ -509,8 +509,8 @@ def _pad(array: Any, pad_width: Any, mode: str = "constant", **settings: Any) ->
         return _taken(reshape(x, (x.size,)), numbers - 1, 0)
     inside = np.argwhere(numbers)
     corner = inside.min(axis=0) if len(inside) else np.zeros(numbers.ndim, int)
-    place = tuple(range(int(i), int(i) + n) for i, n in zip(corner, x.shape, strict=True))
-    return construct.scatter(numbers.shape, [(place, x)])
+    key = tuple(range(int(i), int(i) + n) for i, n in zip(corner, x.shape, strict=True))
+    return construct.scatter(numbers.shape, [(key, x)])
 
 
 # Choices

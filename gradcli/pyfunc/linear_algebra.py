@@ -80,8 +80,8 @@ def _nonzero(a: Any) -> Any:
 
 
 def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    own = np.reshape(v, (*np.shape(v), 1))
-    return np.sum(a < own if side == "left" else a <= own, axis=-1)
+    column = np.reshape(v, (*np.shape(v), 1))
+    return np.sum(a < column if side == "left" else a <= column, axis=-1)
 
 
 def _digitize(x: Any, bins: Any, right: bool = False) -> Any:

@@ -36,8 +36,8 @@ for _name in _FUNCTIONS:
     setattr(Tracer, _name, _method(_name))
 
 
-def _several(given: tuple[Any, ...]) -> Any:
-    return given[0] if len(given) == 1 else given
+def _several(values: tuple[Any, ...]) -> Any:
+    return values[0] if len(values) == 1 else values
 
 
 def _astype(self: Tracer, dtype: Any, *_: Any, **__: Any) -> Any:

@@ -170,8 +170,10 @@ def _replacements() -> dict[Any, dict[str, Any]]:
     mathematical |= {n: _mathematical(getattr(math, n), _special(s)) for n, s in _SPECIAL.items()}
     numbers = {n: _random(f"np.random.{n}", getattr(np.random, n)) for n in _RANDOM if hasattr(np.random, n)}
     numbers["default_rng"] = _seeded(np.random.default_rng)
-    own = {n: _random(f"random.{n}", getattr(random, n)) for n in ("random", "uniform", "gauss", "choice", "randint")}
-    return {np: numpy, math: mathematical, np.random: numbers, random: own}
+    functions = {
+        n: _random(f"random.{n}", getattr(random, n)) for n in ("random", "uniform", "gauss", "choice", "randint")
+    }
+    return {np: numpy, math: mathematical, np.random: numbers, random: functions}
 
 
 def _special(name: str) -> Rule:
@@ -236,20 +238,20 @@ def _with_scipy() -> None:
     new = replacements()
     _modules().append((names, new, {n: names[n] for n in new}))
     _originals.cache_clear()
-    _FOUND.clear()
+    _CALLS.clear()
 
 
-_FOUND: dict[int, tuple[int, list[tuple[str, Any]]]] = {}
+_CALLS: dict[int, tuple[int, list[tuple[str, Any]]]] = {}
 
 
 def _imported(names: dict[str, Any]) -> list[tuple[str, Any]]:
     """Return what a module has imported by name that is replaced: `from numpy import zeros`."""
-    size, found = _FOUND.get(id(names), (0, []))
+    size, functions = _CALLS.get(id(names), (0, []))
     if size != len(names):
         originals = _originals()
-        found = [(n, f) for n, f in names.items() if type(f) in _KINDS and f in originals]
-        _FOUND[id(names)] = (len(names), found)
-    return found
+        functions = [(n, f) for n, f in names.items() if type(f) in _KINDS and f in originals]
+        _CALLS[id(names)] = (len(names), functions)
+    return functions
 
 
 _KINDS = (FunctionType, type(len), type(np.sum), type(np.zeros_like), type(random.random))
@@ -260,8 +262,8 @@ def namespace(names: MutableMapping[str, Any]) -> Iterator[None]:
     """Have the replacements where NumPy's own Python code looks for functions."""
     global _DEPTH
     with ExitStack() as stack:
-        for own in (names, vars(numeric)):
-            stack.enter_context(_within(own))
+        for module in (names, vars(numeric)):
+            stack.enter_context(_within(module))
         _DEPTH += 1
         try:
             yield
@@ -272,9 +274,9 @@ def namespace(names: MutableMapping[str, Any]) -> Iterator[None]:
 @contextmanager
 def _within(names: MutableMapping[str, Any]) -> Iterator[None]:
     originals = _originals()
-    own = {n: f for n, f in names.items() if type(f) in _KINDS and f in originals}
-    names.update({n: originals[f] for n, f in own.items()})
+    functions = {n: f for n, f in names.items() if type(f) in _KINDS and f in originals}
+    names.update({n: originals[f] for n, f in functions.items()})
     try:
         yield
     finally:
-        names.update(own)
+        names.update(functions)

@@ -18,9 +18,9 @@ from gradcli.vocabulary import FUNCTIONS
 def replacements() -> dict[str, Rule]:
     """Return what takes tracers in place of SciPy's functions; nothing where SciPy is not loaded."""
     special = sys.modules.get("scipy.special")
-    own: dict[str, Callable[..., Any]]
-    own = {"logsumexp": _logsumexp, "softmax": _softmax, "log_softmax": _log_softmax, "polygamma": _polygamma}
-    return {name: _or_original(getattr(special, name), new) for name, new in own.items()} if special else {}
+    functions: dict[str, Callable[..., Any]]
+    functions = {"logsumexp": _logsumexp, "softmax": _softmax, "log_softmax": _log_softmax, "polygamma": _polygamma}
+    return {name: _or_original(getattr(special, name), new) for name, new in functions.items()} if special else {}
 
 
 def _or_original(original: Callable[..., Any], new: Callable[..., Any]) -> Rule:

@@ -120,7 +120,7 @@ class FunctionSystem:
         lines: dict[tuple[str, int], list[Any]] = {}
         for c in self._trace.conditions:
             lines.setdefault((c.file, c.line), []).append(c.value)
-        return [_note(*place, values) for place, values in lines.items()]
+        return [_note(*line, values) for line, values in lines.items()]
 
     def build(self, inputs: Mapping[str, Node], fixed: Named) -> Mapping[str, Node]:
         """Return the nodes that the function computes from those of its inputs.

@@ -32,10 +32,10 @@ class Condition(NamedTuple):
 
 
 class Tape:
-    """One trace: its conditions, and the nodes' places if `places` are wanted."""
+    """One trace: its conditions, and the nodes' lines if `lines` are wanted."""
 
-    def __init__(self, places: bool = False, parent: Tape | None = None) -> None:
-        self.places = places
+    def __init__(self, lines: bool = False, parent: Tape | None = None) -> None:
+        self.lines = lines
         self.inputs: dict[Node, Any] = {}
         self._parent = parent
         self.conditions: list[Condition] = []
@@ -58,8 +58,8 @@ class Tape:
             raise InputError(
                 f"the function makes more than {MAX_NODES:,} operations", hint="does a loop in it never end?"
             )
-        if self.places and node not in self.written and (place := here()) is not None:
-            self.written[node] = place
+        if self.lines and node not in self.written and (line := here()) is not None:
+            self.written[node] = line
 
     def decided(self, node: Node, value: Array) -> None:
         """Note that a value decides what is traced."""
@@ -120,12 +120,12 @@ def here() -> tuple[str, int] | None:
 
 def line_of(traceback: TracebackType | None) -> tuple[str, int] | None:
     """Return the file and the line of the user's at which an exception arose."""
-    place = None
+    line = None
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
-        place = (file, traceback.tb_lineno) if is_users(file) else place
+        line = (file, traceback.tb_lineno) if is_users(file) else line
         traceback = traceback.tb_next
-    return place
+    return line
 
 
 def span_of(file: str, line: int) -> Span | None:
@@ -134,9 +134,9 @@ def span_of(file: str, line: int) -> Span | None:
     if not 0 < line <= len(lines):
         return None
     start = sum(map(len, lines[: line - 1]))
-    own = lines[line - 1]
+    first = lines[line - 1]
     return Span(
         Source("".join(lines), Path(file).name, is_python=True),
-        start + len(own) - len(own.lstrip()),
-        start + len(own.rstrip()),
+        start + len(first) - len(first.lstrip()),
+        start + len(first.rstrip()),
     )

@@ -54,18 +54,18 @@ def trace(function: Function, arguments: Mapping[str, Any], name: str, names: bo
     inputs: dict[str, Node] = {}
     tape = Tape(names)
 
-    def entered(own: str, value: Any) -> Any:
-        if own in inputs:
-            raise InputError(f"two inputs are called `{own}`")
+    def entered(key: str, value: Any) -> Any:
+        if key in inputs:
+            raise InputError(f"two inputs are called `{key}`")
         if isinstance(value, Unknown):
-            inputs[own] = leaf(value.shape)
-            tape.inputs[inputs[own]] = None
-            return Tracer(None, inputs[own])
+            inputs[key] = leaf(value.shape)
+            tape.inputs[inputs[key]] = None
+            return Tracer(None, inputs[key])
         value = value.value if isinstance(value, Tracer) else value
         array = np.array(value, float if np.asarray(value).dtype.kind == "f" else None)
-        inputs[own] = leaf(array.shape)
-        tape.inputs[inputs[own]] = array.astype(float)
-        return Tracer(array if array.shape else array[()], inputs[own])
+        inputs[key] = leaf(array.shape)
+        tape.inputs[inputs[key]] = array.astype(float)
+        return Tracer(array if array.shape else array[()], inputs[key])
 
     values = {n: entered(n, v) if isinstance(v, Unknown) else mapped(v, n, entered) for n, v in arguments.items()}
     watched = _Locals(function) if names else None
@@ -74,8 +74,8 @@ def trace(function: Function, arguments: Mapping[str, Any], name: str, names: bo
             with watched.watching() if watched else nullcontext():
                 result = _called(function, values)
         except InputError as error:
-            place = line_of(error.__traceback__)
-            raise error.at(span_of(*place) if place else None) from None
+            line = line_of(error.__traceback__)
+            raise error.at(span_of(*line) if line else None) from None
     outputs = output_nodes(result, name)
     known = watched.names(outputs, inputs, tape) if watched else {}
     return Trace(_graph(inputs, outputs, known, tape), tuple(tape.conditions), result)
@@ -138,7 +138,7 @@ def output_nodes(result: Any, name: str) -> dict[str, Node]:
         pairs = [(f"{name}{k}", x) for k, x in enumerate(result)]
     else:
         pairs = [(name, result)]
-    listed = [own for key, x in pairs for own in (leaves(x, key) if not is_number(x) else [(key, x)])]
+    listed = [pair for key, x in pairs for pair in (leaves(x, key) if not is_number(x) else [(key, x)])]
     if not listed:
         what = "nothing" if result is None else f"a {type(result).__name__}"
         raise InputError(f"`{name}` returns {what}, not numbers", hint="end the function with `return`")
@@ -151,8 +151,8 @@ def _graph(inputs: dict[str, Node], outputs: dict[str, Node], names: dict[str, N
     needed = needed_for(outputs.values(), nodes)
     named = {n: node for n, node in names.items() if node in needed}
     spans: dict[Node, Span] = {}
-    for node, place in tape.written.items():
-        if node in needed and (span := span_of(*place)) is not None:
+    for node, line in tape.written.items():
+        if node in needed and (span := span_of(*line)) is not None:
             spans[node] = span
     order = {node: k for k, node in enumerate(nodes)}
     ordered = dict(sorted(named.items(), key=lambda item: order[item[1]]))
@@ -208,12 +208,12 @@ class _Locals:
         for name, _, node in [*self._found, *((n, x, x.node) for n, x, _ in self._found if not x.is_known)]:
             if node in done or node.dtype == "bool" or (node.is_constant and not _is_large(node)):
                 continue
-            own, k = identifier(name), 2
-            while own in taken:
-                own, k = f"{identifier(name)}_{k}", k + 1
-            taken.add(own)
+            label, k = identifier(name), 2
+            while label in taken:
+                label, k = f"{identifier(name)}_{k}", k + 1
+            taken.add(label)
             done.add(node)
-            result[own] = node
+            result[label] = node
         return result | self._constants(tape, taken, done)
 
     def _constants(self, tape: Tape, taken: set[str], done: set[Node]) -> dict[str, Node]:
@@ -225,12 +225,12 @@ class _Locals:
         known |= {id(c.cell_contents): n for n, c in zip(free, closure, strict=False) if _is_filled(c)}
         for identity, (_, node) in tape.constants.items():
             name = identifier((self._arrays | known).get(identity, "constant"))
-            own, k = name, 2
-            while own in taken:
-                own, k = f"{name}_{k}", k + 1
+            label, k = name, 2
+            while label in taken:
+                label, k = f"{name}_{k}", k + 1
             if node not in done:
-                taken.add(own)
-                result[own] = node
+                taken.add(label)
+                result[label] = node
         return result
 
 
@@ -251,7 +251,7 @@ def values_by_name(arguments: Mapping[str, Any]) -> dict[str, Array]:
     >>> values_by_name({"x": 2, "p": {"W": [1.0]}, "kind": "tanh"})
     {'x': array(2), 'p_W_0': array(1.)}
     """
-    return {own: np.asarray(x) for name, value in arguments.items() for own, x in leaves(value, name)}
+    return {key: np.asarray(x) for name, value in arguments.items() for key, x in leaves(value, name)}
 
 
 def bound(function: Function, args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:

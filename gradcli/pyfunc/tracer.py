@@ -131,9 +131,9 @@ class Tracer:
             self._refresh()
         value = None if self._value is None else self._value[key]
         if self._cells and len(key) == self.ndim and all(type(k) is int for k in key):
-            place = tuple(k + n if k < 0 else k for k, n in zip(key, self.shape, strict=True))
-            if place in self._cells:
-                return traced(self._cells[place], value)
+            index = tuple(k + n if k < 0 else k for k, n in zip(key, self.shape, strict=True))
+            if index in self._cells:
+                return traced(self._cells[index], value)
         if self.is_known and not isinstance(value, np.ndarray):
             return value
         result = Tracer(value) if self.is_known else traced(element(self.node, key), value)
@@ -358,7 +358,7 @@ def _view(result: Tracer, x: Tracer, function: Callable[[Array], Any]) -> None:
     result.view_of(x, redo, undo)
 
 
-def _values(given: Any) -> tuple[Any, bool]:
+def _values(values: Any) -> tuple[Any, bool]:
     """Return arguments with values in the place of tracers, None where one is unknown, and whether inputs matter."""
     depends = unknown = False
 
@@ -371,16 +371,16 @@ def _values(given: Any) -> tuple[Any, bool]:
         if type(x) in (list, tuple):
             return type(x)(map(plain, x))
         if type(x) is dict:
-            return {name: plain(own) for name, own in x.items()}
+            return {name: plain(value) for name, value in x.items()}
         return x
 
-    result = plain(given)
+    result = plain(values)
     return (None if unknown else result), depends
 
 
-def known_values(given: Any) -> Any:
+def known_values(values: Any) -> Any:
     """Return lists with values in the place of tracers; None where one is unknown."""
-    return _values(given)[0]
+    return _values(values)[0]
 
 
 def _by_numpy(function: Any, args: Any, settings: Any) -> Any:
@@ -440,7 +440,7 @@ def lift(x: Any) -> Node:
     if isinstance(x, Node):
         return x
     if type(x) in (list, tuple) and contains(x):
-        return construct.stack([lift(own) for own in x])
+        return construct.stack([lift(element) for element in x])
     return _array(np.asarray(x))
 
 
@@ -450,7 +450,7 @@ _NUMBERS: dict[Any, Node] = {}  # constants, which traces share
 def _array(array: Array) -> Node:
     """Return an array as a constant: always the same one of an array that has not changed."""
     tape = running()
-    if array.size <= construct.LISTED or tape is None or not tape.places:
+    if array.size <= construct.LISTED or tape is None or not tape.lines:
         return array_const(np.array(array) if array.size > construct.LISTED else array)
     _, node = tape.constants.get(id(array), (None, None))
     if node is None or not np.array_equal(node.settings[0].array, array):

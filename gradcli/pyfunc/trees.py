@@ -44,7 +44,7 @@ def leaves(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     [('y_0', 1.0), ('y_1_0', 2.0)]
     """
     result: list[tuple[str, Any]] = []
-    mapped(tree, name, lambda own, x: result.append((own, x)))
+    mapped(tree, name, lambda key, x: result.append((key, x)))
     return iter(result)
 
 

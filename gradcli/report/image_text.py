@@ -150,5 +150,5 @@ def nearest(colour: tuple[int, int, int]) -> int:
     steps = [int(np.abs(levels - c).argmin()) for c in colour]
     grey = min(23, max(0, round((sum(colour) / 3 - 8) / 10)))
     in_cube, in_greys = levels[steps], np.full(3, 8 + 10 * grey)
-    distances = [int(((found - np.array(colour)) ** 2).sum()) for found in (in_cube, in_greys)]
+    distances = [int(((colours - np.array(colour)) ** 2).sum()) for colours in (in_cube, in_greys)]
     return 16 + 36 * steps[0] + 6 * steps[1] + steps[2] if distances[0] <= distances[1] else 232 + grey

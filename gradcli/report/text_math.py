@@ -105,14 +105,14 @@ class TextWriter:
         """Return the columns of a matrix, headings first: the row headings, v, and the entries."""
         fixed = [[matrix.name, *map(self.write, matrix.rows)]]
         rows = range(len(matrix.rows))
-        own = [[self.write(head), *(cells.get((i, j), "0") for i in rows)] for j, head in enumerate(matrix.columns)]
+        columns = [[self.write(head), *(cells.get((i, j), "0") for i in rows)] for j, head in enumerate(matrix.columns)]
         if matrix.weights:
             fixed.insert(0, ["v", *map(self.write, matrix.weights)])
         if matrix.total:
             fixed = [[*column, ""] for column in fixed]
             fixed[-1][-1] = self.total
-            own = [[*column, self.write(total)] for column, total in zip(own, matrix.total, strict=True)]
-        return fixed, own
+            columns = [[*column, self.write(total)] for column, total in zip(columns, matrix.total, strict=True)]
+        return fixed, columns
 
     def _product(self, factors: tuple[Math, ...], first: bool) -> str:
         return self.dot.join(self._factor(f, first and k == 0) for k, f in enumerate(factors))

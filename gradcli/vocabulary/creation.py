@@ -11,14 +11,14 @@ from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.node import Constant, Exact, Node, const, fold
 from gradcli.graph.shapes import Shape, check_size, size_of
-from gradcli.vocabulary.register import Axis, each, named, whole_numbers
+from gradcli.vocabulary.register import Axis, each, integers, named
 
 _ONE = const(1)
 MAX_LISTED = 2**20  # elements of an array that are numbers of their own
 
 
-def _shape(given: Axis | Sequence[Axis], example: str = "`zeros(2, 3)` or `zeros((2, 3))`") -> Shape:
-    shape = whole_numbers(given, example)
+def _shape(sizes: Axis | Sequence[Axis], example: str = "`zeros(2, 3)` or `zeros((2, 3))`") -> Shape:
+    shape = integers(sizes, example)
     if any(n < 1 for n in shape):
         raise InputError("an array needs at least one element", hint="sizes are counted from 1")
     return check_size(shape)

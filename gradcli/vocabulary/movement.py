@@ -10,7 +10,7 @@ from gradcli.graph.construct import axes_of, broadcast, one_axis, reshape, slice
 from gradcli.graph.index_arrays import gather, index_array, segment_sum, take
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import Shape
-from gradcli.vocabulary.register import Axis, named, whole_numbers
+from gradcli.vocabulary.register import Axis, integers, named
 
 
 @named("transpose", "t")
@@ -32,8 +32,8 @@ def _permute(x: Node, *axes: Axis) -> Node:
     return construct.transpose(x, tuple(one_axis(a, len(x.shape)) for a in _sizes(axes)))
 
 
-def _sizes(given: Sequence[Axis]) -> Shape:
-    return whole_numbers(given, "`reshape(x, 2, 3)` or `reshape(x, (2, 3))`")
+def _sizes(sizes: Sequence[Axis]) -> Shape:
+    return integers(sizes, "`reshape(x, 2, 3)` or `reshape(x, (2, 3))`")
 
 
 @named("reshape", "view")
@@ -77,7 +77,7 @@ def _unsqueeze(x: Node, axis: int) -> Node:
 
 @named("expand", "broadcast_to")
 def _expand(x: Node, *shape: Axis) -> Node:
-    sizes = whole_numbers(shape, "`expand(x, 2, -1)`")
+    sizes = integers(shape, "`expand(x, 2, -1)`")
     new = len(sizes) - len(x.shape)
     if new < 0 or any(n < 1 and (n != -1 or i < new) for i, n in enumerate(sizes)):
         raise InputError(
@@ -86,9 +86,9 @@ def _expand(x: Node, *shape: Axis) -> Node:
     return broadcast(x, tuple(x.shape[i - new] if n == -1 else n for i, n in enumerate(sizes)))
 
 
-def _times(name: str, given: Sequence[Axis]) -> Shape:
+def _times(name: str, counts: Sequence[Axis]) -> Shape:
     """Return how often each axis is repeated."""
-    times = whole_numbers(given, f"`{name}(x, 2, 1)`")
+    times = integers(counts, f"`{name}(x, 2, 1)`")
     if not times or min(times) < 1:
         raise InputError(f"`{name}` takes integers from 1", hint=f"for example `{name}(x, 2, 1)`")
     return times
@@ -132,16 +132,16 @@ def _repeat_interleave(x: Node, repeats: int, axis: int | None = None) -> Node:
 
 @named("flip")
 def _flip(x: Node, *axes: Axis, axis: Axis = None) -> Node:
-    return construct.flip(x, axes_of(whole_numbers(axes, "`flip(x, 0)`") if axes else axis, len(x.shape)))
+    return construct.flip(x, axes_of(integers(axes, "`flip(x, 0)`") if axes else axis, len(x.shape)))
 
 
 @named("roll")
 def _roll(x: Node, shifts: Axis, axis: Axis = None) -> Node:
     example = "`roll(x, 1, 0)` or `roll(x, (1, 2), (0, 1))`"
-    steps = whole_numbers(shifts, example)
+    steps = integers(shifts, example)
     if axis is None and len(steps) == 1:
         return reshape(_rolled(_flatten(x), steps[0], 0), x.shape)
-    axes = [one_axis(a, len(x.shape)) for a in whole_numbers(axis, example)] if axis is not None else []
+    axes = [one_axis(a, len(x.shape)) for a in integers(axis, example)] if axis is not None else []
     if len(axes) != len(steps):
         raise InputError("`roll` takes a shift for each axis", hint=f"for example {example}")
     for step, own in zip(steps, axes, strict=True):

@@ -9,7 +9,7 @@ from gradcli.errors import InputError
 from gradcli.graph.construct import Axes, call, reduce, reshape
 from gradcli.graph.node import Node, const
 from gradcli.graph.shapes import size_of
-from gradcli.vocabulary.register import kept, named, whole_numbers
+from gradcli.vocabulary.register import integers, kept, named
 
 _EPS = const(Decimal("0.00001"))  # PyTorch's default
 
@@ -37,7 +37,7 @@ def _layer_norm(
     bias: Node | None = None,
     eps: Node = _EPS,
 ) -> Node:
-    shape = whole_numbers(normalized_shape, "`layer_norm(x, 3)` or `layer_norm(x, (2, 3))`")
+    shape = integers(normalized_shape, "`layer_norm(x, 3)` or `layer_norm(x, (2, 3))`")
     rank = len(input.shape)
     if not shape or input.shape[-len(shape) :] != shape:
         raise InputError(f"an array of shape {input.shape} does not end in the shape {shape} to be normalised")

@@ -6,7 +6,7 @@ from gradcli.errors import InputError
 from gradcli.graph.construct import broadcast, concatenate, index, scatter
 from gradcli.graph.node import Node, const, is_const
 from gradcli.graph.shapes import check_size
-from gradcli.vocabulary.register import Axis, named, whole_numbers
+from gradcli.vocabulary.register import Axis, integers, named
 
 _ZERO = const(0)
 
@@ -19,7 +19,7 @@ def _pad(x: Node, pad: Axis, mode: str = "constant", value: Node = _ZERO) -> Nod
     """
     if mode != "constant":
         raise InputError(f"`pad` has no mode `{mode[:40]}`", hint='"constant" puts `value` around the array')
-    counts = whole_numbers(pad, "`pad(x, (1, 1))`")
+    counts = integers(pad, "`pad(x, (1, 1))`")
     rank = len(x.shape)
     if len(counts) % 2 or len(counts) > 2 * rank:
         raise InputError(

@@ -73,9 +73,9 @@ def flag(name: str, value: bool) -> bool:
     return value
 
 
-def whole_numbers(given: Axis | Sequence[Axis], example: str) -> tuple[int, ...]:
+def integers(numbers: Axis | Sequence[Axis], example: str) -> tuple[int, ...]:
     """Return whole numbers given one by one or as one tuple; a complaint shows the example."""
-    typed = tuple(given) if isinstance(given, list | tuple) else (given,)
+    typed = tuple(numbers) if isinstance(numbers, list | tuple) else (numbers,)
     listed = typed[0] if len(typed) == 1 and isinstance(typed[0], list | tuple) else typed
     if not all(type(n) is int for n in listed):
         raise InputError("this must be an integer, or a tuple of integers", hint=f"for example {example}")

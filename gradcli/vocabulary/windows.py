@@ -13,12 +13,12 @@ from gradcli.vocabulary.register import each, flag
 
 Sizes = int | Sequence[int]
 
-_PLACES = {1: "length", 2: "height, width", 3: "depth, height, width"}
+_AXES = {1: "length", 2: "height, width", 3: "depth, height, width"}
 
 
-def _per_axis(name: str, given: Sizes, axes: int, least: int = 1) -> tuple[int, ...]:
+def _per_axis(name: str, sizes: Sizes, axes: int, least: int = 1) -> tuple[int, ...]:
     """Return one integer for each axis."""
-    typed = tuple(given) if isinstance(given, tuple | list) else (given,)
+    typed = tuple(sizes) if isinstance(sizes, tuple | list) else (sizes,)
     listed = tuple(n for n in typed if type(n) is int) * (axes if len(typed) == 1 else 1)
     if len(listed) != axes or len(typed) not in (1, axes):
         several = f", or {axes} of them" if axes > 1 else ""
@@ -35,7 +35,7 @@ def _axes(name: str, x: Node) -> int:
     axes = int(name[-2])
     if len(x.shape) not in (axes + 1, axes + 2):
         raise InputError(
-            f"`{name}` takes an array of (batch, channels, {_PLACES[axes]}), not of shape {x.shape}",
+            f"`{name}` takes an array of (batch, channels, {_AXES[axes]}), not of shape {x.shape}",
             hint="the batch may be left out; `unsqueeze(x, 0)` adds an axis",
         )
     return axes
@@ -80,11 +80,11 @@ def _ends(padding: Sizes | str, stride: Sizes, reaches: Sequence[int]) -> list[t
 def _check_weight(name: str, x: Node, weight: Node, axes: int, groups: int) -> None:
     if len(weight.shape) != axes + 2:
         raise InputError(
-            f"the weight of `{name}` is an array of (outputs, channels, {_PLACES[axes]}), not of shape {weight.shape}"
+            f"the weight of `{name}` is an array of (outputs, channels, {_AXES[axes]}), not of shape {weight.shape}"
         )
-    outputs, own = weight.shape[:2]
+    outputs, rows = weight.shape[:2]
     channels = x.shape[-axes - 1]
-    if channels != own * groups or outputs % groups:
+    if channels != rows * groups or outputs % groups:
         raise InputError(
             f"a weight of shape {weight.shape} does not fit {channels} channels in {groups} group{'s' * (groups > 1)}",
             hint="it is (outputs, channels/groups, …), and the outputs are shared evenly by the groups",

@@ -56,9 +56,9 @@ def _newlines(chunk: bytes) -> int:
 
 
 def _refuse_binary(chunk: bytes, label: str, line: int) -> None:
-    place = chunk.find(b"\0")
-    if place >= 0:
-        line += chunk.count(b"\n", 0, place)
+    index = chunk.find(b"\0")
+    if index >= 0:
+        line += chunk.count(b"\n", 0, index)
         raise InputError(f"{label}, line {line}: a NUL byte, so this is not text", hint="CSV files are UTF-8 text")
 
 

@@ -138,7 +138,7 @@ def texts_in(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array]:
     if not indices:
         return []
     rows = [line.split(table.delimiter) for line in chunk.decode(*UTF8).replace("\r", "").split("\n") if line.strip()]
-    return [objects([row[place] if place < len(row) else "" for row in rows], (len(rows),)) for place in indices]
+    return [objects([row[index] if index < len(row) else "" for row in rows], (len(rows),)) for index in indices]
 
 
 def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterator[list[Array]]:
@@ -161,11 +161,11 @@ def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterato
             for line, row in some:
                 if len(row) != table.width:
                     raise _uneven(rows.label, line, len(row), table.width)
-                if table.missing.policy == "skip" and any(_is_missing(row[place]) for place in picked.positions):
+                if table.missing.policy == "skip" and any(_is_missing(row[position]) for position in picked.positions):
                     table.missing.skipped += 1
                     continue
                 numbers.extend(_numbers(row, picked, rows.label, line, table.missing))
-                copied.append([row[place] for place in picked.copied.values()])
+                copied.append([row[position] for position in picked.copied.values()])
         if not copied:
             return
         columns = _unsigned_nan(np.frombuffer(numbers, dtype=float).reshape(len(copied), -1)).T
@@ -175,15 +175,15 @@ def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterato
 
 def _numbers(row: list[str], picked: Picked, label: str, line: int, missing: Missing) -> list[float]:
     result = []
-    for place, name in zip(picked.positions, picked.names, strict=True):
-        cell = row[place]
+    for position, name in zip(picked.positions, picked.names, strict=True):
+        cell = row[position]
         is_missing = _is_missing(cell)
         try:
             result.append(math.nan if is_missing and missing.policy == "nan" else number_in(cell))
         except InputError as error:
-            told = f"{label}, line {line}, column {quoted(name)}: {error.message}"
+            message = f"{label}, line {line}, column {quoted(name)}: {error.message}"
             hint = "--missing skip leaves such points out, --missing nan reads nan" if is_missing else error.hint
-            raise InputError(told, hint=hint) from None
+            raise InputError(message, hint=hint) from None
     return result
 
 

@@ -73,16 +73,16 @@ class _Part:
 
         Errors: `InputError` for a column of anything but numbers.
         """
-        for place, name in zip(picked.positions, picked.names, strict=True):
-            kind = self.schema.types[place]
+        for position, name in zip(picked.positions, picked.names, strict=True):
+            kind = self.schema.types[position]
             if not _is_numeric(kind):
                 raise InputError(f"{self.label}, column {quoted(name)}: {printable(str(kind))} is not a numeric type")
-        return [self.schema.names[place] for place in picked.positions]
+        return [self.schema.names[position] for position in picked.positions]
 
     def blocks(self, picked: Picked, columns: Sequence[str], size: int, missing: Missing) -> Iterator[Block]:
         """Yield the values of the columns that were picked, at most `size` rows at a time."""
         done = 0
-        copied = [self.schema.names[place] for place in picked.copied.values()]
+        copied = [self.schema.names[position] for position in picked.copied.values()]
         with reading(self.label), _open(self.path) as file:
             for batch in file.iter_batches(size, columns=[*columns, *copied]):
                 before, count = done, batch.num_rows

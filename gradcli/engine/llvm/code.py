@@ -176,9 +176,9 @@ def _groups(steps: Sequence[Node]) -> list[list[Node]]:
 def _steps(w: InstructionWriter, schedule: Schedule) -> None:
     """Write the steps, group by group; rows are released after their last use."""
     groups = _groups(schedule.steps)
-    own = {node: i for i, group in enumerate(groups) for node in group}
+    group_of = {node: i for i, group in enumerate(groups) for node in group}
     done = last_uses(groups, schedule.outputs.values())
-    stored = {a for i, group in enumerate(groups) for node in group for a in node.args if own.get(a) != i}
+    stored = {a for i, group in enumerate(groups) for node in group for a in node.args if group_of.get(a) != i}
     stored.update(schedule.outputs.values())
     for i, group in enumerate(groups):
         node = group[0]

@@ -205,17 +205,18 @@ def definitions(called: Iterable[str], lanes: int) -> list[str]:
             each = f"each.{name}"
         lines += _by_element(each, name, lanes)
     for name in sorted(intrinsics):
-        given = ", ".join([vector] * (2 if name == "llvm.copysign" else 1))
-        lines.append(f"declare {vector} @{vector_function(name, lanes)}({given})")
+        types = ", ".join([vector] * (2 if name == "llvm.copysign" else 1))
+        lines.append(f"declare {vector} @{vector_function(name, lanes)}({types})")
     return [*lines, f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)"]
 
 
-def _by_element(own: str, name: str, lanes: int) -> list[str]:
+def _by_element(result: str, name: str, lanes: int) -> list[str]:
     """Return the lines of a function of vectors that calls one of C's for each element."""
     vector, count = f"<{lanes} x double>", LIBRARY[name]
+    vectors = ", ".join(f"{vector} %x{j}" for j in range(count))
     lines = [
         f"declare double @{name}({', '.join(['double'] * count)}) nounwind willreturn memory(none)",
-        f"define internal {vector} @{own}({', '.join(f'{vector} %x{j}' for j in range(count))}) noinline nounwind {{",
+        f"define internal {vector} @{result}({vectors}) noinline nounwind {{",
     ]
     for i in range(lanes):
         lines += [f"  %a{i}.{j} = extractelement {vector} %x{j}, i64 {i}" for j in range(count)]

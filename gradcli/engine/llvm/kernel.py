@@ -123,8 +123,8 @@ def _cost(node: Node) -> int:
 
 def _in_order(arrays: Arrays, names: list[str]) -> tuple[Array, ...]:
     """Return the arrays of these names: mostly they are all that there are, in that order."""
-    own = list(arrays)
-    if own != names:
+    remaining = list(arrays)
+    if remaining != names:
         return tuple(map(arrays.__getitem__, names))
-    names[:] = own  # the caller's strings: next time they are known without a look at their letters
+    names[:] = remaining  # the caller's strings: next time they are known without a look at their letters
     return tuple(arrays.values())

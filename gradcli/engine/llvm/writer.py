@@ -94,8 +94,8 @@ class InstructionWriter:
     def call(self, function: str, *values: str) -> str:
         """Return the value of a function of vectors."""
         self.called.add(function)
-        given = ", ".join(f"{self.vector} {v}" for v in values)
-        return self.new(f"call {self.vector} @{vector_function(function, self.lanes)}({given})")
+        operands = ", ".join(f"{self.vector} {v}" for v in values)
+        return self.new(f"call {self.vector} @{vector_function(function, self.lanes)}({operands})")
 
     def compare(self, how: str, a: str, b: str) -> str:
         """Return the condition that a comparison such as `olt` holds."""

@@ -58,8 +58,8 @@ def _inv_pullback(g: Node, y: Node, x: Node) -> list[Node]:
 
 
 def _solve_pullback(g: Node, y: Node, a: Node, b: Node) -> list[Node]:
-    passed = solution(swap(a), g)
-    return [sum_to(-matmul(passed, swap(y)), a.shape), sum_to(passed, b.shape)]
+    grad = solution(swap(a), g)
+    return [sum_to(-matmul(grad, swap(y)), a.shape), sum_to(grad, b.shape)]
 
 
 def _cofactors_pullback(g: Node, y: Node, x: Node) -> list[Node]:
@@ -67,10 +67,10 @@ def _cofactors_pullback(g: Node, y: Node, x: Node) -> list[Node]:
     if (small := cofactors_along(x, g)) is not None:
         return [small]
     # They are det(x)·(the inverse, transposed); unlike them, this has a value at regular matrices alone.
-    turned = swap(inv(x))
+    transposed = swap(inv(x))
     rank = len(x.shape)
-    along = reduce("sum", g * turned, (rank - 2, rank - 1))
-    return [_of_each(along) * y - matmul(matmul(turned, swap(g)), y)]
+    along = reduce("sum", g * transposed, (rank - 2, rank - 1))
+    return [_of_each(along) * y - matmul(matmul(transposed, swap(g)), y)]
 
 
 ROWS: dict[str, Operation] = {

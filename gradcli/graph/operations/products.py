@@ -32,12 +32,12 @@ def others(axes: Axes, x: Node, along: Node | None = None) -> Node:
         pairs.append((a, b))
         level = _joined(_times(a, b), _rows(level, 2 * half, level[0].shape[0]))
     a, b = pairs.pop()
-    passed = _joined(b, a)
+    factor = _joined(b, a)
     for a, b in reversed(pairs):
         half = a[0].shape[0]
-        head, tail = _rows(passed, 0, half), _rows(passed, half, passed[0].shape[0])
-        passed = _joined(_times(head, b), _times(head, a), tail)
-    return transpose(reshape(passed[-1], tuple(x.shape[i] for i in order)), inverse(order))
+        head, tail = _rows(factor, 0, half), _rows(factor, half, factor[0].shape[0])
+        factor = _joined(_times(head, b), _times(head, a), tail)
+    return transpose(reshape(factor[-1], tuple(x.shape[i] for i in order)), inverse(order))
 
 
 def _times(a: Series, b: Series) -> Series:

@@ -130,8 +130,8 @@ def _kernel(kind: str, parameters: Any, x: Node, vectors: Array) -> Node:
         case "SIGMOID":
             return call("tanh", _row(gamma, x) * product + _row(coef, x))
         case "RBF":
-            own = reshaped(reduce("sum", x**2, (1,)), (x.shape[0], 1))
-            distance = own + _row((vectors**2).sum(axis=1), x) - 2 * product
+            squares = reshaped(reduce("sum", x**2, (1,)), (x.shape[0], 1))
+            distance = squares + _row((vectors**2).sum(axis=1), x) - 2 * product
             return call("exp", -_row(gamma, x) * distance)
     raise InputError(f"the kernel `{kind[:40]}` is not supported")
 
@@ -159,11 +159,11 @@ _BRANCHES = {"BRANCH_LEQ": "le", "BRANCH_LT": "lt", "BRANCH_GTE": "ge", "BRANCH_
 MAX_LEAVES = 100_000
 
 
-def _trees(x: Node, own: dict[str, Any], kind: str, outputs: int) -> Node:
+def _trees(x: Node, attributes: dict[str, Any], kind: str, outputs: int) -> Node:
     """Return the sums of the leaves' weights: of a leaf all conditions on its path hold."""
-    ids = list(zip(own["nodes_treeids"], own["nodes_nodeids"], strict=True))
-    place = {key: k for k, key in enumerate(ids)}
-    modes = own["nodes_modes"]
+    ids = list(zip(attributes["nodes_treeids"], attributes["nodes_nodeids"], strict=True))
+    position = {key: k for k, key in enumerate(ids)}
+    modes = attributes["nodes_modes"]
     leaves = [k for k, mode in enumerate(modes) if mode == "LEAF"]
     inner = [k for k, mode in enumerate(modes) if mode != "LEAF"]
     if len(leaves) * max(1, len(inner)) > 2**24 or len(leaves) > MAX_LEAVES:
@@ -173,8 +173,8 @@ def _trees(x: Node, own: dict[str, Any], kind: str, outputs: int) -> Node:
     path, lengths = np.zeros((len(inner), len(leaves))), np.zeros(len(leaves))
     parents: dict[int, tuple[int, int]] = {}
     for k in inner:
-        parents[place[ids[k][0], own["nodes_truenodeids"][k]]] = (k, 1)
-        parents[place[ids[k][0], own["nodes_falsenodeids"][k]]] = (k, -1)
+        parents[position[ids[k][0], attributes["nodes_truenodeids"][k]]] = (k, 1)
+        parents[position[ids[k][0], attributes["nodes_falsenodeids"][k]]] = (k, -1)
     for k in leaves:
         node, steps = k, 0
         while node in parents:
@@ -186,31 +186,31 @@ def _trees(x: Node, own: dict[str, Any], kind: str, outputs: int) -> Node:
                 raise InputError("a tree has a cycle")
     weights = np.zeros((len(leaves), outputs))
     for tree, node, target, weight in zip(
-        *(own[f"{kind}_{key}"] for key in ("treeids", "nodeids", "ids", "weights")), strict=True
+        *(attributes[f"{kind}_{key}"] for key in ("treeids", "nodeids", "ids", "weights")), strict=True
     ):
-        weights[row[place[tree, node]], target] += weight
-    return matmul(_reached(x, own, inner, path, lengths), lift(weights, x.dtype))
+        weights[row[position[tree, node]], target] += weight
+    return matmul(_reached(x, attributes, inner, path, lengths), lift(weights, x.dtype))
 
 
-def _reached(x: Node, own: dict[str, Any], inner: list[int], path: Array, lengths: Array) -> Node:
+def _reached(x: Node, attributes: dict[str, Any], inner: list[int], path: Array, lengths: Array) -> Node:
     """Return 1 for the leaves that each row reaches, and 0 for the others."""
     if not inner:
         return const(1, (x.shape[0], len(lengths)), x.dtype)
     held = []
     for k in inner:
-        branch = _BRANCHES.get(own["nodes_modes"][k])
+        branch = _BRANCHES.get(attributes["nodes_modes"][k])
         if branch is None:
-            raise InputError(f"the branch `{own['nodes_modes'][k][:40]}` is not supported")
-    kinds = {own["nodes_modes"][k] for k in inner}
-    features = np.array([own["nodes_featureids"][k] for k in inner])
+            raise InputError(f"the branch `{attributes['nodes_modes'][k][:40]}` is not supported")
+    kinds = {attributes["nodes_modes"][k] for k in inner}
+    features = np.array([attributes["nodes_featureids"][k] for k in inner])
     if features.size and not 0 <= features.min() <= features.max() < x.shape[-1]:
         raise InputError("a tree reads a feature that the input does not have")
-    thresholds = _row([own["nodes_values"][k] for k in inner], x)
+    thresholds = _row([attributes["nodes_values"][k] for k in inner], x)
     chosen = take(x, 1, IndexArray.of(features))
     for mode in sorted(kinds):
         true = where(compare(_BRANCHES[mode], chosen, thresholds), 1, 0)
-        own_mode = np.array([own["nodes_modes"][k] == mode for k in inner], float)
-        held.append(cast(true, x.dtype) * _row(own_mode, x))
+        matches = np.array([attributes["nodes_modes"][k] == mode for k in inner], float)
+        held.append(cast(true, x.dtype) * _row(matches, x))
     true = sum(held[1:], held[0])
     met = matmul(true, lift(path, x.dtype))
     return cast(where(equal(met, _row(lengths, x)), 1, 0), x.dtype)
@@ -219,26 +219,26 @@ def _reached(x: Node, own: dict[str, Any], inner: list[int], path: Array, length
 @operator(ML + "TreeEnsembleRegressor")
 def _tree_regressor(
     x: Node, *, n_targets: int = 1, aggregate_function: str = "SUM", base_values: Any = None,
-    post_transform: str = "NONE", **own: Any,
+    post_transform: str = "NONE", **attributes: Any,
 ) -> Node:  # fmt: skip
     if aggregate_function not in ("SUM", "AVERAGE"):
         raise InputError(f"the aggregation `{aggregate_function[:40]}` is not supported")
-    y = _trees(x, own, "target", n_targets)
-    y = y / len(set(own["nodes_treeids"])) if aggregate_function == "AVERAGE" else y
+    y = _trees(x, attributes, "target", n_targets)
+    y = y / len(set(attributes["nodes_treeids"])) if aggregate_function == "AVERAGE" else y
     return _transformed(y if base_values is None else y + _row(base_values, x), post_transform)
 
 
 @operator(ML + "TreeEnsembleClassifier")
 def _tree_classifier(
     x: Node, *, base_values: Any = None, post_transform: str = "NONE", classlabels_int64s: Any = None,
-    classlabels_strings: Any = None, **own: Any,
+    classlabels_strings: Any = None, **attributes: Any,
 ) -> tuple[Node, Node]:  # fmt: skip
     classes = len(classlabels_int64s or classlabels_strings or ())
-    binary = classes == 2 and len(set(own["class_ids"])) == 1
+    binary = classes == 2 and len(set(attributes["class_ids"])) == 1
     y = (
-        _trees(x, own, "class", 1 if binary else classes)
+        _trees(x, attributes, "class", 1 if binary else classes)
         if not binary
-        else _trees(x, own | {"class_ids": [0] * len(own["class_ids"])}, "class", 1)
+        else _trees(x, attributes | {"class_ids": [0] * len(attributes["class_ids"])}, "class", 1)
     )
     y = y if base_values is None else y + _row(base_values, x)
     if binary:

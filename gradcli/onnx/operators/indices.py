@@ -60,8 +60,8 @@ def _of_rows(indices: Array, shape: tuple[int, ...], batch: int = 0) -> Array:
     check_size(whole)
     grid: Any = np.indices(whole, sparse=True) if whole else []
     parts = [np.broadcast_to(g, whole) for g in grid]
-    own = [np.broadcast_to(indices[..., k].reshape(*lead, *(1,) * len(rest)), whole) for k in range(depth)]
-    return _flat([*parts[:batch], *own, *parts[len(lead) :]], shape)
+    index = [np.broadcast_to(indices[..., k].reshape(*lead, *(1,) * len(rest)), whole) for k in range(depth)]
+    return _flat([*parts[:batch], *index, *parts[len(lead) :]], shape)
 
 
 @operator("GatherND")
@@ -96,10 +96,10 @@ def _scattered(x: Value, flat_indices: Array, updates: Value, reduction: str) ->
     starts = np.searchsorted(flat_indices[order], flat_indices[order])
     ranks[order] = np.arange(len(flat_indices)) - starts
     for k in range(int(ranks.max(initial=-1)) + 1):  # once for each update of the same element
-        own = np.flatnonzero(ranks == k)
-        joined = _JOINS[reduction](lift(_elements(flat, flat_indices[own])), lift(_elements(new, own)))
+        chosen = np.flatnonzero(ranks == k)
+        joined = _JOINS[reduction](lift(_elements(flat, flat_indices[chosen])), lift(_elements(new, chosen)))
         last = np.arange(flat.size)
-        last[flat_indices[own]] = flat.size + np.arange(len(own))
+        last[flat_indices[chosen]] = flat.size + np.arange(len(chosen))
         flat = lift(_elements(concatenate([flat, joined], 0), last))
     return reshape(flat, x.shape)
 

@@ -290,9 +290,9 @@ def _col_to_im(
         Window(k, s, a, d, more=b - a) for k, s, d, a, b in zip(block, steps, apart, ends, ends[rank:], strict=False)
     ]
     whole = tuple(n + a + b for n, a, b in zip(image, ends, ends[rank:], strict=False))
-    own = [w.positions(n) + w.padding for w, n in zip(windows, image, strict=True)]
+    positions = [w.positions(n) + w.padding for w, n in zip(windows, image, strict=True)]
     shaped = []
-    for i, p in enumerate(own):
+    for i, p in enumerate(positions):
         shape = [1] * (2 * rank)
         shape[i], shape[rank + i] = p.shape[1], p.shape[0]
         shaped.append(p.T.reshape(shape))

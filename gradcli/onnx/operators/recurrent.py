@@ -75,9 +75,9 @@ def _gru_step(linear_before_reset: int) -> Step:
     def step(layer: _Layer, x: Node, state: list[Node]) -> list[Node]:
         h = state[0]
         inner = layer.split(matmul(x, transpose(layer.w, (1, 0))) + layer.bias[0])
-        own = layer.split(layer.state(h))
-        z, r = (layer.activate(0, a + b) for a, b in zip(inner[:2], own[:2], strict=True))
-        new = r * own[2] if linear_before_reset else layer.split(layer.state(r * h))[2]
+        parts = layer.split(layer.state(h))
+        z, r = (layer.activate(0, a + b) for a, b in zip(inner[:2], parts[:2], strict=True))
+        new = r * parts[2] if linear_before_reset else layer.split(layer.state(r * h))[2]
         return [(1 - z) * layer.activate(1, inner[2] + new) + z * h]
 
     return step
@@ -97,11 +97,11 @@ def _lstm_step(input_forget: int, peepholes: Sequence[Node]) -> Step:
     return step
 
 
-def _activations(names: Sequence[str], own: dict[str, Any], count: int) -> list[list[Callable[[Node], Node]]]:
+def _activations(names: Sequence[str], attributes: dict[str, Any], count: int) -> list[list[Callable[[Node], Node]]]:
     """Return the activations of each direction."""
-    alphas, betas = list(own.get("activation_alpha") or ()), list(own.get("activation_beta") or ())
+    alphas, betas = list(attributes.get("activation_alpha") or ()), list(attributes.get("activation_beta") or ())
     result: list[Callable[[Node], Node]] = []
-    for name in own.get("activations") or names:
+    for name in attributes.get("activations") or names:
         key = name.lower()
         if key not in _ACTIVATIONS:
             raise InputError(f"there is no activation `{name[:40]}`")
@@ -117,10 +117,10 @@ def _activations(names: Sequence[str], own: dict[str, Any], count: int) -> list[
 
 def _run(
     x: Node, parts: Sequence[Node | None], lengths: Array | None, initial: Sequence[Node | None], gates: int,
-    steps: Callable[[int], Step], names: Sequence[str], own: dict[str, Any],
+    steps: Callable[[int], Step], names: Sequence[str], attributes: dict[str, Any],
 ) -> tuple[Node, ...]:  # fmt: skip
     """Return the states of all steps, and the last ones: `(steps, directions, batch, hidden)` and `(directions, …)`."""
-    layout = own.get("layout", 0)
+    layout = attributes.get("layout", 0)
     x = transpose(x, (1, 0, 2)) if layout else x
     initial = [None if s is None else transpose(s, (1, 0, 2)) if layout else s for s in initial]
     w, r, b = parts
@@ -130,8 +130,8 @@ def _run(
     hidden, directions = r.shape[-1], w.shape[0]
     if count > MAX_STEPS:
         raise InputError(f"a sequence of {count:,} steps is too long", hint=f"at most {MAX_STEPS:,}")
-    activations = _activations([*names] * directions, own, directions)
-    ways = {"forward": [0], "reverse": [1], "bidirectional": [0, 1]}.get(own.get("direction", "forward"))
+    activations = _activations([*names] * directions, attributes, directions)
+    ways = {"forward": [0], "reverse": [1], "bidirectional": [0, 1]}.get(attributes.get("direction", "forward"))
     if ways is None or len(ways) != directions:
         raise InputError("the direction does not fit the weights")
     outputs, ends = [], []
@@ -140,7 +140,7 @@ def _run(
         zero = const(0, (n,))
         bias = [zero, zero] if b is None else [sliced(sliced(b, 0, k), 0, range(i, i + n)) for i in (0, n)]
         layer = _Layer(
-            sliced(w, 0, k), sliced(r, 0, k), (bias[0], bias[1]), hidden, activations[k], own.get("clip") or 0.0
+            sliced(w, 0, k), sliced(r, 0, k), (bias[0], bias[1]), hidden, activations[k], attributes.get("clip") or 0.0
         )
         state = [const(0, (batch, hidden)) if s is None else sliced(s, 0, k) for s in initial]
         seen, state = _sequence(layer, x, state, lengths, steps(k), bool(backwards))
@@ -173,28 +173,28 @@ def _sequence(
 @operator("RNN")
 def _rnn(
     x: Node, w: Node, r: Node, b: Node | None = None, lengths: Array | None = None, h: Node | None = None,
-    *, hidden_size: int = 0, **own: Any,
+    *, hidden_size: int = 0, **attributes: Any,
 ) -> tuple[Node, ...]:  # fmt: skip
-    return _run(x, (w, r, b), lengths, [h], 1, lambda k: _rnn_step, ["Tanh"], own)
+    return _run(x, (w, r, b), lengths, [h], 1, lambda k: _rnn_step, ["Tanh"], attributes)
 
 
 @operator("GRU")
 def _gru(
     x: Node, w: Node, r: Node, b: Node | None = None, lengths: Array | None = None, h: Node | None = None,
-    *, hidden_size: int = 0, linear_before_reset: int = 0, **own: Any,
+    *, hidden_size: int = 0, linear_before_reset: int = 0, **attributes: Any,
 ) -> tuple[Node, ...]:  # fmt: skip
     step = _gru_step(linear_before_reset)
-    return _run(x, (w, r, b), lengths, [h], 3, lambda k: step, ["Sigmoid", "Tanh"], own)
+    return _run(x, (w, r, b), lengths, [h], 3, lambda k: step, ["Sigmoid", "Tanh"], attributes)
 
 
 @operator("LSTM")
 def _lstm(
     x: Node, w: Node, r: Node, b: Node | None = None, lengths: Array | None = None, h: Node | None = None,
-    c: Node | None = None, p: Node | None = None, *, hidden_size: int = 0, input_forget: int = 0, **own: Any,
+    c: Node | None = None, p: Node | None = None, *, hidden_size: int = 0, input_forget: int = 0, **attributes: Any,
 ) -> tuple[Node, ...]:  # fmt: skip
     def steps(k: int) -> Step:
         n = r.shape[-1]
-        own_p = [] if p is None else [sliced(sliced(p, 0, k), 0, range(i * n, i * n + n)) for i in range(3)]
-        return _lstm_step(input_forget, own_p)
+        peepholes = [] if p is None else [sliced(sliced(p, 0, k), 0, range(i * n, i * n + n)) for i in range(3)]
+        return _lstm_step(input_forget, peepholes)
 
-    return _run(x, (w, r, b), lengths, [h, c], 4, steps, ["Sigmoid", "Tanh", "Tanh"], own)
+    return _run(x, (w, r, b), lengths, [h, c], 4, steps, ["Sigmoid", "Tanh", "Tanh"], attributes)

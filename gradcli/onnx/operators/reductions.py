@@ -146,11 +146,11 @@ def _argument(name: str, x: Value, axis: int, keepdims: int, select_last_index: 
     axis = axis_of(axis, len(x.shape))
     if not isinstance(x, Node):
         flipped = np.flip(x, axis) if select_last_index else x
-        place = getattr(np, name)(flipped, axis=axis, keepdims=bool(keepdims))
-        return np.asarray(x.shape[axis] - 1 - place if select_last_index else place)
-    place = construct.argument(name, construct.flip(x, (axis,)) if select_last_index else x, axis)
-    place = const(x.shape[axis] - 1) - place if select_last_index else place
-    return _keep(place, x, (axis,), keepdims)
+        index = getattr(np, name)(flipped, axis=axis, keepdims=bool(keepdims))
+        return np.asarray(x.shape[axis] - 1 - index if select_last_index else index)
+    index = construct.argument(name, construct.flip(x, (axis,)) if select_last_index else x, axis)
+    index = const(x.shape[axis] - 1) - index if select_last_index else index
+    return _keep(index, x, (axis,), keepdims)
 
 
 @operator("ArgMax")

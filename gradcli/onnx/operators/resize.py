@@ -21,7 +21,7 @@ _LINEAR, _CUBIC = "linear", "cubic"
 @operator("Resize", since=11)
 def _resize(
     x: Value, roi: Array | None = None, scales: Array | None = None, sizes: Array | None = None, *,
-    mode: str = "nearest", axes: Any = None, keep_aspect_ratio_policy: str = "stretch", **own: Any,
+    mode: str = "nearest", axes: Any = None, keep_aspect_ratio_policy: str = "stretch", **attributes: Any,
 ) -> Value:  # fmt: skip
     rank = len(x.shape)
     along = [axis_of(a, rank) for a in axes] if axes is not None else list(range(rank))
@@ -38,7 +38,7 @@ def _resize(
     else:
         raise InputError("`Resize` has neither scales nor sizes")
     ends = np.zeros((2, len(along))) if roi is None or not roi.size else roi.reshape(2, len(along))
-    return _resized(x, along, wanted, factors, ends, mode, own)
+    return _resized(x, along, wanted, factors, ends, mode, attributes)
 
 
 @operator("Resize", "Upsample", since=9)
@@ -53,16 +53,22 @@ def _upsample_old(x: Value, *, scales: Any, mode: str = "nearest") -> Value:
 
 def _upsampled(x: Value, factors: list[float], mode: str) -> Value:
     wanted = [int(s * n + 1e-9) for s, n in zip(factors, x.shape, strict=True)]
-    own = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-    return _resized(x, list(range(len(factors))), wanted, factors, np.zeros((2, len(factors))), mode, own)
+    attributes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return _resized(x, list(range(len(factors))), wanted, factors, np.zeros((2, len(factors))), mode, attributes)
 
 
 def _resized(
-    x: Value, along: list[int], wanted: list[int], factors: list[float], ends: Array, mode: str, own: dict[str, Any]
+    x: Value,
+    along: list[int],
+    wanted: list[int],
+    factors: list[float],
+    ends: Array,
+    mode: str,
+    attributes: dict[str, Any],
 ) -> Value:
     sizes = dict(zip(along, wanted, strict=True))
     check_size(tuple(sizes.get(a, n) for a, n in enumerate(x.shape)))
-    how = own.get("coordinate_transformation_mode", "half_pixel")
+    how = attributes.get("coordinate_transformation_mode", "half_pixel")
     outside: Any = None
     for k, (axis, n, s) in enumerate(zip(along, wanted, factors, strict=True)):
         if n < 1:
@@ -76,13 +82,13 @@ def _resized(
             )
             outside = beyond if outside is None else outside | beyond
         if mode == "nearest":
-            x = gather(x, axis, _nearest(at, x.shape[axis], own.get("nearest_mode", "round_prefer_floor")))
+            x = gather(x, axis, _nearest(at, x.shape[axis], attributes.get("nearest_mode", "round_prefer_floor")))
         else:
-            weights = _weights(at, x.shape[axis], s, mode, own)
+            weights = _weights(at, x.shape[axis], s, mode, attributes)
             x = _along(lift(x), axis, lift(weights, lift(x).dtype))
     if outside is not None and outside.any():
         node = lift(x)
-        fill = lift(np.asarray(own.get("extrapolation_value", 0.0)), node.dtype)
+        fill = lift(np.asarray(attributes.get("extrapolation_value", 0.0)), node.dtype)
         return where(lift(np.broadcast_to(outside, node.shape)), fill, node)
     return x
 
@@ -122,20 +128,20 @@ def _nearest(at: Array, size: int, how: str) -> Array:
     return np.asarray(np.clip(round_off(at), 0, size - 1).astype(np.int64))
 
 
-def _weights(at: Array, size: int, scale: float, mode: str, own: dict[str, Any]) -> Array:
+def _weights(at: Array, size: int, scale: float, mode: str, attributes: dict[str, Any]) -> Array:
     """Return the matrix of interpolation along an axis: a row for each element of the result."""
     if mode not in (_LINEAR, _CUBIC):
         raise InputError(f"`Resize` has no mode `{mode[:40]}`")
     reach, wide = 1 if mode == _LINEAR else 2, 1.0
-    if own.get("antialias") and scale < 1:
+    if attributes.get("antialias") and scale < 1:
         wide = scale
     check_size((len(at), size))
     result = np.zeros((len(at), size))
     count = int(np.ceil(reach / wide))
     for offset in range(1 - count, count + 1):
         index = np.floor(at).astype(int) + offset
-        weight = _kernel(mode, np.abs(index - at) * wide, own.get("cubic_coeff_a", -0.75))
-        if own.get("exclude_outside"):
+        weight = _kernel(mode, np.abs(index - at) * wide, attributes.get("cubic_coeff_a", -0.75))
+        if attributes.get("exclude_outside"):
             weight = np.where((index < 0) | (index >= size), 0, weight)
         np.add.at(result, (np.arange(len(at)), np.clip(index, 0, size - 1)), weight)
     return np.asarray(result / result.sum(axis=1, keepdims=True))

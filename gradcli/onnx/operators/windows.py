@@ -22,19 +22,19 @@ from gradcli.onnx.values import integers, lift
 _MAX_AXES = 3
 
 
-def _windows(x: Node, sizes: Sequence[int], own: dict[str, Any], ceil: int = 0) -> list[Window]:
+def _windows(x: Node, sizes: Sequence[int], attributes: dict[str, Any], ceil: int = 0) -> list[Window]:
     """Return the windows along the axes behind the batch and the channels, of the attributes."""
     axes = len(x.shape) - 2
     if not 1 <= axes <= _MAX_AXES or len(sizes) != axes:
         raise InputError(f"windows of {len(sizes)} axes over an array of shape {x.shape} are not supported")
-    steps, apart = (tuple(own.get(key) or (1,) * axes) for key in ("strides", "dilations"))
-    ends = tuple(own.get("pads") or (0,) * 2 * axes)
+    steps, apart = (tuple(attributes.get(key) or (1,) * axes) for key in ("strides", "dilations"))
+    ends = tuple(attributes.get("pads") or (0,) * 2 * axes)
     if {len(steps), len(apart)} != {axes} or len(ends) != 2 * axes or min((*steps, *apart, *sizes)) < 1:
         raise InputError("sizes, strides, dilations and pads must be a positive integer for each axis")
     result = []
     for i, (n, k, s, d) in enumerate(zip(x.shape[2:], sizes, steps, apart, strict=True)):
         before, behind = ends[i], ends[i + axes]
-        if (how := own.get("auto_pad", "NOTSET")) != "NOTSET":
+        if (how := attributes.get("auto_pad", "NOTSET")) != "NOTSET":
             needed = max(0, (-(-n // s) - 1) * s + d * (k - 1) + 1 - n) if how != "VALID" else 0
             before = needed // 2 if how != "SAME_LOWER" else needed - needed // 2
             behind = needed - before
@@ -44,9 +44,11 @@ def _windows(x: Node, sizes: Sequence[int], own: dict[str, Any], ceil: int = 0) 
 
 
 @operator("Conv")
-def _conv(x: Node, w: Node, b: Node | None = None, *, group: int = 1, kernel_shape: Any = None, **own: Any) -> Node:
+def _conv(
+    x: Node, w: Node, b: Node | None = None, *, group: int = 1, kernel_shape: Any = None, **attributes: Any
+) -> Node:
     _check_channels(x, w, group, 1)
-    return _biased(convolve(x, w, _windows(x, w.shape[2:], own), group), b)
+    return _biased(convolve(x, w, _windows(x, w.shape[2:], attributes), group), b)
 
 
 def _check_channels(x: Node, w: Node, group: int, axis: int) -> None:
@@ -71,16 +73,16 @@ def _conv_transpose(
     kernel_shape: Any = None,
     output_padding: Any = None,
     output_shape: Any = None,
-    **own: Any,
+    **attributes: Any,
 ) -> Node:
     _check_channels(x, w, group, 0)
     axes = len(x.shape) - 2
-    steps, apart = (tuple(own.get(key) or (1,) * axes) for key in ("strides", "dilations"))
+    steps, apart = (tuple(attributes.get(key) or (1,) * axes) for key in ("strides", "dilations"))
     more = tuple(output_padding or (0,) * axes)
-    ends = list(own.get("pads") or (0,) * 2 * axes)
+    ends = list(attributes.get("pads") or (0,) * 2 * axes)
     reach = [d * (k - 1) for k, d in zip(w.shape[2:], apart, strict=True)]
     whole = [(n - 1) * s + r + 1 + m for n, s, r, m in zip(x.shape[2:], steps, reach, more, strict=True)]
-    how = own.get("auto_pad", "NOTSET")
+    how = attributes.get("auto_pad", "NOTSET")
     if output_shape is not None or how in ("SAME_UPPER", "SAME_LOWER"):
         wanted = list(output_shape or (n * s for n, s in zip(x.shape[2:], steps, strict=True)))[-axes:]
         for i in range(axes):
@@ -121,16 +123,18 @@ def _around(x: Node, ends: Sequence[tuple[int, int]]) -> Node:
 
 @operator("MaxPool")
 def _max_pool(
-    x: Node, *, kernel_shape: Any, ceil_mode: int = 0, storage_order: int = 0, outputs: int = 1, **own: Any
+    x: Node, *, kernel_shape: Any, ceil_mode: int = 0, storage_order: int = 0, outputs: int = 1, **attributes: Any
 ) -> Node:
     if outputs > 1:
         raise InputError("the indices of `MaxPool` are not supported", hint="`MaxPool` with one output is supported")
-    return largest(x, _windows(x, kernel_shape, own, ceil_mode))
+    return largest(x, _windows(x, kernel_shape, attributes, ceil_mode))
 
 
 @operator("AveragePool")
-def _average_pool(x: Node, *, kernel_shape: Any, ceil_mode: int = 0, count_include_pad: int = 0, **own: Any) -> Node:
-    windows = _windows(x, kernel_shape, own, ceil_mode)
+def _average_pool(
+    x: Node, *, kernel_shape: Any, ceil_mode: int = 0, count_include_pad: int = 0, **attributes: Any
+) -> Node:
+    windows = _windows(x, kernel_shape, attributes, ceil_mode)
     counts = np.ones(())
     for n, w in zip(x.shape[2:], windows, strict=True):
         at = w.positions(n)
@@ -144,9 +148,9 @@ def _average_pool(x: Node, *, kernel_shape: Any, ceil_mode: int = 0, count_inclu
 
 
 @operator("LpPool")
-def _lp_pool(x: Node, *, kernel_shape: Any, p: int = 2, ceil_mode: int = 0, **own: Any) -> Node:
+def _lp_pool(x: Node, *, kernel_shape: Any, p: int = 2, ceil_mode: int = 0, **attributes: Any) -> Node:
     powers = call("abs", x) ** p if p % 2 else x**p
-    return average(powers, _windows(x, kernel_shape, own, ceil_mode), True, 1) ** (1 / lift(np.array(p)))
+    return average(powers, _windows(x, kernel_shape, attributes, ceil_mode), True, 1) ** (1 / lift(np.array(p)))
 
 
 def _spatial(x: Node) -> tuple[int, ...]:
@@ -175,9 +179,11 @@ def _global_lp(x: Node, *, p: int = 2) -> Node:
 
 
 @operator("MaxUnpool")
-def _max_unpool(x: Node, indices: Array, output_shape: Array | None = None, *, kernel_shape: Any, **own: Any) -> Node:
-    steps = tuple(own.get("strides") or (1,) * len(kernel_shape))
-    ends = tuple(own.get("pads") or (0,) * 2 * len(kernel_shape))
+def _max_unpool(
+    x: Node, indices: Array, output_shape: Array | None = None, *, kernel_shape: Any, **attributes: Any
+) -> Node:
+    steps = tuple(attributes.get("strides") or (1,) * len(kernel_shape))
+    ends = tuple(attributes.get("pads") or (0,) * 2 * len(kernel_shape))
     axes = len(kernel_shape)
     sizes = zip(x.shape[2:], kernel_shape, steps, ends[:axes], ends[axes:], strict=True)
     shape = check_size((*x.shape[:2], *((n - 1) * s - a - b + k for n, k, s, a, b in sizes)))

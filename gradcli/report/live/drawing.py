@@ -58,12 +58,12 @@ class _Sign:
 
     def size(self) -> Size:
         """Return what the box takes: its height in place of its width if the picture is horizontal."""
-        own = max(t.letters for _, t in self.lines) * _CELL + 2 * _PAD
+        width = max(t.letters for _, t in self.lines) * _CELL + 2 * _PAD
         height = len(self.lines) * _LINE + 10
         if self.horizontal:
-            return Size.of(height, self.head + own, [max(20.0, len(port) * _SMALL_LINE + 6) for port in self.ports])
+            return Size.of(height, self.head + width, [max(20.0, len(port) * _SMALL_LINE + 6) for port in self.ports])
         ports = [max([24.0, *(t.letters * _SMALL_CELL + _PAD for t in port)]) for port in self.ports]
-        return Size.of(own, self.head + height, ports)
+        return Size.of(width, self.head + height, ports)
 
 
 def drawn(page: LivePage, horizontal: bool = False) -> str:
@@ -81,19 +81,19 @@ def _signs(page: LivePage, far: object, horizontal: bool) -> Iterator[_Sign]:
     labels = Labels(page.drawing, 6)
     nodes = {n.name: k for k, n in enumerate(page.nodes) if n.name}
     boxes = page.drawing.boxes
-    place = [nodes.get(box.name, -1) if box.times == 1 else -1 for box in boxes]
+    indices = [nodes.get(box.name, -1) if box.times == 1 else -1 for box in boxes]
     passes: dict[tuple[int, int], list[int]] = {}
     for k, p in enumerate(page.passes):
         passes.setdefault((p.node, page.nodes[p.node].args[p.position]), []).append(k)
     for k, box in enumerate(boxes):
         ports, edges = [], []
         for i, (arrow, text) in enumerate(zip(box.arrows, labels.locals(box), strict=True)):
-            between = passes.get((place[k], place[arrow.source]), []) if place[k] >= 0 else []
+            between = passes.get((indices[k], indices[arrow.source]), []) if indices[k] >= 0 else []
             mark = " ".join(map(str, between))
             from_far = [_Text(f"from {boxes[arrow.source].name}")] if (k, i) in far else []  # type: ignore[operator]
             ports.append(from_far + _port(page, text, between, mark))
             edges.append(mark)
-        yield _Sign(box, place[k], ports, edges, list(_inside(page, box, place[k], labels)), horizontal)
+        yield _Sign(box, indices[k], ports, edges, list(_inside(page, box, indices[k], labels)), horizontal)
 
 
 def _port(page: LivePage, text: str, between: Sequence[int], mark: str) -> list[_Text]:
@@ -140,8 +140,8 @@ def _picture(page: LivePage, layout: Layout, signs: Sequence[_Sign]) -> Iterator
     horizontal = any(sign.horizontal for sign in signs)
     for k, curve in enumerate(layout.curves):
         yield _curve(curve, chains.get(k, ()), horizontal)
-    for sign, place in zip(signs, layout.places, strict=True):
-        yield from _box(page, sign, place)
+    for sign, position in zip(signs, layout.positions, strict=True):
+        yield from _box(page, sign, position)
     yield "</g></svg>"
 
 
@@ -155,11 +155,11 @@ def _chains(layout: Layout, signs: Sequence[_Sign]) -> Mapping[int, Sequence[str
     for k, c in enumerate(layout.curves):
         ends.setdefault(_key(c.x2, c.y2), k)
     result: dict[int, list[str]] = {}
-    for sign, place in zip(signs, layout.places, strict=True):
-        for left, wide, edge in zip(place.ports, sign.size().ports, sign.edges, strict=True):
+    for sign, position in zip(signs, layout.positions, strict=True):
+        for left, wide, edge in zip(position.ports, sign.size().ports, sign.edges, strict=True):
             seen = set[int]()
             middle = left + wide / 2
-            k = ends.get(_key(place.left, middle) if sign.horizontal else _key(middle, place.top), -1)
+            k = ends.get(_key(position.left, middle) if sign.horizontal else _key(middle, position.top), -1)
             while k >= 0 and k not in seen and edge:
                 seen.add(k)
                 result.setdefault(k, []).append(edge)
@@ -189,27 +189,27 @@ def _short(coordinate: float) -> str:
     return f"{round(2 * coordinate) / 2:g}"
 
 
-def _box(page: LivePage, sign: _Sign, place: Position) -> Iterator[str]:
-    x, y, (across, along, _) = place.left, place.top, sign.size()
+def _box(page: LivePage, sign: _Sign, position: Position) -> Iterator[str]:
+    x, y, (across, along, _) = position.left, position.top, sign.size()
     width, height = (along, across) if sign.horizontal else (across, along)
     ours = f' data-box="{sign.node}"' if sign.node >= 0 else ""
     yield f'<g class="box {sign.box.kind}"{ours}>'
     where = f'x="{_short(x)}" y="{_short(y)}" width="{_short(width)}" height="{_short(height)}"'
     yield f'<rect {where} rx="{_ROUND[sign.box.kind]}"/>'
-    yield from _ports(page, sign, place)
+    yield from _ports(page, sign, position)
     x, y = (x + sign.head, y) if sign.horizontal else (x, y + sign.head)
     for k, (look, text) in enumerate(sign.lines):
         yield _text(page, look, x + _PAD, y + 18 + k * _LINE, text)
     yield "</g>"
 
 
-def _ports(page: LivePage, sign: _Sign, place: Position) -> Iterator[str]:
+def _ports(page: LivePage, sign: _Sign, position: Position) -> Iterator[str]:
     """Yield the labels of the arrows into a box as SVG, with lines between them."""
-    x, y, (across, _, sizes) = place.left, place.top, sign.size()
+    x, y, (across, _, sizes) = position.left, position.top, sign.size()
     if sign.head:
         rule = f"M{_short(x + sign.head)} {_short(y)}v" if sign.horizontal else f"M{_short(x)} {_short(y + sign.head)}h"
         yield f'<path class="rule" d="{rule}{_short(across)}"/>'
-    for start, size, port in zip(place.ports, sizes, sign.ports, strict=True):
+    for start, size, port in zip(position.ports, sizes, sign.ports, strict=True):
         middle = start + size / 2
         for k, text in enumerate(port):
             if sign.horizontal:

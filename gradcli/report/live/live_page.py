@@ -214,23 +214,23 @@ class _Section:
         key = f"{self.key}-{self.fields}"
         said = say("cotangent", name) if kind == "cotangent" else name
         written = exact(value).replace("Infinity", "inf").replace("NaN", "nan")
-        place = f'data-{kind}="{text(name)}" data-node="{k}" data-entry="{entry}"'
+        attributes = f'data-{kind}="{text(name)}" data-node="{k}" data-entry="{entry}"'
         if self.lean:
-            return f'<label for="{key}">{text(label)}</label><input id="{key}" {place} value="{shown(value)}">'
+            return f'<label for="{key}">{text(label)}</label><input id="{key}" {attributes} value="{shown(value)}">'
         return (
             f'<label for="{key}" title="{text(said)}">{text(label)}</label>'
             f'<input id="{key}" class="field" type="text" inputmode="decimal" autocomplete="off" spellcheck="false" '
-            f'{place} aria-label="{text(said)}" value="{written}">'
+            f'{attributes} aria-label="{text(said)}" value="{written}">'
         )
 
     def mark(self, kind: str, k: int, entry: int, name: str, value: float | None) -> str:
         """Return the element of a number that changes."""
         said = words()["none"] if value is None else shown(value)
-        place = f'data-{kind}="{k}" data-entry="{entry}"'
+        attributes = f'data-{kind}="{k}" data-entry="{entry}"'
         if self.lean:
-            return f"<span {place}>{said}</span>"
+            return f"<span {attributes}>{said}</span>"
         number = "" if value is None else f' data-number="{exact(value)}"'
-        return f'<span class="number {kind}" {place} data-{kind}-of="{text(name)}"{number}>{said}</span>'
+        return f'<span class="number {kind}" {attributes} data-{kind}-of="{text(name)}"{number}>{said}</span>'
 
     def table(self, k: int, n: LiveNode, values: Any, kind: str, name: str) -> str:
         """Return a grid of fields."""
@@ -303,8 +303,8 @@ class _Section:
         adjoints = None if n.adjoint is None else n.adjoint.reshape(-1)
 
         def cell(i: int) -> str:
-            own = self.mark("value", k, i, names[i], float(values[i]))
-            return own + ("" if adjoints is None else self.mark("adjoint", k, i, names[i], float(adjoints[i])))
+            value = self.mark("value", k, i, names[i], float(values[i]))
+            return value + ("" if adjoints is None else self.mark("adjoint", k, i, names[i], float(adjoints[i])))
 
         return grid(n.shape, cell)
 

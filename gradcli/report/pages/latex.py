@@ -130,7 +130,7 @@ def _equation(line: Line, writer: LatexWriter) -> Iterator[str]:
 
 def matrices(matrix: Matrix, writer: LatexWriter) -> list[str]:
     """Return a matrix with headings, in blocks of columns; a large one, or one of long entries, entry by entry."""
-    cells = {place: writer.write(cell) for place, cell in matrix.cells.items()}
+    cells = {key: writer.write(cell) for key, cell in matrix.cells.items()}
     if len(matrix.rows) * len(matrix.columns) > _CELLS or any(width(cell) > WIDTH - 10 for cell in cells.values()):
         return _entries(matrix, cells, writer)
     lead, columns = writer.columns(matrix, cells)
@@ -143,12 +143,12 @@ def _blocks(columns: Sequence[list[str]], room: float) -> Iterator[list[list[str
     block: list[list[str]] = []
     used = 0.0
     for column in columns:
-        own = max(map(width, column)) + 2
-        if block and (len(block) == _COLUMNS or used + own > room):
+        size = max(map(width, column)) + 2
+        if block and (len(block) == _COLUMNS or used + size > room):
             yield block
             block, used = [], 0.0
         block.append(column)
-        used += own
+        used += size
     yield block
 
 

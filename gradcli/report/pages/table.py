@@ -113,7 +113,7 @@ class _Terminal:
         """Return a matrix in blocks of columns; a large one entry by entry."""
         if len(matrix.rows) * len(matrix.columns) > _ENTRIES:
             return self.entries(matrix, room)
-        cells = {place: self.writer.write(cell) for place, cell in matrix.cells.items()}
+        cells = {key: self.writer.write(cell) for key, cell in matrix.cells.items()}
         lines: list[str] = []
         for head, *body in blocks(*self.writer.columns(matrix, cells), room):
             lines += [""] * bool(lines) + self.ruled(head) + [line for row in body for line in row]

@@ -31,16 +31,16 @@ class Lanes:
         ├─o
         o─╯
         """
-        last = {s: k for k, mine in enumerate(sources) for s in mine}
-        for k, mine in enumerate(sources):
-            read = {lane for lane, value in enumerate(self.lanes) if value in mine}
+        last = {s: k for k, values in enumerate(sources) for s in values}
+        for k, values in enumerate(sources):
+            read = {lane for lane, value in enumerate(self.lanes) if value in values}
             ending = {lane for lane in read if last[self._value(lane)] == k}
-            own = self._place(read, ending)
-            first = self._line(own, read, ending, signs[k])
+            new = self._free_lane(read, ending)
+            first = self._line(new, read, ending, signs[k])
             for lane in ending:
                 self.lanes[lane] = None
-            if own < self.most:
-                self._take(own, k if k in last else None)
+            if new < self.most:
+                self._take(new, k if k in last else None)
             elif k in last:
                 self.lost += 1
             while self.lanes and self.lanes[-1] is None:
@@ -52,7 +52,7 @@ class Lanes:
         assert value is not None
         return value
 
-    def _place(self, read: set[int], ending: set[int]) -> int:
+    def _free_lane(self, read: set[int], ending: set[int]) -> int:
         """Return the lane of a new value: one that ends, or the free one that is nearest to what it reads."""
         if ending:
             return min(ending)
@@ -66,12 +66,12 @@ class Lanes:
         self.lanes += [None] * (lane + 1 - len(self.lanes))
         self.lanes[lane] = value
 
-    def _line(self, own: int, read: set[int], ending: set[int], sign: str) -> str:
-        left, right = min([own, *read]), max([own, *read])
+    def _line(self, new: int, read: set[int], ending: set[int], sign: str) -> str:
+        left, right = min([new, *read]), max([new, *read])
         parts = []
-        for lane in range(max(len(self.lanes), own + 1)):
+        for lane in range(max(len(self.lanes), new + 1)):
             live = lane < len(self.lanes) and self.lanes[lane] is not None
-            if lane == own:
+            if lane == new:
                 parts.append(sign)
             elif lane in read:
                 ends = lane in ending

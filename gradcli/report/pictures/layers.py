@@ -59,7 +59,7 @@ class Curve(NamedTuple):
 class Layout:
     """Places of boxes, the lines between them, and the size of it all."""
 
-    places: tuple[Position, ...]
+    positions: tuple[Position, ...]
     curves: tuple[Curve, ...]
     width: float
     height: float
@@ -67,9 +67,9 @@ class Layout:
 
 def sideways(layout: Layout) -> Layout:
     """Return a layout in which what led down leads to the right; ports are where each arrow ends, from the top."""
-    places = tuple(Position(p.top, p.left, p.ports) for p in layout.places)
+    positions = tuple(Position(p.top, p.left, p.ports) for p in layout.positions)
     curves = tuple(Curve(c.y1, c.x1, c.y2, c.x2, c.head) for c in layout.curves)
-    return Layout(places, curves, layout.height, layout.width)
+    return Layout(positions, curves, layout.height, layout.width)
 
 
 @dataclass
@@ -215,14 +215,14 @@ def _drawn(layering: _Layers, sizes: Sequence[Size], ranked: Ranks) -> Layout:
         for item in layer:
             item.x -= left
     tops, bottoms = _rows(layering, sizes)
-    places = []
+    positions = []
     for item, size in zip(layering.boxes, sizes, strict=True):
         corner = item.x - size.width / 2
         ports = tuple(item.x + o - p / 2 for o, p in zip(item.offsets(), size.ports, strict=True))
-        places.append(Position(corner, tops[item.layer], ports))
+        positions.append(Position(corner, tops[item.layer], ports))
     width = max(i.x + i.width / 2 for layer in layering.layers for i in layer)
     curves = tuple(_curves(layering, sizes, tops, bottoms))
-    return Layout(tuple(places), curves, width, bottoms[-1])
+    return Layout(tuple(positions), curves, width, bottoms[-1])
 
 
 def _rows(layering: _Layers, sizes: Sequence[Size]) -> tuple[list[float], list[float]]:

@@ -77,8 +77,8 @@ def _by_barycentres(layers: Layers, above: Sequence[Sequence[int]]) -> Layers:
     return best
 
 
-def _middle(places: Sequence[float], default: float) -> float:
-    return sum(places) / len(places) if places else default
+def _middle(positions: Sequence[float], default: float) -> float:
+    return sum(positions) / len(positions) if positions else default
 
 
 def _number(layer: Sequence[int], position: list[float]) -> None:

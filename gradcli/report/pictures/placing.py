@@ -18,11 +18,11 @@ def placed(targets: Sequence[float], weights: Sequence[float], gaps: Sequence[fl
     shifts = [0.0, *accumulate(gaps)]
     blocks: list[tuple[float, float, int]] = []  # the place, the weight, how many
     for target, weight, shift in zip(targets, weights, shifts, strict=True):
-        place, total, count = float(target - shift), float(weight), 1
-        while blocks and blocks[-1][0] > place:
+        position, total, count = float(target - shift), float(weight), 1
+        while blocks and blocks[-1][0] > position:
             before, heavy, many = blocks.pop()
-            place = (before * heavy + place * total) / (heavy + total)
+            position = (before * heavy + position * total) / (heavy + total)
             total, count = total + heavy, count + many
-        blocks.append((place, total, count))
-    result = [place for place, _, count in blocks for _ in range(count)]
-    return [place + shift for place, shift in zip(result, shifts, strict=True)]
+        blocks.append((position, total, count))
+    result = [position for position, _, count in blocks for _ in range(count)]
+    return [position + shift for position, shift in zip(result, shifts, strict=True)]

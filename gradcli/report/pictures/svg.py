@@ -73,14 +73,14 @@ class _Lines(NamedTuple):
 
     def size(self) -> Size:
         """Return what the box takes: its height in place of its width if it is horizontal."""
-        own = max(cells(t) for t in [*self.value, *self.adjoint]) * _CELL + 2 * _PAD
-        own = max([own, beside(self.images) + 2 * _PAD, *(cells(t) * _SMALL_CELL + 2 * _PAD for t in self.paths)])
+        size = max(cells(t) for t in [*self.value, *self.adjoint]) * _CELL + 2 * _PAD
+        size = max([size, beside(self.images) + 2 * _PAD, *(cells(t) * _SMALL_CELL + 2 * _PAD for t in self.paths)])
         height = self.text + (max(image.height for image in self.images) + _PAD if self.images else 0.0)
         if self.horizontal:
             ports = [max(20.0, len(port) * _SMALL_LINE + 6) for port in self.ports]
-            return Size.of(height, self.head + own, ports)
+            return Size.of(height, self.head + size, ports)
         ports = [max([24.0, *(cells(t) * _SMALL_CELL + _PAD for t in port)]) for port in self.ports]
-        return Size.of(own, self.head + height, ports)
+        return Size.of(size, self.head + height, ports)
 
 
 def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> str:
@@ -146,8 +146,8 @@ def _file(picture: Picture, layout: Layout, texts: Sequence[_Lines], foot: Seque
     yield f'<g transform="translate({(width - layout.width) / 2:.1f} {_MARGIN})">'
     horizontal = any(lines.horizontal for lines in texts)
     yield from (_curve(c, horizontal) for c in layout.curves)
-    for box, place, lines in zip(picture.boxes, layout.places, texts, strict=True):
-        yield from _box(box, place, lines)
+    for box, position, lines in zip(picture.boxes, layout.positions, texts, strict=True):
+        yield from _box(box, position, lines)
     yield "</g>"
     yield from _foot(kinds, foot, layout.height + _MARGIN + 28)
     yield "</svg>"
@@ -192,13 +192,13 @@ def _curve(c: Curve, horizontal: bool) -> str:
     return f'<path class="gg-line" d="M{c.x1:.1f} {c.y1:.1f}{way}"/>'
 
 
-def _box(box: Box, place: Position, lines: _Lines) -> Iterator[str]:
-    x, y = place.left, place.top
+def _box(box: Box, position: Position, lines: _Lines) -> Iterator[str]:
+    x, y = position.left, position.top
     across, along = lines.size()[:2]
     width, height = (along, across) if lines.horizontal else (across, along)
     where = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
     yield f'<rect class="{_look(box.kind)}" {where} rx="{_ROUND[box.kind]}"/>'
-    yield from _ports(place, lines)
+    yield from _ports(position, lines)
     x, y = (x + lines.head, y) if lines.horizontal else (x, y + lines.head)
     for k, text in enumerate([*lines.value, *lines.adjoint]):
         yield _text("text" if k < len(lines.value) else "adjoint", x + _PAD, y + 18 + k * _LINE, text)
@@ -210,14 +210,14 @@ def _box(box: Box, place: Position, lines: _Lines) -> Iterator[str]:
         x += image.width + GAP
 
 
-def _ports(place: Position, lines: _Lines) -> Iterator[str]:
+def _ports(position: Position, lines: _Lines) -> Iterator[str]:
     """Yield the labels of the arrows into a box as SVG, with lines between them."""
-    x, y = place.left, place.top
+    x, y = position.left, position.top
     across, _, sizes = lines.size()
     if lines.head:
         rule = f"M{x + lines.head:.1f} {y:.1f}v" if lines.horizontal else f"M{x:.1f} {y + lines.head:.1f}h"
         yield f'<path class="gg-rule" d="{rule}{across:.1f}"/>'
-    for start, size, port in zip(place.ports, sizes, lines.ports, strict=True):
+    for start, size, port in zip(position.ports, sizes, lines.ports, strict=True):
         middle = start + size / 2
         for k, text in enumerate(port):
             if lines.horizontal:

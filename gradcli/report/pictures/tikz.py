@@ -66,9 +66,9 @@ class _Drawing:
         layout = sideways(layout) if self.horizontal else layout
         _check_size(layout)
         yield _HEAD
-        for k, (place, size) in enumerate(zip(layout.places, sizes, strict=True)):
+        for k, (position, size) in enumerate(zip(layout.positions, sizes, strict=True)):
             far = [self.picture.boxes[s] if (k, i) in ranked.far else None for i, s in enumerate(sources[k])]
-            yield from self.box(k, place, size, far)
+            yield from self.box(k, position, size, far)
         yield from (_curve(c, self.horizontal) for c in layout.curves)
         yield from self.below(layout)
         yield r"\end{tikzpicture}"
@@ -110,28 +110,29 @@ class _Drawing:
 
     def size(self, k: int) -> Size:
         """Return what a box takes: its height in place of its width if the picture is horizontal."""
-        own = max(line.letters for line in self.bodies[k]) * _CELL + 2 * _PAD
+        size = max(line.letters for line in self.bodies[k]) * _CELL + 2 * _PAD
         height = sum(map(_height, self.bodies[k])) + _PAD
         if self.horizontal:
-            return Size.of(height, self.head(k) + own, [_height(line) if line else 16.0 for line in self.ports[k]])
+            return Size.of(height, self.head(k) + size, [_height(line) if line else 16.0 for line in self.ports[k]])
         ports = [max(20.0, _small(line)) if line else 20.0 for line in self.ports[k]]
-        return Size.of(own, self.head(k) + height, ports)
+        return Size.of(size, self.head(k) + height, ports)
 
     def head(self, k: int) -> float:
         """Return the height of the labels of the arrows into a box, or their width where these are on the left."""
         return max((_small(line) if self.horizontal else _height(line) for line in self.ports[k] if line), default=0.0)
 
-    def box(self, k: int, place: Position, size: Size, far: Sequence[Box | None]) -> Iterator[str]:
+    def box(self, k: int, position: Position, size: Size, far: Sequence[Box | None]) -> Iterator[str]:
         kind, head = self.picture.boxes[k].kind, self.head(k)
         text = r" \\[2pt] ".join(f"${line.latex}$" for line in self.bodies[k])
-        left, top = (place.left + head, place.top) if self.horizontal else (place.left, place.top + head)
+        left, top = (position.left + head, position.top) if self.horizontal else (position.left, position.top + head)
         wide, high = (size.height - head, size.width) if self.horizontal else (size.width, size.height - head)
         if head:
-            corner = (head, high) if self.horizontal else (wide, head)
-            yield rf"\path[{kind}] ({place.left:.1f},{place.top:.1f}) rectangle ++({corner[0]:.1f},{corner[1]:.1f});"
+            across, along = (head, high) if self.horizontal else (wide, head)
+            corner = f"({position.left:.1f},{position.top:.1f})"
+            yield rf"\path[{kind}] {corner} rectangle ++({across:.1f},{along:.1f});"
         extent = f"minimum width={wide:.1f}pt, minimum height={high:.1f}pt"
         yield rf"\node[{kind}, {extent}] at ({left:.1f},{top:.1f}) {{{text}}};"
-        for start, room, line, source in zip(place.ports, size.ports, self.ports[k], far, strict=True):
+        for start, room, line, source in zip(position.ports, size.ports, self.ports[k], far, strict=True):
             said = [rf"{self.latex.names(source.name)} \to"] if source is not None else []
             said += [line.latex] if line is not None else []
             if said:

@@ -34,7 +34,7 @@ def drawn(sizes, sources):
 
 
 def rectangles(sizes, layout):
-    return [(p.left, p.top, p.left + s.width, p.top + s.height) for p, s in zip(layout.places, sizes, strict=True)]
+    return [(p.left, p.top, p.left + s.width, p.top + s.height) for p, s in zip(layout.positions, sizes, strict=True)]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -67,8 +67,8 @@ def test_each_arrow_leads_from_its_source_to_its_port(seed):
     starts = {(round((b[0] + b[2]) / 2, 3), round(b[3], 3)): k for k, b in enumerate(boxes)}
     for k, mine in enumerate(sources):
         found = set()
-        for left, wide in zip(layout.places[k].ports, sizes[k].ports, strict=True):
-            place = (round(left + wide / 2, 3), round(layout.places[k].top, 3))
+        for left, wide in zip(layout.positions[k].ports, sizes[k].ports, strict=True):
+            place = (round(left + wide / 2, 3), round(layout.positions[k].top, 3))
             while place not in starts:
                 (place,) = ends[place]
             found.add(starts[place])
@@ -94,7 +94,7 @@ def test_layers_with_leaves_of_their_own_stand_in_a_column():
         sources += [[], [len(sources) - 1, len(sources)]]
     sizes = [Size(200.0, 40.0, tuple(100.0 for _ in mine)) for mine in sources]
     layout = drawn(sizes, sources)[1]
-    left = [place.left for place, mine in zip(layout.places, sources, strict=True) if mine]
+    left = [position.left for position, mine in zip(layout.positions, sources, strict=True) if mine]
     assert max(left) - min(left) < 60
     assert layout.width < 3 * 200
 
