@@ -78,7 +78,7 @@ def check(
     In place of the text stand a Python function on NumPy arrays and another that returns its derivatives by the
     parameters, in their order.  `shapes` may have values then, at which they are checked.
 
-    Errors: `InputError`, whose text shows the place.
+    Errors: `InputError`, whose text shows the position.
 
     >>> found = check("f = x**2*y; df/dx = x*y; df/dy = x**2")
     >>> found.right, [(v.claim, v.verdict, v.why) for v in found.verdicts]

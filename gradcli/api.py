@@ -31,7 +31,7 @@ def parse(text: str, **shapes: Shape) -> Graph:
 
     An input without a shape has that of its `input` line, or is a scalar.
 
-    Errors: `InputError`, whose text shows the place.
+    Errors: `InputError`, whose text shows the position.
 
     >>> parse("y = x @ M", x=(3,), M=(3, 2)).outputs["y"].shape
     (2,)

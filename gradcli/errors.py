@@ -93,7 +93,7 @@ class InputError(Exception):
 
     `message` says what is wrong in one sentence, `hint` how to fix it, and `fix` is the correction itself where there
     is exactly one; without a hint, it is the hint.  `about` is the part of the system that is wrong: the caller who
-    knows where that was written gives the error its place.  `key` names the kind of error and `facts` are its values,
+    knows where that was written gives the error its position.  `key` names the kind of error and `facts` its values,
     for a caller that has a message of its own.  `options` are the options of the command line that it is about, and
     `text` is a text in the value of one of them, or a whole argument.
     """
@@ -118,7 +118,7 @@ class InputError(Exception):
         return InputError, (*shown, self.key, self.facts, self.options, self.text)
 
     def at(self, span: Span | None) -> InputError:
-        """Return the error, placed at `span` unless it has a place already."""
+        """Return the error, at `span` unless it has a position already."""
         if self.span is None:
             self.span = span
         return self
@@ -127,15 +127,15 @@ class InputError(Exception):
         return self.render()
 
     def render(self, width: int | None = None, lead: str = "") -> str:
-        """Return the message behind `lead`, the line with a caret under the place, and the hint, in lines of a width.
+        """Return the message behind `lead`, the line with a caret under the span, and the hint, in lines of a width.
 
         >>> print(InputError("unknown function `sinn`", Span(Source("y = sinn(x)"), 4, 8)).render())
         unknown function `sinn`
           y = sinn(x)
               ^^^^
         """
-        told = lead + _LONG.sub(r"`\1…`", self.message)
-        lines = told.split("\n") if width is None else in_lines(told, width)
+        text = lead + _LONG.sub(r"`\1…`", self.message)
+        lines = text.split("\n") if width is None else in_lines(text, width)
         if self.span is not None:
             lines += _excerpt(self.span, (width or PIPE) - _MARGIN)
         if self.hint:

@@ -20,7 +20,7 @@ _READ: list[os.stat_result] = []
 
 def note_read(file: str | Path | BinaryIO) -> None:
     """Remember that a file, which may be open, is read."""
-    with suppress(OSError, ValueError):  # what cannot be read is told elsewhere
+    with suppress(OSError, ValueError):  # what cannot be read is reported elsewhere
         _READ.append(os.stat(file if isinstance(file, str | Path) else file.fileno()))
 
 

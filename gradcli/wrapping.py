@@ -112,10 +112,10 @@ def _is_wider(text: str, room: int) -> bool:
 
 
 def _break(text: str, room: int, formula: bool) -> tuple[int, int] | None:
-    """Return where a line ends and where the next one starts: the best place in the room, or the first behind it."""
+    """Return where a line ends and where the next one starts: the best one in the room, or the first behind it."""
     best: tuple[int, int] | None = None
     worth = -1
-    for used, depth, end, start in _places(text, formula):
+    for used, depth, end, start in _breaks(text, formula):
         if used > room:
             return best or (end, start)
         if (value := used - depth * _DEPTH) >= worth or best is None:
@@ -123,8 +123,8 @@ def _break(text: str, room: int, formula: bool) -> tuple[int, int] | None:
     return best
 
 
-def _places(text: str, formula: bool) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the places to break at: the columns up to there, the depth of brackets, the line's end, the next start."""
+def _breaks(text: str, formula: bool) -> Iterator[tuple[int, int, int, int]]:
+    """Yield where to break: the columns up to there, the depth of brackets, the line's end, the next start."""
     used = depth = 0
     for i, letter in enumerate(text):
         if letter in (" ", TIED) and text[:i].strip():
@@ -136,7 +136,7 @@ def _places(text: str, formula: bool) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _between(text: str, i: int) -> bool:
-    """Tell whether the operator there stands between two operands, without spaces; the signs of 1e-3 and -x do not."""
+    """Tell whether the operator there is between two operands, without spaces; the signs of 1e-3 and -x do not."""
     before, after = text[:i][-1:], text[i + 1 : i + 2]
     if text[i] in "+-":
         exponent = before in "eE" and text[:i][-2:-1].isdigit()

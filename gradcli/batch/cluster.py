@@ -32,7 +32,7 @@ def run_on_cluster(
     points: str,
     output: str,
     scheduler: str | None,
-    told: Callable[[int, float], None] = lambda count, share: None,
+    report: Callable[[int, float], None] = lambda count, share: None,
 ) -> Tally:
     """Compute the outputs at all points of a Parquet data set, and write a data set of the same parts.
 
@@ -48,7 +48,7 @@ def run_on_cluster(
             client.submit(_part, job, str(source.absolute()), str(folder / source.name), key=f"gradcli-{run}-{number}")
             for number, source in enumerate(sources)
         ]
-        tallies = _gathered(futures, told)
+        tallies = _gathered(futures, report)
         for stray in set(folder.iterdir()) - {folder / source.name for source in sources}:
             stray.unlink(missing_ok=True)  # of a worker that died
     total = Tally()
@@ -67,7 +67,7 @@ def _part(job: Job, source: str, target: str) -> Tally:
         points.close()
 
 
-def _gathered(futures: list[Future], told: Callable[[int, float], None]) -> list[Tally]:
+def _gathered(futures: list[Future], report: Callable[[int, float], None]) -> list[Tally]:
     """Return the tallies of the parts in their order, as soon as all are done; the first mistake ends the run."""
     from distributed import KilledWorker, as_completed
     from distributed.client import FutureCancelledError
@@ -76,7 +76,7 @@ def _gathered(futures: list[Future], told: Callable[[int, float], None]) -> list
     try:
         for number, future in enumerate(as_completed(futures), 1):
             count += future.result().points
-            told(count, number / len(futures))
+            report(count, number / len(futures))
         return [future.result() for future in futures]
     except KilledWorker:
         raise InputError(
@@ -99,7 +99,7 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
             options=("--engine",),
             text="dask",
         ) from None
-    # Its log tells of workers that come and go, which is no concern of the user's.
+    # Its log reports workers that come and go, which is no concern of the user's.
     for name in ("distributed", "distributed.client", "distributed.gc", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as stack:

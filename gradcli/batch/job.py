@@ -107,9 +107,9 @@ class Job:
         return int(np.clip(_BLOCK // max(1, numbers), 1, _LONGEST))
 
     def run(
-        self, points: Points, result: Result, notes: Notes, told: Callable[[int], None] = lambda count: None
+        self, points: Points, result: Result, notes: Notes, report: Callable[[int], None] = lambda count: None
     ) -> Tally:
-        """Compute the outputs at all points and write them; `told` gets the number of points written so far.
+        """Compute the outputs at all points and write them; `report` gets the number of points written so far.
 
         Errors: `InputError` for points that cannot be read, results that cannot be written, an engine that is missing.
         """
@@ -127,6 +127,6 @@ class Job:
             tally.add(block, {name: array for name, array in results.items() if name not in self.values})
             # All of them may be the same at all points.
             result.write(copied | {name: np.broadcast_to(a, (*a.shape[:-1], count)) for name, a in results.items()})
-            told(tally.points)
+            report(tally.points)
         tally.skipped = points.skipped
         return tally

@@ -145,13 +145,13 @@ def _write_on_cluster(job: Job, files: Files) -> Tally:
     assert files.output is not None
     share = 0.0
 
-    def told_both(count: int, so_far: float) -> None:
+    def report_both(count: int, so_far: float) -> None:
         nonlocal share
         share = so_far
         shown(count)
 
     with progress(lambda: share) as shown:
-        return run_on_cluster(job, files.points, files.output, files.scheduler, told_both)
+        return run_on_cluster(job, files.points, files.output, files.scheduler, report_both)
 
 
 def _by_name(cells: Row) -> dict[str, Array]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli.options import (
-    Asked,
     Files,
     Pages,
     SystemCommand,
+    SystemOptions,
     file_options,
     names_option,
     page_options,
@@ -67,7 +67,7 @@ Examples:
 @page_options(SECTIONS)
 @file_options
 def backward(
-    asked: Asked,
+    options: SystemOptions,
     cotangents: tuple[str, ...],
     strict: bool,
     retain: str | None,
@@ -82,18 +82,18 @@ def backward(
     """
     from gradcli.cli.cotangents import in_letters, read_calls, same_at_all
     from gradcli.cli.outcome import show_result
-    from gradcli.cli.situation import read_asked, read_situation, shown_leaves
+    from gradcli.cli.situation import read_situation, read_system_of, shown_leaves
     from gradcli.errors import InputError, Notes
     from gradcli.explain.backward.question import Gradients
     from gradcli.explain.results import Wanted
 
     notes = Notes()
-    system = read_asked(asked, cotangents, many.points)
+    system = read_system_of(options, cotangents, many.points)
     if many.wanted:
         from gradcli.cli.answer import answer
         from gradcli.cli.file_points import open_many
 
-        with open_many(system, asked, many) as run:
+        with open_many(system, options, many) as run:
             kept = _retained(system, run.graph, retain)
             if steps and not run.prints_json:
                 raise InputError(
@@ -109,18 +109,18 @@ def backward(
                 run, Gradients(run.graph, run.wrt, calls, Wanted(kept, steps, warn=False, same=same, block=not steps))
             )
         return
-    look = pages.look(asked.style)
-    situation = read_situation(system, asked, notes)
+    look = pages.look(options.style)
+    situation = read_situation(system, options, notes)
     kept = _retained(system, situation.graph, retain)
     calls = read_calls(situation.graph.outputs, len(situation.points), cotangents, strict, notes)
     steps = steps or "steps" in pages.only
     whole = bool(pages.jacobian or "jacobian" in pages.only)
     same = situation.same | same_at_all(calls)
-    wanted = Wanted(kept, steps, asked.page is not None, whole, implicit=not cotangents, same=same)
+    wanted = Wanted(kept, steps, options.page is not None, whole, implicit=not cotangents, same=same)
     wanted = wanted._replace(letters=in_letters(cotangents, situation.graph.outputs))
-    question = Gradients(situation.graph, shown_leaves(situation, asked), calls, wanted)
+    question = Gradients(situation.graph, shown_leaves(situation, options), calls, wanted)
     result = question.result(situation.points, notes)
-    if result.forgotten and not kept and asked.page == "table":
+    if result.forgotten and not kept and options.page == "table":
         notes.add("note", _forgotten(result.forgotten))
 
     def paged() -> list[Page]:

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from gradcli.cli.options import (
-    Asked,
     Files,
     Pages,
     SystemCommand,
+    SystemOptions,
     file_option,
     gathered,
     page_options,
@@ -125,9 +125,9 @@ def check(
     settings = Settings((), trials, seed, tolerance, require_proof=require_proof)
 
     def verdicts(*kinds: str) -> CheckResult:
-        asked = Asked(texts, (*files, *kinds, *functions), at, shapes, None, None, style)
-        sources = read_sources(asked, points=many.points)
-        return checked(sources, asked, settings, many if many.wanted else None, gradient)
+        options = SystemOptions(texts, (*files, *kinds, *functions), at, shapes, None, None, style)
+        sources = read_sources(options, points=many.points)
+        return checked(sources, options, settings, many if many.wanted else None, gradient)
 
     results: dict[str, CheckResult | InputError] = {}
     if not several:

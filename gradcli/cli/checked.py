@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.activity import doing
 from gradcli.cli.claims import cases
 from gradcli.cli.gradients import checked_functions, gradient_cases, needs_point
-from gradcli.cli.options import Asked, Files
+from gradcli.cli.options import Files, SystemOptions
 from gradcli.cli.points import default_point
 from gradcli.cli.situation import Situation, read_situation
 from gradcli.cli.subsystems import first_known, is_function, read_function, read_subsystems
@@ -41,7 +41,7 @@ def is_file(text: str) -> bool:
 
 def checked(
     sources: Sequence[Source],
-    asked: Asked,
+    options: SystemOptions,
     settings: Settings,
     files: Files | None = None,
     gradient: str | None = None,
@@ -50,7 +50,7 @@ def checked(
 
     `gradient` is a function of a Python file that claims what the derivatives of the system are.
 
-    Errors: `InputError`, with its place in the texts, for what cannot be read and claims that do not fit.
+    Errors: `InputError`, with its position in the texts, for what cannot be read and claims that do not fit.
     """
     rest, claims = read_claims(sources)
     if not claims and gradient is None:
@@ -58,20 +58,20 @@ def checked(
             "there is no claim to check", hint='for example: gradcli check "f=x**2*y" "df/dx=2*x*y"; or x.grad=v*2*x'
         )
     subsystems = read_subsystems(
-        asked.files, [q.name for claim in claims for q in claim.by], asked, None if files is None else files.points
+        options.files, [q.name for claim in claims for q in claim.by], options, None if files is None else files.points
     )
     if not subsystems and not any(source.text.strip() for source in rest):
         raise InputError("no system is given", hint='for example: gradcli check "f=x**2*y" "df/dx=2*x*y"')
     try:
         system = read_system(rest, subsystems)
-        asked = asked._replace(style=None, outputs=",".join(system.assigned))
+        options = options._replace(style=None, outputs=",".join(system.assigned))
         if files is not None:
-            return _at_file(system, claims, asked, files, settings)
-        situation = read_situation(system, asked, Notes())
+            return _at_file(system, claims, options, files, settings)
+        situation = read_situation(system, options, Notes())
         result = _cases(claims, situation.graph, system)
-        points = situation.points if asked.at else ()
+        points = situation.points if options.at else ()
         if gradient is not None:
-            result += _of_function(gradient, system, asked, situation)
+            result += _of_function(gradient, system, options, situation)
         doing("comparing derivatives at points")
         return check(
             situation.graph, result, replace(settings, points=points, usual=usual_powers(default_point(system)))
@@ -80,7 +80,7 @@ def checked(
         raise restored(error, sources, rest) from None
 
 
-def _of_function(gradient: str, system: System, asked: Asked, situation: Situation) -> list[Case]:
+def _of_function(gradient: str, system: System, options: SystemOptions, situation: Situation) -> list[Case]:
     """Return the claims of a gradient function in a Python file."""
     if not is_function(gradient):
         raise InputError(
@@ -90,9 +90,9 @@ def _of_function(gradient: str, system: System, asked: Asked, situation: Situati
             text=gradient,
         )
     shapes = {name: node.shape for name, node in situation.graph.inputs.items()}
-    part = read_function(gradient, {**shapes, **(first_known(asked, None) if asked.at else {})})
+    part = read_function(gradient, {**shapes, **(first_known(options, None) if options.at else {})})
     cases = gradient_cases(system, part, situation.graph, situation.points)
-    if not asked.at:
+    if not options.at:
         needs_point([*system.subsystems, part])
     return cases
 
@@ -144,15 +144,17 @@ def checked_text(
     """
     settings = _settings(tolerance, trials, seed)
     texts = tuple(f"{name}={'x'.join(map(str, shape))}" for name, shape in shapes.items() if len(shape))
-    asked = Asked((text,), (), (), texts, None, None, None)
-    return checked([Source(text)], asked, settings)
+    options = SystemOptions((text,), (), (), texts, None, None, None)
+    return checked([Source(text)], options, settings)
 
 
-def _at_file(system: System, claims: Sequence[Claim], asked: Asked, files: Files, settings: Settings) -> CheckResult:
+def _at_file(
+    system: System, claims: Sequence[Claim], options: SystemOptions, files: Files, settings: Settings
+) -> CheckResult:
     """Return the verdicts at the points of a file; a cotangent `y.v` without columns is drawn at random."""
     from gradcli.cli.file_points import open_many
 
-    with open_many(system, asked, files) as run:
+    with open_many(system, options, files) as run:
         claimed = _cases(claims, run.graph, system)
         seeds = _cotangents(run, claimed, system.outputs)
         result = check_blocks(run.graph, claimed, _blocks(run, claimed, seeds), settings, run.label)

@@ -20,7 +20,7 @@ MAX_ENTRIES = 10**6
 def cases(claims: Sequence[Claim], graph: Graph, outputs: Sequence[str]) -> list[Case]:
     """Return the claims about a graph, whose names are all in `graph.names`; `outputs` are what pullbacks start from.
 
-    Errors: `InputError`, at its place, for unknown names and for shapes that do not fit.
+    Errors: `InputError`, at its position, for unknown names and for shapes that do not fit.
     """
     scope = {**graph.inputs, **graph.names}
     return [_pullback(c, graph, scope, outputs) if c.of is None else _derivative(c, graph, scope) for c in claims]

@@ -21,7 +21,7 @@ from gradcli.lang.values import Assignment, Cotangent, read_cotangent
 Outputs = Mapping[str, Node]
 
 MAX_CALLS = 100_000
-_DIGITS = 12  # of a place in the outputs
+_DIGITS = 12  # of an index in the outputs
 MAX_JSON_BYTES = 2**28
 _IMPLICIT = "grad can be implicitly created only for scalar outputs"
 
@@ -247,12 +247,12 @@ def _is_letter(text: str, outputs: Outputs) -> bool:
 
 
 def in_letters(cotangents: Sequence[str], outputs: Outputs) -> bool:
-    """Tell whether formulas in v are asked for beside its numbers, as in `--v v=1,10`."""
+    """Tell whether formulas in v are wanted beside its numbers, as in `--v v=1,10`."""
     return len(cotangents) == 1 and _numbers(cotangents[0], outputs) != cotangents[0]
 
 
 def _numbers(text: str, outputs: Outputs) -> str:
-    """Return what `v=` stands before, if no output has that name."""
+    """Return what follows `v=`, if no output has that name."""
     return text if "v" in outputs else re.sub(r"^\s*v\s*=", "", text)
 
 

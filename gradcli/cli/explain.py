@@ -48,19 +48,19 @@ def explain(text: tuple[str, ...]) -> None:
     from gradcli.guide.topics import topic_named
 
     if text == ("-",):
-        asked = read_bytes(standard_input(), "standard input", MAX_BYTES).decode(errors="replace")
+        question = read_bytes(standard_input(), "standard input", MAX_BYTES).decode(errors="replace")
     else:
-        asked = " ".join(text)
+        question = " ".join(text)
     if not text:
         _list()
-    elif topic := topic_named(asked):
+    elif topic := topic_named(question):
         _show(_page(topic), f"gradcli explain {topic.name}")
-    elif message := find(asked):
+    elif message := find(question):
         _show(_explained(message), 'gradcli explain "TEXT"')
-    elif (result := answers(_last(asked))).sure:
+    elif (result := answers(_last(question))).sure:
         _show(_answer(result), 'gradcli explain "TEXT"')
     else:
-        raise _unknown(_last(asked), result)
+        raise _unknown(_last(question), result)
 
 
 def _list() -> None:

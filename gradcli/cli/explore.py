@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import Asked, SystemCommand, only_system_options
+from gradcli.cli.options import SystemCommand, SystemOptions, only_system_options
 
 if TYPE_CHECKING:
     from gradcli.cli.situation import Situation
@@ -35,7 +35,7 @@ Examples:
     help="The cotangent, as in `gradcli backward`.  [default: 1 for each output]",
 )
 @click.option("--steps", is_flag=True, help="Begin with the forward table and the reverse table.")
-def explore(asked: Asked, cotangents: tuple[str, ...], steps: bool) -> None:
+def explore(options: SystemOptions, cotangents: tuple[str, ...], steps: bool) -> None:
     """Explore a system in the terminal: change a number, and see the gradients follow.
 
     \b
@@ -49,20 +49,20 @@ def explore(asked: Asked, cotangents: tuple[str, ...], steps: bool) -> None:
     """
     from gradcli.activity import before_output
     from gradcli.cli.outcome import show
-    from gradcli.cli.situation import read_asked, read_situation, shown_leaves
+    from gradcli.cli.situation import read_situation, read_system_of, shown_leaves
     from gradcli.cli.subsystems import check_branch
     from gradcli.errors import InputError, Notes
 
-    check_terminal(_as_backward(asked, cotangents, steps))
+    check_terminal(_as_backward(options, cotangents, steps))
     notes = Notes()
-    system = read_asked(asked, cotangents)
-    situation = read_situation(system, asked, notes)
+    system = read_system_of(options, cotangents)
+    situation = read_situation(system, options, notes)
     if len(situation.points) > 1:
         raise InputError(f"explore takes one point, not {len(situation.points)}", hint="use one --at")
-    explorer, setting = _explorer(situation, shown_leaves(situation, asked), cotangents, steps, notes)
+    explorer, setting = _explorer(situation, shown_leaves(situation, options), cotangents, steps, notes)
     explorer.check = lambda at: check_branch(system.subsystems, situation.graph, at)
     before_output()
-    command = explored(explorer, setting, system_words(asked))
+    command = explored(explorer, setting, system_words(options))
     show(command, notes)
 
 
@@ -109,14 +109,14 @@ def _explorer(
     return Explorer(graph, wrt, state), Setting(steps=steps, unicode=has_unicode())
 
 
-def _as_backward(asked: Asked, cotangents: tuple[str, ...], steps: bool) -> str:
+def _as_backward(options: SystemOptions, cotangents: tuple[str, ...], steps: bool) -> str:
     """Return the command that prints the page of the explorer."""
     from gradcli.explore.command import command_text
 
-    options = [("--at", text) for text in asked.at]
-    options += [("--shape", text) for text in asked.shapes]
-    options += [("--v", text) for text in cotangents]
-    words = [*system_words(asked), *(word for pair in options for word in pair)]
+    pairs = [("--at", text) for text in options.at]
+    pairs += [("--shape", text) for text in options.shapes]
+    pairs += [("--v", text) for text in cotangents]
+    words = [*system_words(options), *(word for pair in pairs for word in pair)]
     return command_text(["gradcli", "backward", *words, *(["--steps"] if steps else [])])
 
 
@@ -125,12 +125,12 @@ def has_unicode() -> bool:
     return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
 
 
-def system_words(asked: Asked) -> list[str]:
+def system_words(options: SystemOptions) -> list[str]:
     """Return the words of a command that define the system."""
-    words = [*asked.expr]
-    for name in asked.files:
+    words = [*options.expr]
+    for name in options.files:
         words += ["-F", name]
-    for option, value in (("--wrt", asked.wrt), ("--outputs", asked.outputs)):
+    for option, value in (("--wrt", options.wrt), ("--outputs", options.outputs)):
         words += [option, value] if value is not None else []
     return words
 

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import Asked, SystemCommand, file_option, format_of, names_option, outputs_option, wrt_option
+from gradcli.cli.options import (
+    SystemCommand,
+    SystemOptions,
+    file_option,
+    format_of,
+    names_option,
+    outputs_option,
+    wrt_option,
+)
 from gradcli.export.targets import ENDINGS, by_ending
 from gradcli.plain import print_utf8
 
@@ -60,7 +68,7 @@ def export(
     from importlib import import_module
 
     from gradcli.cli.outcome import deliver
-    from gradcli.cli.situation import read_asked, read_situation
+    from gradcli.cli.situation import read_situation, read_system_of
     from gradcli.errors import InputError, Notes
     from gradcli.export.kinds import KINDS, check, mostly_zero
     from gradcli.export.program import Wanted, program
@@ -84,11 +92,11 @@ def export(
         )
     if len(at) > 1:
         raise InputError("--at is given twice", hint="the file tests itself at one point", options=("--at",))
-    asked = Asked(expr, files, at, shapes, wrt, outputs, None)
+    options = SystemOptions(expr, files, at, shapes, wrt, outputs, None)
     notes = Notes()
-    system = read_asked(asked)
-    situation = read_situation(system, asked, notes)
-    graph = _ordered(situation.graph, _arguments(system, situation, asked, arguments))
+    system = read_system_of(options)
+    situation = read_situation(system, options, notes)
+    graph = _ordered(situation.graph, _arguments(system, situation, options, arguments))
     by = situation.wrt if wrt is not None else [*graph.inputs]
     check(graph, kinds)
     if dtype is not None and to != "onnx":
@@ -157,7 +165,7 @@ def _write_model(
     tell_notes(notes)
 
 
-def _arguments(system: System, situation: Situation, asked: Asked, arguments: str | None) -> list[str]:
+def _arguments(system: System, situation: Situation, options: SystemOptions, arguments: str | None) -> list[str]:
     """Return the inputs in the order of the parameters.
 
     That is the order of `--arguments`, else of `--wrt`, else of the lines that declare inputs.  Others follow in the
@@ -179,7 +187,7 @@ def _arguments(system: System, situation: Situation, asked: Asked, arguments: st
                 options=("--arguments",),
                 text=name,
             )
-    if arguments is None and asked.wrt is not None:
+    if arguments is None and options.wrt is not None:
         first = situation.wrt
     order = dict.fromkeys([*first, *system.defaults, *appearance(situation.graph)])
     return [name for name in order if name in inputs]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gradcli.cli.options import Asked, Files
+from gradcli.cli.options import Files, SystemOptions
 from gradcli.cli.outcome import tell_notes
 from gradcli.cli.points import default_point, example_of, read_constants, read_points, read_shape_options
 from gradcli.cli.situation import note_subsystems, read_graph
@@ -32,9 +32,9 @@ from gradcli.lang.system import System
 from gradcli.platform import quote
 from gradcli.report.render import PAGES
 
-# Commas stand in headers, too: what follows one that parts is NAME=.
+# Headers have commas, too: what follows one that parts is NAME=.
 _BETWEEN = re.compile(rf",(?=\s*{NAME}(?:\[[\d\s,]*\])?(?:\.[uv])?\s*=)")
-_AT = "--at"  # the place of the points where there is no file
+_AT = "--at"  # where the points are if there is no file
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class FilePoints:
     """A system in the shapes of its points.
 
     `varying` has the shapes of what the file has for each point, `same` the arrays of the rest, with a last axis of 1;
-    `label` is what messages call the place of the points, `notes` are printed in the end, and `reading` says how
+    `label` is what messages call the file of the points, `notes` are printed in the end, and `reading` says how
     the file is read.
     """
 
-    asked: Asked
+    options: SystemOptions
     files: Files
     notes: Notes
     graph: Graph
@@ -98,7 +98,7 @@ class FilePoints:
     @property
     def prints_json(self) -> bool:
         """Whether lines of JSON are printed."""
-        return self.asked.style == "json" and self.files.output in (None, "-")
+        return self.options.style == "json" and self.files.output in (None, "-")
 
     def wanted(self, u: Named | None) -> Wanted:
         """Return what JSON shows at the points of a file; `u` is a tangent that is the same at all of them."""
@@ -156,30 +156,30 @@ def read_reading(system: System, columns: Sequence[str], missing: Policy) -> Rea
 
 
 @contextmanager
-def open_many(system: System, asked: Asked, files: Files) -> Iterator[FilePoints]:
+def open_many(system: System, options: SystemOptions, files: Files) -> Iterator[FilePoints]:
     """Open the points, read the system in their shapes, and print the notes at the end.
 
     Errors: `InputError` for options that do not go together, and for points that lack an input of the system.
     """
-    _check(asked, files)
-    known = read_shape_options(system, asked.shapes)
-    constants = read_constants(system, asked.at) if files.points is not None else {}
+    _check(options, files)
+    known = read_shape_options(system, options.shapes)
+    constants = read_constants(system, options.at) if files.points is not None else {}
     how = read_reading(system, files.columns, files.missing)
-    points = _open(system, asked, files, known, how)
+    points = _open(system, options, files, known, how)
     try:
         for header in _headers(files.keep):
             check_header(header, points.columns, label(files.points or "--at"), "--keep")
-        run = replace(_read(system, asked, files, points, (known, constants)), reading=how)
+        run = replace(_read(system, options, files, points, (known, constants)), reading=how)
         yield run
     finally:
         points.close()
     tell_notes(run.notes)
 
 
-def _open(system: System, asked: Asked, files: Files, shapes: Mapping[str, Shape], how: Reading) -> Points:
+def _open(system: System, options: SystemOptions, files: Files, shapes: Mapping[str, Shape], how: Reading) -> Points:
     if files.points is not None:
         return open_points(files.points, how)
-    points = read_points(system, asked.at, shapes)
+    points = read_points(system, options.at, shapes)
     if not points:
         example = quote(example_of({name: shapes.get(name, ()) for name in system.leaves(shapes)}))
         raise InputError("there are no points to compute at", hint=f"give a file, --points FILE, or --at {example}")
@@ -187,7 +187,7 @@ def _open(system: System, asked: Asked, files: Files, shapes: Mapping[str, Shape
 
 
 def _read(
-    system: System, asked: Asked, files: Files, points: Points, given: tuple[Mapping[str, Shape], Named]
+    system: System, options: SystemOptions, files: Files, points: Points, given: tuple[Mapping[str, Shape], Named]
 ) -> FilePoints:
     """Return the run; `given` are the shapes of `--shape` and the values of an `--at` beside a file."""
     where = _AT if files.points is None else label(files.points)
@@ -202,7 +202,7 @@ def _read(
             text=repeated,
         )
     same = default_point(system) | constants
-    graph, wrt = read_graph(system, {**{n: v.shape for n, v in same.items()}, **known, **shapes}, asked, same)
+    graph, wrt = read_graph(system, {**{n: v.shape for n, v in same.items()}, **known, **shapes}, options, same)
     varying = {n: shapes[n] for n in graph.inputs if n in shapes}
     rest = [n for n in graph.inputs if n not in shapes]
     lacking = [n for n in rest if n not in same]
@@ -211,14 +211,14 @@ def _read(
     constant = {n: same[n][..., None] for n in rest}
     notes = Notes()
     note_subsystems(system, notes)
-    return FilePoints(asked, files, notes, graph, tuple(wrt), points, varying, constant, where)
+    return FilePoints(options, files, notes, graph, tuple(wrt), points, varying, constant, where)
 
 
 def _shapes(system: System, points: Points) -> dict[str, Shape]:
     """Return the shapes of the system's inputs that the points have."""
     shapes = {n: s for n, s in points.shapes.items() if n in system.uses or n in system.defaults}
     if inputs := [n for n in shapes if n not in system.assigned]:
-        points.blocks(inputs, 1)  # what is wrong with a variable is told before its shape is believed
+        points.blocks(inputs, 1)  # a variable's own mistakes are reported before its shape is used
     return shapes
 
 
@@ -249,15 +249,15 @@ def _missing(where: str, name: str, points: Points) -> InputError:
 # Options that do not go together
 
 
-def _check(asked: Asked, files: Files) -> None:
+def _check(options: SystemOptions, files: Files) -> None:
     """Check that the options go together."""
-    if files.points is not None and len(asked.at) > 1:
+    if files.points is not None and len(options.at) > 1:
         raise InputError(
             "--points takes the place of --at",
             options=("--points", "--at"),
             hint="one --at may give the inputs that are not in the file and are the same at all points",
         )
-    _check_style(asked.style, files)
+    _check_style(options.style, files)
     if files.scheduler is not None and files.engine != "dask":
         raise InputError("--scheduler is for --engine dask", options=("--scheduler", "--engine"))
     if files.engine == "dask" and not (_is_data_set(files.points) and _is_parquet(files.output)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import Asked, SystemCommand, asking, digits_option, format_of
+from gradcli.cli.options import SystemCommand, SystemOptions, asking, digits_option, format_of
 from gradcli.plain import print_utf8
 
 if TYPE_CHECKING:
@@ -77,7 +77,12 @@ Examples:
     "choose the format.",
 )
 def graph(
-    asked: Asked, cotangents: tuple[str, ...], every: bool, layout: str, digits: int | None, output: str | None
+    options: SystemOptions,
+    cotangents: tuple[str, ...],
+    every: bool,
+    layout: str,
+    digits: int | None,
+    output: str | None,
 ) -> None:
     """Draw the computation graph, with values and derivatives.
 
@@ -89,7 +94,7 @@ def graph(
     """
     from gradcli.activity import doing
     from gradcli.cli.outcome import deliver
-    from gradcli.cli.situation import read_asked, read_situation, shown_leaves
+    from gradcli.cli.situation import read_situation, read_system_of, shown_leaves
     from gradcli.errors import InputError, Notes
     from gradcli.explain.picture.picture import View, picture
     from gradcli.report.pages.table import has_styles
@@ -98,7 +103,7 @@ def graph(
     from gradcli.report.pictures.render import render_picture
 
     notes = Notes()
-    style = style_of_picture(asked.style, output)
+    style = style_of_picture(options.style, output)
     if layout == "horizontal" and style == "text":
         raise InputError(
             "--layout horizontal: a picture in text is vertical",
@@ -108,19 +113,19 @@ def graph(
         )
     if style in CONVERTED:
         converter()
-    system = read_asked(asked, cotangents)
-    situation = read_situation(system, asked, notes)
+    system = read_system_of(options, cotangents)
+    situation = read_situation(system, options, notes)
     if len(situation.points) > 1:
         raise InputError(f"a picture shows one point, and there are {len(situation.points)}", hint="give one --at")
     at = situation.points[0] if situation.points else None
     doing("drawing")
-    view = View(shown_leaves(situation, asked), at, _call(situation, cotangents, notes), not every)
+    view = View(shown_leaves(situation, options), at, _call(situation, cotangents, notes), not every)
     if every and drawn_as(style) in ("svg", "tikz", "html"):
         _check_size(situation.graph)
     if style == "html":
         print_utf8()
         stays = [text for part in system.subsystems for text in part.notes]
-        deliver(_live_page(situation, view, asked, layout == "horizontal", stays), output, notes)
+        deliver(_live_page(situation, view, options, layout == "horizontal", stays), output, notes)
         return
     result = picture(situation.graph, view)
     if result.middle:
@@ -134,29 +139,29 @@ def graph(
         )
     if style != "text" or output not in (None, "-"):
         print_utf8()
-    options = Options(layout == "horizontal", styled=output in (None, "-") and has_styles())
-    deliver(picture_file(render_picture(result, drawn_as(style), digits, options), style), output, notes)
+    drawing = Options(layout == "horizontal", styled=output in (None, "-") and has_styles())
+    deliver(picture_file(render_picture(result, drawn_as(style), digits, drawing), style), output, notes)
 
 
-def _live_page(situation: Situation, view: View, asked: Asked, horizontal: bool, notes: Sequence[str]) -> str:
+def _live_page(situation: Situation, view: View, options: SystemOptions, horizontal: bool, notes: Sequence[str]) -> str:
     """Return the live page of a system, as one file."""
     from gradcli.explain.live.kernels import Kernels
     from gradcli.explain.live.program import live
     from gradcli.report.live.live_page import live_document
 
     kernels = Kernels()
-    page = live(situation.graph, view, kernels, _command(asked), formulas=True)
+    page = live(situation.graph, view, kernels, _command(options), formulas=True)
     return live_document(page, kernels.program(), horizontal, notes)
 
 
-def _command(asked: Asked) -> str:
+def _command(options: SystemOptions) -> str:
     """Return the command that shows the same system in numbers, without its point; nothing for standard input."""
-    if "-" in asked.files or not (asked.files or asked.expr):
+    if "-" in options.files or not (options.files or options.expr):
         return ""
-    options = [("-F", name) for name in asked.files]
-    options += [("--wrt", asked.wrt)] if asked.wrt is not None else []
-    options += [("--outputs", asked.outputs)] if asked.outputs is not None else []
-    words = [*(_quoted(text) for text in asked.expr), *(part for o, value in options for part in (o, _quoted(value)))]
+    pairs = [("-F", name) for name in options.files]
+    pairs += [("--wrt", options.wrt)] if options.wrt is not None else []
+    pairs += [("--outputs", options.outputs)] if options.outputs is not None else []
+    words = [*(_quoted(text) for text in options.expr), *(part for o, value in pairs for part in (o, _quoted(value)))]
     return " ".join(["gradcli backward", *words])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
+from gradcli.cli.options import Files, Pages, SystemCommand, SystemOptions, file_options, page_options, system_options
 
 SECTIONS = {
     "system": "the statements and their values",
@@ -26,7 +26,7 @@ Examples:
 @click.option("--u", "tangent", metavar="NAME=VALUE,…", multiple=True, help="A tangent: shows H·u, without H.")
 @page_options(SECTIONS)
 @file_options
-def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -> None:
+def hessian(options: SystemOptions, tangent: tuple[str, ...], pages: Pages, many: Files) -> None:
     """Show the Hessian H[i, j] = ∂²y/∂x_i∂x_j of a scalar output y.
 
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  With --at, the page also has the
@@ -35,7 +35,7 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
     """
     from gradcli.cli.outcome import show_result
     from gradcli.cli.points import example_of
-    from gradcli.cli.situation import read_asked, read_situation
+    from gradcli.cli.situation import read_situation, read_system_of
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
     from gradcli.explain.evaluation import seeded
@@ -46,12 +46,12 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
     from gradcli.platform import quote
 
     notes = Notes()
-    system = read_asked(asked, points=many.points)
+    system = read_system_of(options, points=many.points)
     if many.wanted:
         from gradcli.cli.answer import answer
         from gradcli.cli.file_points import open_many
 
-        with open_many(system, asked, many) as run:
+        with open_many(system, options, many) as run:
             scalar_output(run.graph)
             leaves = {name: run.graph.inputs[name] for name in run.wrt}
             of_file = run.with_columns("u", leaves, tangent)
@@ -62,9 +62,9 @@ def hessian(asked: Asked, tangent: tuple[str, ...], pages: Pages, many: Files) -
             else:
                 answer(run, Hessian(run.graph, run.wrt, run.wanted(None)))
         return
-    look = pages.look(asked.style)
-    graph, wrt, points, same = read_situation(system, asked, notes)
-    wanted = Wanted(page=asked.page is not None, same=same)
+    look = pages.look(options.style)
+    graph, wrt, points, same = read_situation(system, options, notes)
+    wanted = Wanted(page=options.page is not None, same=same)
     if not tangent:
         result = Hessian(graph, tuple(wrt), wanted).result(points, notes)
         show_result(result, lambda: hessian_pages(result, pages.only), look, notes)

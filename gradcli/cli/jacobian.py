@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
+from gradcli.cli.options import Files, Pages, SystemCommand, SystemOptions, file_options, page_options, system_options
 
 if TYPE_CHECKING:
     from gradcli.explain.sections import Page
@@ -42,7 +42,7 @@ Examples:
 @page_options(SECTIONS)
 @file_options
 def jacobian(
-    asked: Asked, sparse: bool, steps: bool, order: int | None, numeric: bool, pages: Pages, many: Files
+    options: SystemOptions, sparse: bool, steps: bool, order: int | None, numeric: bool, pages: Pages, many: Files
 ) -> None:
     """Show the Jacobian: J[i, j] = ∂y_i/∂x_j.
 
@@ -50,7 +50,7 @@ def jacobian(
     but never assigned.  Outputs are the assigned names that no later statement uses.  Without --at, J is in formulas.
     """
     from gradcli.cli.outcome import show_result
-    from gradcli.cli.situation import read_asked, read_situation, shown_leaves
+    from gradcli.cli.situation import read_situation, read_system_of, shown_leaves
     from gradcli.errors import InputError, Notes
     from gradcli.explain.jacobian.dense import Jacobian
     from gradcli.explain.results import Wanted
@@ -62,11 +62,11 @@ def jacobian(
             hint="leave one of them out",
             options=("--numeric", "--steps", "--order"),
         )
-    system = read_asked(asked, points=many.points)
+    system = read_system_of(options, points=many.points)
     if sparse and many.points is None:
         from gradcli.cli.sparse import show_sparse
 
-        show_sparse(system, asked, many, notes, numeric)
+        show_sparse(system, options, many, notes, numeric)
         return
     if many.wanted:
         if order is not None:
@@ -75,7 +75,7 @@ def jacobian(
         from gradcli.cli.file_points import open_many
         from gradcli.explain.columns import check_whole
 
-        with open_many(system, asked, many) as run:
+        with open_many(system, options, many) as run:
             if run.prints_json and sparse:
                 raise InputError(
                     "-f json shows whole Jacobians",
@@ -88,9 +88,9 @@ def jacobian(
             arrays = f"{many.output}".lower().endswith(".npz")  # which has an array for each entry
             answer(run, Jacobian(run.graph, run.wrt, run.wanted(None), sparse, alone=arrays))
         return
-    look = pages.look(asked.style)
-    situation = read_situation(system, asked, notes)
-    page = asked.page is not None
+    look = pages.look(options.style)
+    situation = read_situation(system, options, notes)
+    page = options.page is not None
     if numeric and not situation.points:
         raise InputError(
             "--numeric shows numbers, which need a point", hint="give one with --at", options=("--numeric",)
@@ -103,7 +103,7 @@ def jacobian(
         show_result(derivatives, derivatives.pages, look, notes)
         return
     wanted = Wanted(steps=page and (steps or "steps" in pages.only), page=page, same=situation.same)
-    question = Jacobian(situation.graph, tuple(shown_leaves(situation, asked)), wanted)
+    question = Jacobian(situation.graph, tuple(shown_leaves(situation, options)), wanted)
     result = question.result(situation.points, notes)
 
     if numeric:

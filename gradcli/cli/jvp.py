@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gradcli.cli.options import Asked, Files, Pages, SystemCommand, file_options, page_options, system_options
+from gradcli.cli.options import Files, Pages, SystemCommand, SystemOptions, file_options, page_options, system_options
 
 SECTIONS = {
     "system": "the statements and their values",
@@ -38,7 +38,12 @@ Examples:
 @page_options(SECTIONS)
 @file_options
 def jvp(
-    asked: Asked, tangent: tuple[str, ...], cotangents: tuple[str, ...], steps: bool, pages: Pages, many: Files
+    options: SystemOptions,
+    tangent: tuple[str, ...],
+    cotangents: tuple[str, ...],
+    steps: bool,
+    pages: Pages,
+    many: Files,
 ) -> None:
     """Show J·u: how fast the outputs change when the inputs change at the rates u.
 
@@ -49,7 +54,7 @@ def jvp(
 
     from gradcli.cli.cotangents import read_calls
     from gradcli.cli.outcome import show_result
-    from gradcli.cli.situation import read_asked, read_situation
+    from gradcli.cli.situation import read_situation, read_system_of
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
     from gradcli.explain.evaluation import seeded
@@ -58,7 +63,7 @@ def jvp(
     from gradcli.explain.results import Wanted
 
     notes = Notes()
-    system = read_asked(asked, cotangents, many.points)
+    system = read_system_of(options, cotangents, many.points)
     if many.wanted:
         from gradcli.cli.answer import answer
         from gradcli.cli.file_points import open_many
@@ -67,15 +72,15 @@ def jvp(
             raise InputError(
                 "--steps and --v are for single points", hint="give the points with --at", options=("--steps", "--v")
             )
-        with open_many(system, asked, many) as run:
+        with open_many(system, options, many) as run:
             leaves = {name: run.graph.inputs[name] for name in run.wrt}
             of_file = run.with_columns("u", leaves, tangent)
             u = None if of_file else read_tangent(leaves, tangent, run.notes)
             run = of_file or run
             answer(run, JacobianProduct(run.graph, run.wrt, u, [], run.wanted(u)))
         return
-    look = pages.look(asked.style)
-    graph, wrt, points, same = read_situation(system, asked, notes)
+    look = pages.look(options.style)
+    graph, wrt, points, same = read_situation(system, options, notes)
     if cotangents and not points:
         raise InputError("--v is for points", hint="vᵀ(J·u) = (vᵀJ)·u is shown in numbers: give --at", options=("--v",))
     u = read_tangent({name: graph.inputs[name] for name in wrt}, tangent, notes)
@@ -84,6 +89,6 @@ def jvp(
         calls = read_calls(graph.outputs, len(points), cotangents, True, notes)
         v = [{name: np.sum([c[name] for c in mine], axis=0) for name in graph.outputs} for mine in calls]
     same = same | {*seeded("u", u)}
-    wanted = Wanted(steps=steps or "steps" in pages.only, page=asked.page is not None, same=same)
+    wanted = Wanted(steps=steps or "steps" in pages.only, page=options.page is not None, same=same)
     result = JacobianProduct(graph, wrt, u, v, wanted).result(points, notes)
     show_result(result, lambda: jvp_pages(result, pages.only), look, notes)

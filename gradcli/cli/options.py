@@ -24,7 +24,7 @@ _SHORT = len("-f")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class Asked(NamedTuple):
+class SystemOptions(NamedTuple):
     """The options of every command: the system (expressions, files), the points, and the format."""
 
     expr: tuple[str, ...]
@@ -133,18 +133,18 @@ _FILES = (
 
 
 def system_options(command: Command) -> Command:
-    """Add the options of the system, the points and the format; the command gets them as `asked`."""
+    """Add the options of the system, the points and the format; the command gets them as `options`."""
     return asking(FORMATS, "The output format.  [default: table; csv with --points]")(command)
 
 
 def only_system_options(command: Command) -> Command:
-    """Add the options of the system and the points; a command without formats gets them as `asked`."""
-    return gathered("asked", Asked, _SYSTEM)(command)
+    """Add the options of the system and the points; a command without formats gets them as `options`."""
+    return gathered("options", SystemOptions, _SYSTEM)(command)
 
 
 def asking(formats: Sequence[str], help_text: str) -> Callable[[Command], Command]:
     """Return the decorator that adds these options to a command with formats of its own."""
-    return gathered("asked", Asked, (*_SYSTEM, style_option(formats, help_text)))
+    return gathered("options", SystemOptions, (*_SYSTEM, style_option(formats, help_text)))
 
 
 def style_option(formats: Sequence[str], help_text: str, default: str | None = None) -> Callable[[Command], Command]:
@@ -154,23 +154,23 @@ def style_option(formats: Sequence[str], help_text: str, default: str | None = N
     return click.option("-f", "--format", "style", type=kind, default=default, show_default=shown, help=help_text)
 
 
-def format_of(asked: str | None, output: str | None, endings: Mapping[str, str], option: str = "-f") -> str | None:
+def format_of(style: str | None, output: str | None, endings: Mapping[str, str], option: str = "-f") -> str | None:
     """Return the requested format, or that of a file extension; None where there is neither.
 
     Errors: `InputError` where they contradict each other; a file of text may have any format.
     """
     said = endings.get(PurePath(output or "-").suffix.lower())
-    if asked is not None and said not in (None, "text", asked):
+    if style is not None and said not in (None, "text", style):
         from gradcli.data.mistakes import label
         from gradcli.errors import InputError
 
         raise InputError(
-            f"{option} {asked}, but the file extension of {label(output or '-')} says {said}",
+            f"{option} {style}, but the file extension of {label(output or '-')} says {said}",
             hint=f"give the file another extension, or use {option} {said}",
             options=(option,),
-            text=asked,
+            text=style,
         )
-    return asked or said
+    return style or said
 
 
 def gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> Callable[[Command], Command]:

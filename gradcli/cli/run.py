@@ -56,7 +56,7 @@ def _parted(args: list[str], options: dict[str, Any]) -> tuple[list[str], list[s
                 return args[:i], args[i:]
             script = True
         elif name in options and not equals and _takes(known, name):
-            i += 1  # behind it stands what it takes
+            i += 1  # its value follows it
         script = script or name == "-c"
         i += 1
     return args[:i], args[i + 1 :]

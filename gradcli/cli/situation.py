@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gradcli.activity import doing
-from gradcli.cli.options import Asked
+from gradcli.cli.options import SystemOptions
 from gradcli.cli.points import default_point, read_points, read_shape_options
 from gradcli.cli.subsystems import check_branches, is_subsystem, read_subsystems
 from gradcli.errors import InputError, Notes, Source, nearest
@@ -29,15 +29,15 @@ _OBJECTS = 20_000_000  # a text of 16 MiB makes fewer: 100,000 short statements 
 _KEPT: list[System] = []
 
 
-def read_asked(asked: Asked, cotangents: Sequence[str] = (), points: str | None = None) -> System:
+def read_system_of(options: SystemOptions, cotangents: Sequence[str] = (), points: str | None = None) -> System:
     """Return the system of a command: the statements of files, then of arguments, or of standard input.
 
     `cotangents` and `points` are what `--v` and `--points` say, for which standard input may be read.
 
     Errors: `InputError` for statements that cannot be read, and where there are none.
     """
-    sources = [_without_claims(s) for s in read_sources(asked, cotangents, points)]
-    subsystems = read_subsystems(asked.files, _names(asked.wrt), asked, points)
+    sources = [_without_claims(s) for s in read_sources(options, cotangents, points)]
+    subsystems = read_subsystems(options.files, _names(options.wrt), options, points)
     if sum(len(source.text) for source in sources) < _LONG:
         return read_system(sources, subsystems)
     # Millions of objects are made, the text bounds how many, and nearly all are kept to the end: Python is not to look
@@ -47,9 +47,9 @@ def read_asked(asked: Asked, cotangents: Sequence[str] = (), points: str | None 
     return _KEPT[0]
 
 
-def read_sources(asked: Asked, cotangents: Sequence[str] = (), points: str | None = None) -> list[Source]:
+def read_sources(options: SystemOptions, cotangents: Sequence[str] = (), points: str | None = None) -> list[Source]:
     """Return the texts of the system: the files', then the arguments', or standard input's where there are neither."""
-    expr, files = asked.expr, asked.files
+    expr, files = options.expr, options.files
     reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (points == "-")
     if not expr and not files:
         if reserved or sys.stdin is None or sys.stdin.isatty():
@@ -122,29 +122,29 @@ class Situation(NamedTuple):
     same: frozenset[str] = frozenset()
 
 
-def read_situation(system: System, asked: Asked, notes: Notes) -> Situation:
+def read_situation(system: System, options: SystemOptions, notes: Notes) -> Situation:
     """Return the graph of a system at its points, with everything that names something checked.
 
     Inputs without values that may be calls of functions are noted.
     """
     doing("reading points")
-    known = read_shape_options(system, asked.shapes)
-    result = read_points(system, asked.at, known)
+    known = read_shape_options(system, options.shapes)
+    result = read_points(system, options.at, known)
     values = result[0] if result else default_point(system)
     known = known | {n: v.shape for n, v in values.items()}
     note_joined(system, known, notes)
     note_subsystems(system, notes)
-    graph, wrt = read_graph(system, known, asked, values)
-    varying = {a.name for option in asked.at for a in read_point(option)} & {*graph.inputs}
+    graph, wrt = read_graph(system, known, options, values)
+    varying = {a.name for option in options.at for a in read_point(option)} & {*graph.inputs}
     situation = Situation(graph, wrt, result, frozenset({*graph.inputs} - varying) if varying else frozenset())
     check_branches(system.subsystems, graph, result)
     doing("computing derivatives")
     return situation
 
 
-def shown_leaves(situation: Situation, asked: Asked) -> list[str]:
+def shown_leaves(situation: Situation, options: SystemOptions) -> list[str]:
     """Return the leaves in order of display: natural order for data, order of appearance for pages."""
-    return situation.wrt if asked.wrt is not None or asked.page is None else appearance(situation.graph)
+    return situation.wrt if options.wrt is not None or options.page is None else appearance(situation.graph)
 
 
 def note_subsystems(system: System, notes: Notes) -> None:
@@ -154,12 +154,14 @@ def note_subsystems(system: System, notes: Notes) -> None:
             notes.add("note", text)
 
 
-def read_graph(system: System, shapes: Mapping[str, Shape], asked: Asked, values: Named) -> tuple[Graph, list[str]]:
+def read_graph(
+    system: System, shapes: Mapping[str, Shape], options: SystemOptions, values: Named
+) -> tuple[Graph, list[str]]:
     """Return the graph of a system whose leaves have these shapes, and the leaves to differentiate by.
 
     `values` has those of the inputs that are fixed.
     """
-    wrt, outputs = asked.wrt, asked.outputs
+    wrt, outputs = options.wrt, options.outputs
     if system.subsystems:
         wrt, outputs = (None if listed is None else _as_read(listed) for listed in (wrt, outputs))
     wanted = read_names(wrt, "--wrt") if wrt is not None else None

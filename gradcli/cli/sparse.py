@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from gradcli.cli.options import Asked, Files, format_of
+from gradcli.cli.options import Files, SystemOptions, format_of
 from gradcli.cli.outcome import show, tell_notes
 from gradcli.cli.situation import read_situation
 from gradcli.errors import InputError, Notes
@@ -21,7 +21,7 @@ _LINES = 1_000  # that are printed at a time: one by one, printing takes longer 
 _ENDINGS = {".csv": "csv", ".json": "json", ".npz": "npz"}
 
 
-def show_sparse(system: System, asked: Asked, files: Files, notes: Notes, numeric: bool) -> None:
+def show_sparse(system: System, options: SystemOptions, files: Files, notes: Notes, numeric: bool) -> None:
     """Print the entries, or write them to a file: `.csv`, `.json`, or the `.npz` of `scipy.sparse`.
 
     If `numeric`, formulas are left out.
@@ -30,19 +30,19 @@ def show_sparse(system: System, asked: Asked, files: Files, notes: Notes, numeri
     """
     _ = files._replace(output=None).wanted  # refuses options of many points
     output = None if files.output == "-" else files.output
-    if asked.style in PAGES:
+    if options.style in PAGES:
         raise InputError(
-            f"-f {asked.style} shows whole Jacobians",
+            f"-f {options.style} shows whole Jacobians",
             hint="--sparse is for -f json and -f csv",
             options=("-f",),
-            text=asked.style,
+            text=options.style,
         )
     if output is not None and PurePath(output).suffix.lower() not in _ENDINGS:
         raise InputError(
             "--sparse writes .csv, .json and .npz files", hint="for example --output J.npz", options=("--sparse",)
         )
-    style = format_of(asked.style, output, _ENDINGS) or "csv"
-    situation = read_situation(system, asked, notes)
+    style = format_of(options.style, output, _ENDINGS) or "csv"
+    situation = read_situation(system, options, notes)
     if len(situation.points) > 1:
         raise InputError(
             "--sparse shows one point", hint="many points are given with --points FILE", options=("--sparse",)

@@ -11,7 +11,7 @@ from gradcli.errors import InputError, Span
 from gradcli.graph.subsystem import Subsystem
 
 if TYPE_CHECKING:
-    from gradcli.cli.options import Asked
+    from gradcli.cli.options import SystemOptions
     from gradcli.graph.array import Array, Named
     from gradcli.graph.graph import Graph
     from gradcli.graph.shapes import Shape
@@ -47,16 +47,16 @@ def is_function(file: str) -> bool:
 
 
 def read_subsystems(
-    files: Sequence[str], wanted: Sequence[str], asked: Asked | None = None, points: str | None = None
+    files: Sequence[str], wanted: Sequence[str], options: SystemOptions | None = None, points: str | None = None
 ) -> list[Subsystem]:
     """Return the subsystems of files that are not text; `wanted` are the names to differentiate by.
 
-    A function is traced at the first point of `asked`, in the shapes of the file of points.
+    A function is traced at the first point of `options`, in the shapes of the file of points.
 
     Errors: `InputError` for a file that cannot be read.
     """
     result: list[Subsystem] = []
-    known = first_known(asked, points) if asked is not None and any(map(is_function, files)) else {}
+    known = first_known(options, points) if options is not None and any(map(is_function, files)) else {}
     for file in (f for f in files if is_subsystem(f)):
         if is_function(file):
             result.append(read_function(file, known))
@@ -92,14 +92,14 @@ def read_function(text: str, known: Mapping[str, Array | Shape]) -> Subsystem:
     return FunctionSystem(file.function(name), text, known, file.running)
 
 
-def first_known(asked: Asked, points: str | None) -> dict[str, Any]:
+def first_known(options: SystemOptions, points: str | None) -> dict[str, Any]:
     """Return the values of the inputs at the first point, or their shapes, before the system is read."""
     from gradcli.data.arrays import array_of, assemble
     from gradcli.lang.values import read_point, read_shapes
 
-    known: dict[str, Any] = {n: shape for option in asked.shapes for n, shape in read_shapes(option).items()}
+    known: dict[str, Any] = {n: shape for option in options.shapes for n, shape in read_shapes(option).items()}
     elements: dict[str, dict[tuple[int, ...], Any]] = {}
-    for a in read_point(asked.at[0]) if asked.at else ():
+    for a in read_point(options.at[0]) if options.at else ():
         if a.key is None:
             known[a.name] = array_of(a.value)
         else:

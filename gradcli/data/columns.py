@@ -55,7 +55,7 @@ class Picked:
     """The columns of some variables: their indices in the file, their names, and the shapes of the variables.
 
     The name of a column is that of its element, and its header where `--columns` says what it holds. `copied` has the
-    place of each column that is copied.
+    index of each column that is copied.
     """
 
     shapes: dict[str, Shape]

@@ -39,7 +39,7 @@ class Label(str):
 
 
 def about_file(name: str, said: str, hint: str | None = None) -> InputError:
-    """Return an error that says something of a file; of a place in the file, where its name goes on.
+    """Return an error that says something of a file; of a position in the file, where its name goes on.
 
     >>> about_file(label("p.csv"), "is empty").text
     'p.csv'
@@ -48,7 +48,7 @@ def about_file(name: str, said: str, hint: str | None = None) -> InputError:
 
 
 def path_of(name: str) -> str | None:
-    """Return the path of the file that has this name in messages; None for a place in a file, or an unknown path."""
+    """Return the path of the file that has this name in messages; None for a position in a file, or an unknown path."""
     return name.path if isinstance(name, Label) else None
 
 
@@ -100,7 +100,7 @@ def reading(name: str) -> Iterator[None]:
     except (InputError, MemoryError):
         raise
     except Exception as error:
-        beyond = isinstance(error, OSError) and error.errno == errno.EINVAL  # a place before the file
+        beyond = isinstance(error, OSError) and error.errno == errno.EINVAL  # a position before the file
         raise unreadable(name, "it is damaged" if beyond else because(error)) from None
 
 

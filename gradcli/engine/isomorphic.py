@@ -77,7 +77,7 @@ class _Groups:
     def rebuilt(self, steps: Sequence[Node]) -> dict[Node, Node]:
         """Return for each step the node that has its value now.
 
-        An array is made where the first of its numbers was: what all of them read stands before it.
+        An array is made where the first of its numbers was: what all of them read comes before it.
         """
         for n in steps:
             kind = self._of.get(n)

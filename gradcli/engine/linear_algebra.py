@@ -124,7 +124,7 @@ def svd_vh(full: bool, x: Array, out: Array | None = None) -> Array:
 def _exact(written: Callable[..., Array | None], general: Callable[..., Array], *stacks: Array) -> Array:
     """Return what is written down, where there is such a thing and no product can leave the normal numbers on the way.
 
-    It is decided for each matrix alone: a point has the same numbers wherever it stands.
+    It is decided for each matrix alone: a point has the same numbers at each index.
     """
     result = written(*stacks)
     if result is None:

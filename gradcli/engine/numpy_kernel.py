@@ -2,7 +2,7 @@
 
 A buffer is free after the last use of its value, and blocks are so short that the live buffers stay in
 the processor's cache: that is where the speed comes from.  Between two calls a thread holds Python's lock and the
-others wait, so there is little between them: a function, what gets its arguments, and the place of its result.
+others wait, so there is little between them: a function, what gets its arguments, and the index of its result.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import size_of
 
 Kind = tuple[tuple[int, ...], type]  # the shape of a node and the type of its elements
-# A function, what gets its arguments from the list of all arrays, and the place of its result in that list.
+# A function, what gets its arguments from the list of all arrays, and the index of its result in that list.
 Step = tuple[Callable[..., Any], Callable[[list[Any]], Sequence[Any]], int]
 
 CACHE_LINE = 64  # its bytes

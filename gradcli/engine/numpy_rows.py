@@ -36,7 +36,7 @@ class PlanOfRows:
         put = {a for n in steps if n.op == "stack" for a in n.args}
         put -= {a for n in steps if n.op != "stack" for a in n.args} | set(self._others.values())
         self._read = [name for name, n in schedule.inputs.items() if n not in put]
-        self._last = self._made(0)  # rows, and the arrays that they stand in
+        self._last = self._made(0)  # rows, and the arrays that hold them
 
     def new(self, count: int) -> dict[str, Array]:
         """Return arrays for the results at `count` points."""

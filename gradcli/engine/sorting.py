@@ -17,7 +17,7 @@ def sort_indices(axis: int, descending: bool, x: Array) -> Array:
     """
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
-    # Of equal ones the first is to be first: in opposite order, they are sorted and turned around.
+    # Of equal ones the first is to be first: in opposite order, they are sorted and reversed.
     backwards = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
     return np.asarray(x.shape[axis] - 1 - np.flip(backwards, axis))
 

@@ -82,7 +82,7 @@ def typed_values(field: Field, text: str, known: Named) -> list[tuple[str, Index
 
     Each is the name of an array, the index of an element (None: all of them), and the value.  `known` are the arrays.
 
-    Errors: `InputError` for anything but numbers of the right shapes, with its place.
+    Errors: `InputError` for anything but numbers of the right shapes, with its position.
     """
     result = []
     for a in read_point(_assignment(field, text), ""):

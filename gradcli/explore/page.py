@@ -91,7 +91,7 @@ def _count(block: Block) -> int:
 
 
 def _marked_lines(page: Page, look: Look, text: str) -> range:
-    """Return the lines of a text in which the step stands that is marked: those that a mark before it would change."""
+    """Return the lines of a text of the step that is marked: those that a mark before it would change."""
     position, row = list(_rows(page))[look.step - 1]
     sections = list(page.sections)
     sections[position] = _marked(sections[position], row)

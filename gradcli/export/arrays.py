@@ -17,7 +17,7 @@ from gradcli.graph.node import Node, operand
 from gradcli.graph.operation import Precedence
 from gradcli.graph.operations import OPERATIONS
 
-_LISTED = ("scatter", "stack", "concatenate")  # whose arguments may stand on lines of their own
+_LISTED = ("scatter", "stack", "concatenate")  # whose arguments may have lines of their own
 _LONG = 68  # characters of an expression, at most, where it can be parted
 _SHORT = 40
 ATOM = 9
@@ -72,7 +72,7 @@ class ArrayWriter:
     function: Function
     lines: list[str] = field(default_factory=list)
     done: dict[Node, Text] = field(default_factory=dict)
-    tables: dict[str, list[int]] = field(default_factory=dict)  # that stand before the function
+    tables: dict[str, list[int]] = field(default_factory=dict)  # before the function
     called: set[str] = field(default_factory=set)  # functions that the lines call
 
     def __post_init__(self) -> None:

@@ -64,7 +64,7 @@ def _scan(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
 
 
 def mask(function: str) -> Rule:
-    """Return the rule of a one-hot mask along an axis at the index `place` of `x`."""
+    """Return the rule of a one-hot mask along an axis, at the index that `function` gives."""
 
     def rule(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
         (axis,) = node.settings

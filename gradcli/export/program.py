@@ -40,8 +40,8 @@ class Function:
     """One function: its arguments and results with their shapes, and its steps in the order in which they are computed.
 
     `names` has the identifiers of inputs and of the nodes that the user named; `readers` counts who reads a node.
-    `test` holds the arguments and the results at the point, where there is one, and `pattern` where the entries stand
-    that are the result, if it is those of a matrix.
+    `test` holds the arguments and the results at the point, where there is one; `pattern` holds the indices of the
+    entries if the result is those of a matrix.
     """
 
     name: str
@@ -141,7 +141,7 @@ def _of_graph(name: str, about: str, graph: Graph, wanted: Wanted, unrolled: boo
     taken = set(wanted.reserved - _HIDDEN)
     called = {name: _own(name, taken) for name in graph.outputs}
     results: Mapping[str, Node] = {called[name]: new[n] for name, n in graph.outputs.items()}
-    hidden = graph.outputs if wanted.numbers else ()  # results there have a place of their own
+    hidden = graph.outputs if wanted.numbers else ()  # results there have a memory of their own
     named = [(new[n], name) for name, n in graph.names.items() if n in new and name not in hidden]
     nodes = scheduled(results.values())
     if wanted.numbers and unrolled and (written := in_elements(results)) is not None:
@@ -298,7 +298,7 @@ def about_lines(function: Function) -> list[str]:
 def pattern_lines(function: Function, comment: str, table: str, times: str, indent: str) -> list[str]:
     """Return the tables of the rows and columns of a sparse matrix, with a comment.
 
-    `comment` has a place for its sentence, in which `times` stands between rows and columns; `table` has those for its
+    `comment` has a field for its sentence, in which `times` is between rows and columns; `table` has fields for its
     name and size, and | where the numbers go.
     """
     if function.pattern is None:

@@ -56,8 +56,8 @@ def _docstring(function: Function) -> list[str]:
     words = shape_words(function)
     if not words:
         return [*lines[:-1], f'{lines[-1]}"""'] if len(lines) == 1 else [*lines, '    """']
-    told = wrapped("Shapes: ", words, WIDTH - 4)
-    return [*lines, "", *(f"    {line}" for line in told), '    """']
+    shapes = wrapped("Shapes: ", words, WIDTH - 4)
+    return [*lines, "", *(f"    {line}" for line in shapes), '    """']
 
 
 def _before(function: Function, tables: Mapping[str, Sequence[int]]) -> list[str]:

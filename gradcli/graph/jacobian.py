@@ -92,7 +92,7 @@ def jacobian(graph: Graph, wrt: Iterable[str] | None = None) -> Graph:
 def entries(graph: Graph, wrt: Iterable[str] | None = None) -> dict[tuple[int, int], Node]:
     """Return the entries of the Jacobian that are not zero everywhere, each a scalar node, by row and column.
 
-    Rows are the elements of all outputs, columns those of the leaves `wrt`; entries stand block by block.
+    Rows are the elements of all outputs, columns those of the leaves `wrt`; entries come block by block.
 
     Errors: `InputError` for more than `MAX_SINGLE` entries.
 
@@ -111,7 +111,7 @@ def entries(graph: Graph, wrt: Iterable[str] | None = None) -> dict[tuple[int, i
 class Sparse:
     """A Jacobian by its entries that are not zero everywhere.
 
-    Entry `values[k]` stands at `rows[k], columns[k]` of a matrix of this shape.
+    Entry `values[k]` is at `rows[k], columns[k]` of a matrix of this shape.
     """
 
     shape: tuple[int, int]
@@ -349,7 +349,7 @@ def _elements(nonzero: Runs, nodes: Sequence[Node], starts: Sequence[int]) -> It
         k = bisect_right(starts, run.start) - 1
         while k < len(nodes) and starts[k] < run.stop:  # a run may go on into the next nodes
             low, high = max(run.start, starts[k]) - starts[k], min(run.stop, starts[k + 1]) - starts[k]
-            alone = starts[k + 1] - starts[k] == nodes[k].size  # or one column stands for all of it
+            alone = starts[k + 1] - starts[k] == nodes[k].size  # or one column represents all of it
             yield nodes[k], range(low, high if alone else nodes[k].size)
             k += 1
 

@@ -71,7 +71,7 @@ class Corner:
 class Operation:
     """One row of the table.
 
-    An elementwise one takes `arity` arguments; `infix` is the sign that stands between them, or before a single one,
+    An elementwise one takes `arity` arguments; `infix` is the sign between them, or before a single one,
     and `precedence` says how tightly it binds.  One with neither slopes nor pullback passes nothing on, as `detach` and
     the conditions do.
     `slopes[i](y, *arguments)` is ∂y/∂(i-th argument) of an elementwise operation, as a node or a number; `textbook` has

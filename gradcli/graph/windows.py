@@ -98,7 +98,7 @@ def largest(x: Node, windows: Sequence[Window]) -> Node:
         inside = (own >= 0) & (own < n)
         if not inside.any(axis=1).all():
             raise InputError("a whole window lies in the padding", hint="let `padding` or `dilation` be smaller")
-        # What lies outside never wins: in its place stands, once more, the first element that lies inside.
+        # What lies outside never wins: it is replaced by the first element inside.
         first = np.take_along_axis(own, inside.argmax(axis=1)[:, None], axis=1)
         positions.append(np.where(inside, own, first))
     taken = _taken(x, positions)
@@ -136,7 +136,7 @@ def _check(x: Node, windows: Sequence[Window]) -> None:
 
 
 def _in_windows(x: Node, windows: Sequence[Window]) -> Node:
-    """Return the elements of each window, those in the padding as zeros: the last axes are places in the windows."""
+    """Return the elements of each window, those in the padding as zeros: the last axes are positions in the windows."""
     _check(x, windows)
     lead = x.shape[: len(x.shape) - len(windows)]
     shape, key, positions = [], [], []

@@ -76,8 +76,8 @@ def _section(heading: str, text: str) -> Section:
     if not heading.startswith('"'):
         return Section(heading, text.strip())
     also = _ALSO.search(text)
-    told = [heading, *(also[1].split("; ") if also else [])]
-    return Section(heading, _ALSO.sub("", text).strip(), tuple(words.strip('"') for words in told))
+    phrases = [heading, *(also[1].split("; ") if also else [])]
+    return Section(heading, _ALSO.sub("", text).strip(), tuple(phrase.strip('"') for phrase in phrases))
 
 
 @cache

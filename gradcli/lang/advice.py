@@ -61,7 +61,7 @@ _LAST = re.compile(r"\s*\\\s*$")
 _SEVERAL = re.compile(rf"{NAME}(\s*,\s*{NAME})+\s*=(?!=)")
 _SHOWN = 40  # characters of a text that is shown in advice
 _SHORT = 20  # characters of an argument that is shown in advice
-_NEAR = 60  # characters before and behind the place of a mistake that are looked at
+_NEAR = 60  # characters before and behind a mistake that are looked at
 # Words of Python's with a use in expressions, where nobody takes them for names.
 _IN_USE = {"and", "or", "not", "if", "else", "for", "True", "False", "None"}
 _OPERATORS = {"&&": "and", "||": "or", "=>": ">=", "=<": "<=", "<>": "!="}
@@ -186,7 +186,7 @@ def product(text: str, inside: int) -> Advice:
 
 
 def spelling(text: str, offset: int) -> Advice | None:
-    """Return how what Python could not read is spelled here, if that is clear; `place` is where Python gave up.
+    """Return how what Python could not read is spelled here, if that is clear; `offset` is where Python gave up.
 
     >>> spelling("2x + 1", 0)
     Advice(hint='a product is written with `*`: `2*x`', start=0, end=2, instead='2*x')
@@ -203,7 +203,7 @@ def spelling(text: str, offset: int) -> Advice | None:
 
 
 def _near(text: str, offset: int) -> Advice | None:
-    """Return what the characters around a place should be."""
+    """Return what the characters around an offset should be."""
     here, rest = text[max(0, offset - 1) : offset + 2], text[offset:]
     if ("|" in here or not rest) and (advice := _between_bars(text)):
         return advice

@@ -41,7 +41,7 @@ class Assembly:
     def add(self, statement: Statement) -> None:
         """Add the name, the element, or the elements of a loop, that a statement assigns.
 
-        Errors: `InputError`, with its place.
+        Errors: `InputError`, with its position.
         """
         if self.open:
             read = {n.id for n in statement.expression.names}

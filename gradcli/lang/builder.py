@@ -60,9 +60,9 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 def build(expression: Expression, scope: Mapping[str, Node], spans: dict[Node, Span] | None = None) -> Node:
     """Return the node of an expression; `scope` holds the nodes of the names it may read.
 
-    The places of the nodes that it makes go into `spans`.
+    The spans of the nodes that it makes go into `spans`.
 
-    Errors: `InputError` at its place, for what is not in the language, unknown names, and shapes that do not fit.
+    Errors: `InputError` at its position, for what is not in the language, unknown names, and shapes that do not fit.
 
     >>> from gradcli.errors import Source
     >>> from gradcli.graph.node import leaf
@@ -356,7 +356,7 @@ def _number(tree: ast.expr) -> Constant | None:
 
 
 def _list(elements: Sequence[Constant | None], others: Sequence[Node]) -> Node:
-    """Return the array of these elements; the `others` take the places that have no number."""
+    """Return the array of these elements; the `others` fill the indices that have no number."""
     if not others:
         return const(tuple(e for e in elements if e is not None), check_size((len(elements),)))
     rest = iter(others)

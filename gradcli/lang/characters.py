@@ -168,7 +168,7 @@ def _instead(source: Source, text: str, index: int, offset: int) -> InputError:
 
 
 def _typed(text: str, start: int, end: int, written: str) -> tuple[str, int, int, str]:
-    """Return the advice to type something behind an operand, in place of the characters `place` to `end`.
+    """Return the advice to type something behind an operand, in place of the characters `start` to `end`.
 
     The operand is shown with it: sin²(x) is sin(x)**2. The advice comes with the characters that it replaces, and with
     what replaces them.

@@ -38,7 +38,7 @@ class Claim:
     """A derivative that the user claims.
 
     `of` is what is differentiated (None in a pullback `x.grad`), `by` by what, in order.  `text` is the left side, and
-    `span` its place.  Where several outputs have cotangents of their own, `aliases` are the names that stand for
+    `span` its position.  Where several outputs have cotangents of their own, `aliases` are the names that mean
     `y.v` in the expression.
     """
 
@@ -59,7 +59,7 @@ class Claim:
 def read_claims(sources: Iterable[Source]) -> tuple[list[Source], list[Claim]]:
     """Return the texts with their claims blanked out, all other characters at the same offsets, and the claims.
 
-    Errors: `InputError`, with its place.
+    Errors: `InputError`, with its position.
 
     >>> rest, [claim] = read_claims([Source("f = x**2; df/dx = 2*x")])
     >>> rest[0].text, claim.of.name, claim.by[0].name, claim.said
@@ -165,7 +165,7 @@ def _variables(match: re.Match[str], order: int, span: Span) -> list[Quantity]:
 
 
 def _readings(quantity: Quantity) -> list[list[Quantity]]:
-    """Return what may stand below: x2 is a name, or x twice."""
+    """Return the readings of a denominator: x2 is a name, or x twice."""
     name = quantity.name
     if quantity.key is not None or len(name) < 2 or name[-1] not in "234":
         return [[quantity]]

@@ -37,7 +37,7 @@ class _OneByOne(InputError):
 def build_elements(statement: Statement, loop: Loop, scope: Scope, spans: dict[Node, Span]) -> Node | None:
     """Return the elements that a statement assigns as one vector; None where each has to be written out.
 
-    Errors: `InputError` at its place, also for elements that are too many to be written out.
+    Errors: `InputError` at its position, also for elements that are too many to be written out.
     """
     expression = statement.expression
     try:
@@ -55,7 +55,7 @@ def one_by_one(
 ) -> Iterator[tuple[tuple[int, ...], Node]]:
     """Yield the index and the node of each element; the scope has those before it.
 
-    Errors: `InputError` at its place.
+    Errors: `InputError` at its position.
     """
     for k in range(loop.size):
         point = {name: int(a[k]) for name, a in loop.variables.items()}
@@ -210,7 +210,7 @@ class _OnePoint(Walk):
 def _worked_out(key: ast.expr, names: Mapping[str, int], expression: Expression) -> ast.expr:
     """Return a subscript with the integers in it, and in its slices, worked out.
 
-    Errors: `InputError` at its place, for a negative one: `x[i-1]` is not meant to be the last element.
+    Errors: `InputError` at its position, for a negative one: `x[i-1]` is not meant to be the last element.
     """
     match key:
         case ast.Tuple(parts):
@@ -245,7 +245,7 @@ def indices_in(key: ast.expr, names: Integers, expression: Expression) -> list[A
 def largest_indices(expression: Expression, loop: Loop) -> dict[int, tuple[int, ...] | None]:
     """Return the largest indices at which arrays are read, by `id` of the array's name: None for no integers.
 
-    Errors: `InputError` at its place, for a condition that is not one of indices.
+    Errors: `InputError` at its position, for a condition that is not one of indices.
     """
     try:
         points = points_in(expression.tree, loop)

@@ -1,6 +1,6 @@
 """Functions of other libraries that gradcli does not have, and their equivalents.
 
-A name stands here once: `CrossEntropyLoss` and `cross_entropy` are both `crossentropy` (see `key`).
+A name is listed once: `CrossEntropyLoss` and `cross_entropy` are both `crossentropy` (see `key`).
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def varying(tree: ast.expr, variables: Iterable[str]) -> set[int]:
     """Return the parts of an expression, by their `id`, that depend on loop variables."""
     names = set(variables)
     result: set[int] = set()
-    for part in reversed([*ast.walk(tree)]):  # parts of a part stand behind it
+    for part in reversed([*ast.walk(tree)]):  # parts of a part follow it
         if isinstance(part, ast.Name):
             depends = part.id in names
         else:

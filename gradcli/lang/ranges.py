@@ -25,7 +25,7 @@ _HINT = "a loop is written `for i in 0..9`"
 def read_loops(statements: list[Statement]) -> list[Statement]:
     """Return the statements with their loops read; names of integers are those that statements before them define.
 
-    Errors: `InputError`, with its place.
+    Errors: `InputError`, with its position.
 
     >>> from gradcli.errors import Source
     >>> from gradcli.lang.statements import read_statements

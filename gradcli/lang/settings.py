@@ -41,7 +41,7 @@ def takes_nodes(function: Builder) -> int | None:
 
 
 def plan(annotation: str, tree: Any, parts: list[ast.expr]) -> Any:
-    """Return how a parameter gets its value: an expression's place among `parts`, a list of them, or the setting."""
+    """Return how a parameter gets its value: an expression's index in `parts`, a list of them, or the setting."""
     if isinstance(tree, tuple):
         return tuple(plan(annotation, g, parts) for g in tree)
     if annotation == "Sequence[Node]":
@@ -72,7 +72,7 @@ class _Setting:
 
 
 def take(slot: Any, rest: Iterator[Node]) -> Any:
-    """Return the value for a place of the plan; expressions have become nodes, which come in order."""
+    """Return the value for an entry of the plan; expressions have become nodes, which come in order."""
     if isinstance(slot, _Setting):
         return slot.value
     if isinstance(slot, tuple | list):

@@ -104,7 +104,7 @@ class Statement(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """Where the name stands, or the whole where there is none."""
+        """The span of the name, or of the whole where there is none."""
         return Span(self.expression.source, self.start, self.end)
 
 
@@ -125,7 +125,7 @@ class _Head(NamedTuple):
 def read_statements(source: Source) -> list[Statement]:
     """Return the statements of a text, separated by `;` or newlines; `#` starts a comment.
 
-    Errors: `InputError`, with its place.
+    Errors: `InputError`, with its position.
 
     >>> [s.name for s in read_statements(Source("a = 1; b = 2  # two"))]
     ['a', 'b']

@@ -30,7 +30,7 @@ _SHOWN = 40  # characters of an expression in advice
 class System:
     """Statements in order, with what each name is.
 
-    `uses` holds for each name that is read and never assigned the first place where it is read: the leaves, and
+    `uses` holds for each name that is read and never assigned the first span where it is read: the leaves, and
     `pi` and `e`, which are leaves only where the user supplies them.
     """
 
@@ -68,7 +68,7 @@ class System:
 
         `values` has at least those of the inputs that are `fixed`, which are no inputs of the graph.
 
-        Errors: `InputError` with its place, when shapes do not fit or a name is not known.
+        Errors: `InputError` with its position, when shapes do not fit or a name is not known.
 
         >>> graph = read_system([Source("h = x**2; y = sum(h)")]).graph({"x": (3,)})
         >>> [(name, n.shape) for n, name in graph.labels.items()]
@@ -142,7 +142,7 @@ def natural(name: str) -> list[tuple[int, int, str]]:
 def read_system(sources: Iterable[Source], subsystems: Sequence[Subsystem] = ()) -> System:
     """Return the system of the subsystems and the texts together; texts use what subsystems compute.
 
-    Errors: `InputError`, with its place: what cannot be read; a name assigned twice, used before it is assigned, or
+    Errors: `InputError`, with its position: what cannot be read; a name assigned twice, used before it is assigned, or
     used in its own definition.
 
     >>> read_system([Source("h = x**2"), Source("y = sin(h)")]).outputs

@@ -61,7 +61,7 @@ class Cotangent(NamedTuple):
 def read_point(text: str, option: str = "--at") -> list[Assignment]:
     """Return the assignments of one `--at`, or of another option that gives values to names.
 
-    Errors: `InputError`, with its place in the option.
+    Errors: `InputError`, with its position in the option.
 
     >>> [(a.name, a.value.shape) for a in read_point("x0=1, M=[[1,2],[3,4]]")]
     [('x0', ()), ('M', (2, 2))]

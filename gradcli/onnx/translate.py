@@ -64,7 +64,7 @@ class Translator:
         return value
 
     def run(self, nodes: Sequence[Any], scope: Scope, opsets: Mapping[str, int], depth: int = 0) -> None:
-        """Add the results of nodes, which stand in the order in which they are computed, to the scope.
+        """Add the results of nodes, which are in the order of computation, to the scope.
 
         Errors: `InputError` for what is not supported, and for a value that is not computed before.
         """

@@ -138,6 +138,6 @@ def _along(n: int, k: Any) -> range | IndexArray:
 
 
 def _apart(keys: list[range | IndexArray]) -> bool:
-    """Tell whether slices stand between arrays of indices, whose axes come first then."""
+    """Tell whether there are slices between arrays of indices, whose axes come first then."""
     chosen = [i for i, p in enumerate(keys) if isinstance(p, IndexArray)]
     return chosen[-1] - chosen[0] >= len(chosen)

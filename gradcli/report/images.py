@@ -44,7 +44,7 @@ def _strongest(square: Array) -> Array:
 
 
 def shares(panel: Panel) -> Array:
-    """Return each number by its place on the scale: from 0 to 1, in a signed image from -1 to 1; nan stays nan.
+    """Return the position of each number on the scale: from 0 to 1, in a signed image from -1 to 1; nan stays nan.
 
     >>> shares(Panel(("x",), np.array([[2.0, 3.0], [4.0, np.nan]]))).tolist()
     [[0.0, 0.5], [1.0, nan]]

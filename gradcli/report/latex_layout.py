@@ -9,7 +9,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 WIDTH = 66  # letters of a line
-HEIGHT = 24  # lines of a display that stands on one page
+HEIGHT = 24  # lines of a display on one page
 
 _TOKEN = re.compile(r"\\(?:begin|end)\{[a-z]+\*?\}(?:\{[a-z|]+\})?|\\[A-Za-z]+|\\.|[{}^_&]|\s+|.", re.DOTALL)
 _OPENING, _CLOSING = (r"\left", r"\begin", "{", "["), (r"\right", r"\end", "}", "]")
@@ -125,7 +125,7 @@ def table(form: str, head: str, body: Sequence[str], last: str = "") -> str:
 
 
 def paged(items: Iterable[Item], lines: Callable[[Item], int], most: float = HEIGHT) -> list[list[Item]]:
-    """Return items in parts that stand on one page each; `lines` says how high an item is.
+    """Return items in parts of one page each; `lines` says how high an item is.
 
     >>> paged([10, 10, 10], lambda item: item)
     [[10, 10], [10]]

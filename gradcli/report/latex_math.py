@@ -31,7 +31,7 @@ from gradcli.wrapping import visible
 _WHOLE = 36  # elements of an array that is set whole
 _FEW = 3
 _SPECIAL = {"inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}
-# What stands in sentences, and in no font of text.
+# Characters of sentences that no text font has.
 _SYMBOLS = {c: f"${sign}$" for c, sign in SIGNS.items()} | {c: f"${c}$" for c in "<>|"}
 _ACCENTED = re.compile("(\\w)\u0304")
 # What is typed, in a sentence: x.grad, retain_graph=True, h.retain_grad() in PyTorch; --v onehot:y, -f json here.

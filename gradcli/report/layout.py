@@ -30,13 +30,13 @@ def widths(rows: Sequence[Row]) -> list[int]:
 def equations(rows: Sequence[Row], notes: Sequence[str], width: int) -> list[list[str]]:
     """Return the lines of each equation, given by its sides, followed by its note.
 
-    Signs of equality stand below each other where there is room; long equations are broken at them, or at operators.
+    Signs of equality are aligned where there is room; long equations are broken at them, or at operators.
 
     >>> equations([["a", "[1, 2, 3]"], ["b", "w", "[1, 1]"]], ["", ""], 60)
     [['a = [1, 2, 3]'], ['b = w   = [1, 1]']]
     """
     signed = [[row[0], *(_SIGN + side for side in row[1:])] for row in rows]
-    sizes = [*widths([row[:-1] for row in signed]), 0]  # nothing stands behind what is last
+    sizes = [*widths([row[:-1] for row in signed]), 0]  # nothing follows the last one
     gaps = [" ", GAP if len(rows) > 1 else " "]
     aligned = ["".join(_cell(row, k, sizes[k], gaps[min(k, 1)]) for k in range(len(row))) for row in signed]
     ends = [len(GAP) + cells(note) for note in notes]

@@ -111,7 +111,7 @@ def _code(line: str, width: int) -> list[str]:
 def _table(lines: list[str], width: int) -> Iterator[str]:
     """Yield the lines of a table, or of several with the same first column where one of numbers is too wide.
 
-    Numbers are what stands at the right of its column, as a colon at the right of the dashes says.
+    Numbers are in columns aligned at the right, as a colon at the right of the dashes says.
     """
     from gradcli.report.layout import blocks, table, widths
 

@@ -84,7 +84,7 @@ def _binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
-# Of classes, which stand along axis 1, or along the only axis
+# Of classes, along axis 1, or along the only axis
 
 
 @named("cross_entropy", methods=())

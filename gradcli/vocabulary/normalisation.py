@@ -55,7 +55,7 @@ def _batch_norm(
     momentum: float = 0.1,
     eps: Node = _EPS,
 ) -> Node:
-    # Running statistics take the place of the batch's where nothing is trained; `momentum` only tells how they go on.
+    # Running statistics replace the batch's where nothing is trained; `momentum` only says how they are updated.
     if len(input.shape) < 2:
         raise InputError("`batch_norm` takes an array of shape (samples, channels) or (samples, channels, …)")
     if (running_mean is None) != (running_var is None):

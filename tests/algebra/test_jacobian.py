@@ -14,8 +14,8 @@ from vocabulary.smooth_cases import ELEMENTWISE
 from vocabulary.structure_systems import SYSTEMS
 
 from gradcli import numeric_jacobian, parse, symbolic_jacobian
-from gradcli.cli.options import Asked
-from gradcli.cli.situation import read_asked, read_situation
+from gradcli.cli.options import SystemOptions
+from gradcli.cli.situation import read_situation, read_system_of
 from gradcli.engine.evaluate import values_of
 from gradcli.errors import Notes
 from gradcli.graph.operations import OPERATIONS
@@ -373,8 +373,8 @@ def test_hostile_constants_stay_as_typed(expression):
 
 
 def test_where_an_entry_is_too_long_no_other_is_made_shorter(monkeypatch):
-    asked = Asked((), (str(MIXTURE),), (), (), None, None, None)
-    graph = read_situation(read_asked(asked), asked, Notes()).graph
+    options = SystemOptions((), (str(MIXTURE),), (), (), None, None, None)
+    graph = read_situation(read_system_of(options), options, Notes()).graph
     tried = []
     monkeypatch.setattr("gradcli.algebra.symbolic_jacobian.tidy", lambda expr, known=None: tried.append(expr) or expr)
     found = symbolic_jacobian(graph)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from gradcli.cli.options import Asked
-from gradcli.cli.situation import read_asked, read_situation
+from gradcli.cli.options import SystemOptions
+from gradcli.cli.situation import read_situation, read_system_of
 from gradcli.engine.evaluate import evaluate
 from gradcli.errors import Notes
 from gradcli.graph.vjp import vjp
@@ -19,8 +19,8 @@ RECORDED = json.loads(Path(__file__).with_name("mixture.json").read_text("utf-8"
 
 
 def test_the_sample_has_the_gradients_of_pytorch():
-    asked = Asked((), (str(SAMPLE),), (), (), ",".join(WRT), None, None)
-    situation = read_situation(read_asked(asked), asked, Notes())
+    options = SystemOptions((), (str(SAMPLE),), (), (), ",".join(WRT), None, None)
+    situation = read_situation(read_system_of(options), options, Notes())
     at = {name: np.asarray(v)[..., None] for name, v in situation.points[0].items()}
     found = evaluate(vjp(situation.graph, WRT), {**at, "L.v": np.ones(1)})
     for name in WRT:

@@ -15,8 +15,8 @@ from random_systems import system
 from targets import LANGUAGES, compare, is_there, made
 
 from gradcli import evaluate, parse
-from gradcli.cli.options import Asked
-from gradcli.cli.situation import read_asked, read_situation
+from gradcli.cli.options import SystemOptions
+from gradcli.cli.situation import read_situation, read_system_of
 from gradcli.engine.numeric_jacobian import numeric_jacobian
 from gradcli.errors import InputError, Notes
 from gradcli.export import c
@@ -67,9 +67,9 @@ def test_random_systems(to, tmp_path):
 def test_samples(to, tmp_path):
     files = []
     for path in SAMPLES:
-        asked = Asked((), (str(path),), (), (), None, None, None)
+        options = SystemOptions((), (str(path),), (), (), None, None, None)
         try:
-            situation = read_situation(read_asked(asked), asked, Notes())
+            situation = read_situation(read_system_of(options), options, Notes())
         except InputError:  # it has claims, for `gradcli check`
             continue
         language, numbers = LANGUAGES[to], to in ("c", "javascript")

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradcli.cli.options import Asked
-from gradcli.cli.situation import read_asked, read_situation
+from gradcli.cli.options import SystemOptions
+from gradcli.cli.situation import read_situation, read_system_of
 from gradcli.errors import InputError, Notes
 from gradcli.graph.names import element_names
 
@@ -85,7 +85,7 @@ def type_points(driver, fields, points):
 
 
 def errors(driver):
-    """Return what the browser's console has of errors, and the addresses that were asked for beside the page's."""
+    """Return what the browser's console has of errors, and the addresses that were options for beside the page's."""
     told = [e["message"] for e in driver.get_log("browser") if e["level"] in ("SEVERE", "WARNING")]
     for entry in driver.get_log("performance"):
         message = json.loads(entry["message"])["message"]
@@ -98,9 +98,9 @@ def errors(driver):
 
 def system_of(path):
     """Return the graph of a sample with the leaves' names; None for claims and for what needs shapes."""
-    asked = Asked((), (str(path),), (), (), None, None, None)
+    options = SystemOptions((), (str(path),), (), (), None, None, None)
     try:
-        situation = read_situation(read_asked(asked), asked, Notes())
+        situation = read_situation(read_system_of(options), options, Notes())
     except InputError:
         return None
     return situation.graph

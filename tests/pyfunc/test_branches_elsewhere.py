@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gradcli import InputError
-from gradcli.cli.options import Asked
-from gradcli.cli.situation import read_asked, read_situation
+from gradcli.cli.options import SystemOptions
+from gradcli.cli.situation import read_situation, read_system_of
 from gradcli.cli.subsystems import check_branch
 from gradcli.errors import Notes
 from gradcli.explore.state import Explorer, State
@@ -45,9 +45,9 @@ def test_a_function_is_exported(cli, function, target):
 
 
 def test_the_explorer_refuses_a_point_on_another_branch(function):
-    asked = Asked((), (function,), ("x=1",), (), None, None)
-    system = read_asked(asked)
-    situation = read_situation(system, asked, Notes())
+    options = SystemOptions((), (function,), ("x=1",), (), None, None)
+    system = read_system_of(options)
+    situation = read_situation(system, options, Notes())
     state = State({"x": np.array(1.0), "w": np.array(2.0)}, ({"f": np.array(1.0)},))
     explorer = Explorer(situation.graph, ["x"], state)
     explorer.check = lambda at: check_branch(system.subsystems, situation.graph, at)

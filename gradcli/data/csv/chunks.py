@@ -19,7 +19,7 @@ MAX_ROW = 2**26  # bytes: a longer row is none, but an endless file without newl
 MAX_CELLS = 2**20  # in one line
 _LONG_LINE = 2**20  # characters: shorter ones cannot have too many cells
 
-# Any bytes can stand in columns that are not used, so what is no UTF-8 must survive.
+# Any bytes can be in columns that are not used, so what is no UTF-8 must survive.
 UTF8 = ("utf-8", "surrogateescape")
 
 

@@ -26,7 +26,7 @@ _COPIED = 2**22  # bytes at a time
 class NpzWriter:
     """Writes arrays one after the other at the end, for which the blocks wait in a temporary file.
 
-    It is one file, however many variables there are: the values of each stand together within each block.
+    It is one file, however many variables there are: the values of each are contiguous within a block.
     """
 
     def __init__(self, file: BinaryIO, shapes: Mapping[str, Shape], spool: IO[bytes]) -> None:

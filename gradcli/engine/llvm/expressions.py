@@ -19,7 +19,7 @@ LIBRARY = {
     **dict.fromkeys(["pow", "hypot", "atan2", "fmod"], 2),
 }
 _FAR = 2200  # an exponent that takes any mantissa out of range
-_EXPONENT, _MANTISSA = 52, 2**63 + 2**52 - 1  # the place of the exponent's bits, and the other bits
+_EXPONENT, _MANTISSA = 52, 2**63 + 2**52 - 1  # the offset of the exponent's bits, and the other bits
 
 
 def _instruction(name: str) -> Rule:

@@ -21,7 +21,7 @@ _ROOT = struct.unpack("<q", struct.pack("<d", math.sqrt(0.5)))[0]  # the bits of
 _BITS = 32  # of a part of a constant: its product with an integer of 20 bits is exact
 _TURNS = 2.0**19  # quarter turns, beyond which C's functions reduce the angle
 
-# 46 digits: the binary places of ln 2 and π/2 that the parts below hold, and some more.
+# 46 digits: the binary digits of ln 2 and π/2 that the parts below hold, and some more.
 _LN2 = Fraction("0.6931471805599453094172321214581765680755001344")
 _QUARTER = Fraction("1.5707963267948966192313216916397514420985846997")
 

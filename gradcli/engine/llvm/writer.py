@@ -60,7 +60,7 @@ class InstructionWriter:
         self.block = ""  # the label of the lines that are written now
         self.rows = 0
         self.arrays: dict[Node, Rows] = {}
-        self.same: list[Array] = []  # values that do not vary, in the order in which they stand in `u`
+        self.same: list[Array] = []  # values that do not vary, in their order in `u`
         self.fixed = 0  # how many these are
         self._tables: dict[tuple[Shape, bytes], int] = {}  # where tables of offsets begin in `u`
         self._free: dict[int, list[int]] = {}

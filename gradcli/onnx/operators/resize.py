@@ -169,7 +169,7 @@ def _along(x: Node, axis: int, matrix: Node) -> Node:
 def _grid_sample(
     x: Node, grid: Node, *, mode: str = "linear", padding_mode: str = "zeros", align_corners: int = 0
 ) -> Node:
-    """Return the sums over all elements, each weighted by its distance along each axis from where a sample stands."""
+    """Return the sums over all elements, each weighted by its distance along each axis from the sample."""
     rank = len(x.shape) - 2
     mode = {"bilinear": _LINEAR, "bicubic": _CUBIC}.get(mode, mode)
     if mode not in (_LINEAR, _CUBIC, "nearest") or (mode == _CUBIC and padding_mode != "zeros") or rank > 3:

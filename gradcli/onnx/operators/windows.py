@@ -86,7 +86,7 @@ def _conv_transpose(
     if output_shape is not None or how in ("SAME_UPPER", "SAME_LOWER"):
         wanted = list(output_shape or (n * s for n, s in zip(x.shape[2:], steps, strict=True)))[-axes:]
         for i in range(axes):
-            total = whole[i] - wanted[i]  # below 0, zeros stand behind the result
+            total = whole[i] - wanted[i]  # below 0, zeros follow the result
             smaller = total // 2
             ends[i] = smaller if how != "SAME_LOWER" else total - smaller
             ends[i + axes] = total - ends[i]

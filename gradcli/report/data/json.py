@@ -35,7 +35,7 @@ def pieces(result: Answer) -> list[str | Array]:
     Columns are finite numbers, or texts of dtype object.
     """
     (values,) = result.objects()
-    columns: dict[int, list[str | Array]] = {}  # of each array: gradients stand in a line twice
+    columns: dict[int, list[str | Array]] = {}  # of each array: gradients are in a line twice
     merged: list[str | Array] = [""]
     for piece in _pieces(values, result.formula, columns):
         if isinstance(piece, str) and isinstance(merged[-1], str):

@@ -20,7 +20,7 @@ from gradcli.report.live.drawing import drawn
 from gradcli.report.live.numbers import GRID, exact, packed, shown
 
 _NOTHING = "base-uri 'none'; form-action 'none'"
-_ROW = 8  # entries of a vector that stand side by side
+_ROW = 8  # entries of a vector side by side
 
 
 @cache

@@ -29,7 +29,7 @@ from gradcli.report.latex_letters import letter
 from gradcli.report.latex_math import LatexWriter, escaped
 from gradcli.wrapping import program_line, visible
 
-_COLUMNS = 6  # of a matrix that stands as one
+_COLUMNS = 6  # of a matrix that is written as one
 _LETTERS = 65  # of typewriter type in the text width of an article
 _CELLS = 400  # of a matrix that is shown as one
 _TITLES = {"v": "v", "vᵀJ": r"v^{\top} J"}  # of columns, that are no words
@@ -139,7 +139,7 @@ def matrices(matrix: Matrix, writer: LatexWriter) -> list[str]:
 
 
 def _blocks(columns: Sequence[list[str]], room: float) -> Iterator[list[list[str]]]:
-    """Yield the columns that stand beside each other."""
+    """Yield the columns side by side."""
     block: list[list[str]] = []
     used = 0.0
     for column in columns:
@@ -160,7 +160,7 @@ def _headed(rows: Sequence[Sequence[str]], lead: int, total: bool) -> str:
 
 
 def _entries(matrix: Matrix, cells: dict[tuple[int, int], str], writer: LatexWriter) -> list[str]:
-    """Return the entries that are not 0, an equation each, in displays that stand on one page."""
+    """Return the entries that are not 0, an equation each, in displays of at most a page."""
     written = []
     for (i, j), cell in cells.items():
         if cell in ("", "0"):

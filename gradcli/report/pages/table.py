@@ -82,7 +82,7 @@ class _Terminal:
     def text(self, parts: Sequence[Math], room: int) -> list[str]:
         """Return words in lines; the mathematics between them is broken only where a line is too short for it.
 
-        An equation at the end, the only one, that does not fit behind the words stands below them.
+        An equation at the end, the only one, that does not fit behind the words is written below them.
         """
         text = self.tied(parts)
         *words, last = parts

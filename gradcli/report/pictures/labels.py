@@ -13,7 +13,7 @@ from gradcli.wrapping import TIED, broken, cells
 
 _NAME = re.compile(r"∂[\w\u0304]+/∂\w+|[\w\u0304]+")
 _PATHS = 4  # that are shown of a box
-_BESIDE = 12  # letters that are to stand beside a long name
+_BESIDE = 12  # letters beside a long name
 LEAF, INTERMEDIATE, OUTPUT = "leaf", "intermediate", "output"
 
 

@@ -1,4 +1,4 @@
-"""Where boxes and arrows stand: in layers from top to bottom, with few crossings, nothing above anything else.
+"""The positions of boxes and arrows: in layers from top to bottom, with few crossings, nothing above anything else.
 
 The method is Sugiyama's: ranks, then orders within layers, then coordinates, which heed how wide each box is and where
 its arrows end.  A value that several boxes read has one line for all of them, which branches off: a long line costs no
@@ -57,7 +57,7 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """Places of boxes, the lines between them, and the size of it all."""
+    """Positions of boxes, the lines between them, and the size of it all."""
 
     positions: tuple[Position, ...]
     curves: tuple[Curve, ...]
@@ -153,7 +153,7 @@ class _Layers:
 
 
 def _links(item: _Item) -> Iterator[tuple[_Item, float]]:
-    """Yield the items above, with the place of the port from the middle of the item."""
+    """Yield the items above, with the position of the port from the middle of the item."""
     for other, offset in zip(item.above, item.offsets(), strict=True):
         if other.layer == item.layer - 1:
             yield other, offset
@@ -163,7 +163,7 @@ def _pulls(item: _Item) -> Iterator[tuple[_Item, float, float]]:
     """Yield the items above, with the distance that each should have from the item, and how much it matters.
 
     Long lines are to be straight, and then the way of what is computed: it leads straight down where leaves alone join
-    it, and these stand beside it.
+    it, and these are beside it.
     """
     links = list(_links(item))
     alone = sum(bool(other.above) for other, _ in links) == 1
@@ -196,7 +196,7 @@ def _set_coordinates(layers: Sequence[list[_Item]]) -> None:
 
 
 def _move(layer: Sequence[_Item], wanted: dict[int, list[tuple[_Item, float, float]]]) -> None:
-    """Give the items of a layer the places that they want, as far as their order and their widths allow."""
+    """Give the items of a layer the positions that they want, as far as their order and their widths allow."""
     targets, weights, gaps = [], [], []
     for k, item in enumerate(layer):
         links = wanted.get(id(item), [])

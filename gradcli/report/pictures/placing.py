@@ -1,4 +1,4 @@
-"""Places on a line, as near as can be to those that are wanted, in a given order and so far apart."""
+"""Positions on a line, as near as can be to those that are wanted, in a given order and so far apart."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def placed(targets: Sequence[float], weights: Sequence[float], gaps: Sequence[fl
     [-2.0, 2.0, 10.0]
     """
     shifts = [0.0, *accumulate(gaps)]
-    blocks: list[tuple[float, float, int]] = []  # the place, the weight, how many
+    blocks: list[tuple[float, float, int]] = []  # the position, the weight, how many
     for target, weight, shift in zip(targets, weights, shifts, strict=True):
         position, total, count = float(target - shift), float(weight), 1
         while blocks and blocks[-1][0] > position:

@@ -1,4 +1,4 @@
-"""The one place that knows the formats of pictures: a picture and the name of a format in, text out."""
+"""The one module that knows the formats of pictures: a picture and the name of a format in, text out."""
 
 from __future__ import annotations
 

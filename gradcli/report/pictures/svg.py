@@ -47,7 +47,7 @@ STYLE = """\
 class _Lines(NamedTuple):
     """The content of a box: labels of its arrows, lines of its value, its adjoint and its paths, and images below.
 
-    What is said at the arrows stands above the others, or on their left if the picture is `horizontal`.
+    The texts at the arrows are above the others, or on their left if the picture is `horizontal`.
     """
 
     ports: list[list[str]]

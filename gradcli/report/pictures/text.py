@@ -57,7 +57,7 @@ class _Cells(NamedTuple):
 
 
 class _Columns:
-    """Three columns of text; what does not fit into one stands on lines of its own."""
+    """Three columns of text; what does not fit into one has lines of its own."""
 
     def __init__(self, picture: Picture, digits: int | None, room: int) -> None:
         self.room = room

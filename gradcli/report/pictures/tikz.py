@@ -19,7 +19,7 @@ from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import cells
 
 _CELL, _LINE = 5.4, 13.0  # points that a letter of the text takes at most, and a line
-_LONG = 56  # letters of an equation that stands on one line
+_LONG = 56  # letters of an equation on one line
 _PAD = 8.0
 _CORNER = 4  # rows and columns of a large array that are set
 _WHOLE = 36
