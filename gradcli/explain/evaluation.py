@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 
 from gradcli.engine.evaluate import at_block, at_points
 from gradcli.graph.array import Array, Named
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.node import Node
-from gradcli.graph.rewrite import common_subexpressions
+from gradcli.graph.node import Node, leaf
+from gradcli.graph.rewrite import common_subexpressions, substituted
 
 _SHARED = 5_000  # nodes: in a larger graph, the search for equal ones takes longer than it saves
 
 Values = Mapping[Node, Array]
+NOTHING: Values = MappingProxyType({})
 
 
 def evaluated(
@@ -22,13 +24,14 @@ def evaluated(
     wanted: Iterable[Node],
     same: Collection[str] = (),
     block: bool = False,
+    known: Values = NOTHING,
 ) -> Iterator[Values]:
     """Yield the values of the wanted nodes at each point, in their own shapes, as float64.
 
     Points hold seeds too (`y.v`, `x.u`), where the wanted nodes read some.  Equal operations on equal arguments are
     computed once, unless there are very many.  The numbers of a point depend neither on what else is wanted nor on the
     other points.  `same` names the inputs that do not vary.  With `block`, each of `points` is a block of points, along
-    the last axis of its arrays, and so are its values.
+    the last axis of its arrays, and so are its values.  What is `known`, of a single point, is not computed.
 
     >>> import numpy as np
     >>> from gradcli.graph.node import leaf
@@ -38,6 +41,9 @@ def evaluated(
     [36.0]
     """
     wanted = list(dict.fromkeys(wanted))
+    if known:
+        yield from _with_known(inputs, points, wanted, known)
+        return
     nodes = scheduled(wanted, inputs.values())
     if len(nodes) > _SHARED:
         yield from _evaluated(Graph(nodes, inputs, {}), points, wanted, same, block)
@@ -46,6 +52,26 @@ def evaluated(
     distinct = list(dict.fromkeys(computed[n] for n in wanted))
     for values in _evaluated(Graph.of(inputs, {}, distinct), points, distinct, same, block):
         yield {n: values[computed[n]] for n in wanted}
+
+
+def _with_known(
+    inputs: Mapping[str, Node], points: Sequence[Named], wanted: Sequence[Node], known: Values
+) -> Iterator[Values]:
+    """Yield the values of the wanted nodes at each point, computed from nodes whose values are known: these are leaves.
+
+    >>> import numpy as np
+    >>> x = leaf()
+    >>> y = 3 * x
+    >>> [values[z].item() for z in [y**2] for values in evaluated({}, [{}], [z], known={y: np.array(2.0)})]
+    [4.0]
+    """
+    leaves = {n: leaf(n.shape, n.dtype) for n in known}
+    names = {f"\0{k}": n for k, n in enumerate(known)}
+    replaced = dict(zip(wanted, substituted(wanted, leaves), strict=True))
+    more = {name: known[n] for name, n in names.items()}
+    whole = {**inputs, **{name: leaves[n] for name, n in names.items()}}
+    for values in evaluated(whole, [{**at, **more} for at in points], replaced.values()):
+        yield {n: values[r] for n, r in replaced.items()}
 
 
 def _evaluated(
@@ -63,11 +89,13 @@ def evaluated_calls(
     wanted: Iterable[Node],
     same: Collection[str] = (),
     block: bool = False,
+    known: Values = NOTHING,
 ) -> Iterator[list[Values]]:
     """Yield the values at each point once for each of its `backward` calls, `calls[p]` being their cotangents."""
     columns = [at | seeded("v", call) for at, own in zip(points, calls, strict=True) for call in own]
     several = calls and len(calls[0]) > 1
-    values = evaluated(inputs, columns, wanted, {*same} - {*seeded("v", calls[0][0])} if several else same, block)
+    same = {*same} - {*seeded("v", calls[0][0])} if several else same
+    values = evaluated(inputs, columns, wanted, same, block, known)
     for own in calls:
         yield list(islice(values, len(own)))
 

@@ -46,15 +46,16 @@ class Wanted(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Numbers of a reverse pass that has run elsewhere, in a script say, without the last axis of a batch.
+    """Numbers of a forward and a reverse pass that have run elsewhere, in a script say, without a batch axis.
 
-    Gradients by name, adjoints by node, contributions by node and position of the argument.  What is missing here is
-    computed from the graph.
+    Gradients by name, adjoints by node, contributions by node and position of the argument, values by node.  What is
+    missing here is computed from the graph, and from these.
     """
 
     gradients: Mapping[str, Array] = MappingProxyType({})
     adjoints: Mapping[Node, Array] = MappingProxyType({})
     contributions: Mapping[tuple[Node, int], Array] = MappingProxyType({})
+    values: Mapping[Node, Array] = MappingProxyType({})
 
 
 UNMEASURED = Measured()

@@ -87,7 +87,8 @@ def numeric_trace(
     >>> [(p.position, float(total)) for p, total in trace.calls[0].totals.items()]
     [(0, 3.0), (1, 6.0)]
     """
-    (values,) = evaluated_calls(swept.graph.inputs, [at], [calls], traced(graph, swept, measured))
+    wanted, known = traced(graph, swept, measured), measured.values
+    (values,) = evaluated_calls(swept.graph.inputs, [at], [calls], wanted, known=known)
     return trace_of(graph, swept, values, measured)
 
 

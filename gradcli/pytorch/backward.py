@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import heapq
 import linecache
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 import numpy as np
 
+from gradcli.graph.node import Node
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.double_backward import recorded_vjp
 from gradcli.pytorch.dtypes import OF_NUMPY
@@ -66,11 +67,16 @@ class Contribution:
 
 @dataclass(frozen=True, eq=False)
 class Pulled:
-    """What one step did in a call: the gradient of its result, and those of its inputs, before hooks."""
+    """What one step did in a call: the gradient of its result, and those of its inputs, before hooks.
+
+    Of a call that is explained, also the contributions of the edges within its recipe, and the adjoints of its nodes.
+    """
 
     step: Step
     grad_output: Any
     grad_inputs: Sequence[Any]
+    contributions: Mapping[tuple[Node, int], Any] = field(default_factory=dict)
+    adjoints: Mapping[Node, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +196,8 @@ class Call:
             raise refusal("no derivative of its name", *_WITHOUT[name])
         grad_inputs = step.grad_inputs(g, self.create) if step.is_custom else vjp(step, g, self.create)
         if self.explained:
-            self.pulled_steps[step] = Pulled(step, g, grad_inputs)
+            within = step.traced(g._a, grad_inputs) if not step.is_custom else ()
+            self.pulled_steps[step] = Pulled(step, g, grad_inputs, *within)
         if Recorder.explains and self.arose is None and _finite(g) and not all(map(_finite, grad_inputs)):
             self.arose = Pulled(step, g, grad_inputs)
         for i, p in enumerate(grad_inputs) if Mode.anomaly and Mode.check_nan else ():

@@ -7,7 +7,9 @@ come from the engine, and its pullback from `vjp`, both worked out once: a step 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from gradcli.pytorch.messages import refusal
 
 Array = np.ndarray[Any, Any]
 Build = Callable[..., Node]
+Edge = tuple[Node, int]  # a node, and the position of one of its arguments
 
 _KEPT = 4096  # recipes
 
@@ -105,11 +108,42 @@ class Pull:
         new = substituted([swept.gradients[str(i)] for i in active], {recipe.output: y})
         self.inputs = [*recipe.inputs, y, swept.cotangents["y"]]
         self.grad_inputs = [cast(n, recipe.inputs[i].dtype) for n, i in zip(new, active, strict=True)]
+        self._swept, self._result = swept, (recipe.output, y)
         self.derivatives: dict[Any, tuple[str, list[int], list[int], Any]] = {}  # as operations: see `double_backward`
         self.program = Program(self.inputs, self.grad_inputs)
         self.reads = self.program.reads - {len(recipe.inputs) + 1}  # all but the gradient
         self._op = recipe.op
         self._saved: dict[str, tuple[Collection[int], bool]] = {}
+
+    @cached_property
+    def _inner(self) -> tuple[Mapping[Edge, int], Sequence[Edge], Sequence[Node], Program]:
+        """The edges whose contributions are gradients of inputs, the other edges, the nodes within, and a program.
+
+        The program computes the contributions of the other edges, then the adjoints of the nodes.
+        """
+        passes, positions = self._swept.passes, {self.inputs[i]: i for i in self.active}
+        readers = Counter(p.argument for p in passes)
+        ends = {
+            (p.node, p.position): positions[p.argument]
+            for p in passes
+            if readers[p.argument] == 1 and p.argument in positions
+        }
+        edges = {(p.node, p.position): p.contribution for p in passes if (p.node, p.position) not in ends}
+        nodes = {p.argument: self._swept.adjoints[p.argument] for p in passes if p.argument not in positions}
+        outputs = substituted([*edges.values(), *nodes.values()], dict([self._result]))
+        return ends, [*edges], [*nodes], Program(self.inputs, outputs)
+
+    def traced(self, arrays: Sequence[Any], grads: Sequence[Any]) -> tuple[dict[Edge, Array], dict[Node, Array]]:
+        """Return the contributions of all edges within the recipe, and the adjoints of its nodes, in a backward.
+
+        `grads` are the gradients of the inputs, by index.  Both are empty where a step has not kept what they take.
+        """
+        ends, edges, nodes, program = self._inner
+        contributions = {edge: grads[i]._a for edge, i in ends.items() if grads[i] is not None}
+        if any(arrays[i] is None for i in program.reads):
+            return contributions, {}
+        computed = iter(program(arrays) if edges or nodes else ())
+        return contributions | {e: next(computed) for e in edges}, {n: next(computed) for n in nodes}
 
     def saved(self, name: str) -> tuple[Collection[int], bool]:
         """Return the indices of what PyTorch saves under a step's name, and whether it saves anything.

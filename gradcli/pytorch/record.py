@@ -198,11 +198,12 @@ class Step(Edge):
     reached = False  # whether a backward has gone through it
     whole: Any  # of one of several outputs: the step that scripts see
     number: int
-    # For explanations: its operands, the innermost module whose output it is, its line, and whether its result is
-    # the first that is not finite.
+    # For explanations: its operands, the innermost module whose output it is, its line, its result with the version
+    # that its memory had, and whether that is the first that is not finite.
     operands: tuple[Any, ...] | None = None
     module: Any = None
     line = Line(0)
+    result: tuple[Array, Memory, int] | None = None
     arose = False
 
     def __init__(self, edges: tuple[Edge | None, ...]) -> None:
@@ -214,11 +215,24 @@ class Step(Edge):
     def order(self) -> Sequence[int]:
         return edges_shown(self.recipe.op, self.called, len(self.edges))
 
+    @property
+    def value(self) -> Array | None:
+        """The numbers of its result; None where nothing is explained, or a later change in place has replaced them."""
+        if self.result is None:
+            return None
+        array, memory, version = self.result
+        return array if memory.version == version else None
+
+    def traced(self, g: Array, grads: Sequence[Any]) -> tuple[dict[Any, Array], dict[Node, Array]]:
+        """Return the contributions and adjoints within its recipe, as `Pull.traced`; none where hooks have packed."""
+        kept = self.kept or [None] * (len(self.edges) + 1)
+        return ({}, {}) if self.packed else self.pull.traced([*kept, g], grads)
+
     def free(self, line: int) -> None:
         """Let go of what was kept."""
         if self.keeps:
             self.freed = line
-        self.kept, self.checks, self.packed = (), (), {}
+        self.kept, self.checks, self.packed, self.result = (), (), {}, None
 
 
 @cache
@@ -362,6 +376,8 @@ def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], acti
         step.operands = tuple(None if e is not None else x for e, x in zip(step.edges, operands, strict=True))
         arrays = (x if isinstance(x, np.ndarray) else x._a for x in operands)
         step.arose = not finite(out._a) and all(map(finite, arrays))
+    if Recorder.explains:
+        step.result = out._a, out._memory, out._memory.version
     if Mode.hooks is not None and step.keeps:
         Mode.hooks.pack(step, out)
 

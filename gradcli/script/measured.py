@@ -1,8 +1,8 @@
-"""The gradients that the record of a call has, for the nodes and the names of the system behind it."""
+"""The numbers that the record of a call has, for the nodes and the names of the system behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,34 +20,37 @@ _EXACT = 1_000  # elements that are converted by their decimals
 
 
 def measured(call: Call, recorded: Recorded) -> Measured:
-    """Return the adjoints and contributions of a call, as far as no hook has changed them on the way.
-
-    Those within an operation that PyTorch has as one step are not in the record.
-    """
+    """Return the values of a call, and its adjoints and contributions where no hook has changed them on the way."""
     altered = behind_hooks(call)
     hooked = {change.edge for change in call.changes if change.step is None}  # and the hook ran before the step
-    arrived = {e: numbers(g) for e, g in call.adjoints.items() if e not in altered and not isinstance(g, dict)}
+    arrived = {e: numbers(g._a) for e, g in call.adjoints.items() if e not in altered and not isinstance(g, dict)}
     gradients = {name: arrived[e] for e, name in recorded.steps.items() if e in arrived}
     adjoints = {recorded.graph.inputs[n]: gradients[n] for n in recorded.graph.inputs if n in gradients}
     contributions: dict[tuple[Node, int], Array] = {}
-    for node, (step, operands) in recorded.results.items():
+    for node, step in recorded.results.items():
         if step in arrived:
             adjoints[node] = arrived[step]
         pulled = call.pulled_steps.get(step)
-        if pulled is not None and step not in altered | hooked and _is_one_operation(node, operands):
-            grads = enumerate(pulled.grad_inputs)
-            contributions |= {(node, i): numbers(g) for i, g in grads if g is not None}
-    return Measured(gradients, adjoints, contributions)
+        if pulled is not None and step not in altered | hooked:
+            copies = {n: c for n, c in recorded.copies[step].items() if _is_copy(n, c, recorded.copies[step])}
+            contributions |= {(copies[n], i): numbers(a) for (n, i), a in pulled.contributions.items() if n in copies}
+            adjoints |= {copies[n]: numbers(a) for n, a in pulled.adjoints.items() if n in copies}
+    return Measured(gradients, adjoints, contributions, values(recorded, recorded.graph.nodes))
 
 
-def _is_one_operation(node: Node, operands: Iterable[Any]) -> bool:
-    """Return whether the operands of a step are the arguments of its node: no other node is between them."""
-    return [*map(id, node.args)] == [*map(id, operands)]
+def values(recorded: Recorded, nodes: Iterable[Node]) -> dict[Node, Array]:
+    """Return the numbers that the script has computed for nodes of the system, as far as they are recorded."""
+    return {n: numbers(recorded.values[n]) for n in nodes if n in recorded.values}
 
 
-def numbers(g: Any) -> Array:
-    """Return the numbers of a gradient in float64; few of them as the decimals that the script prints."""
-    array = g._a[..., 0]
+def _is_copy(node: Node, copy: Node, copies: Mapping[Node, Node]) -> bool:
+    """Return whether a node of a recipe is the same operation in the system: another one may stand there instead."""
+    return copy.op == node.op and copy.args == tuple(map(copies.__getitem__, node.args))
+
+
+def numbers(a: Array) -> Array:
+    """Return the numbers of a tensor in float64; few of them as the decimals that the script prints."""
+    array = a[..., 0]
     return decimal(array) if array.size <= _EXACT else array.astype(float)
 
 

@@ -135,7 +135,10 @@ class _Maker(Operands, Recorded):
         for argument in new.values():
             self.made_by.setdefault(argument, step)
         self.made_by[node] = step
-        self.results.setdefault(node, (step, operands))
+        self.results.setdefault(node, step)
+        self.copies[step] = new
+        if (value := step.value) is not None and value.shape[:-1] == node.shape:
+            self.values.setdefault(node, value)
         self.calls[node] = CallOf(recipe.op, recipe.settings, operands)
         if name is not None and name not in self.inputs and name not in self.computed:
             self.computed[name] = node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,7 +48,9 @@ class Recorded:
     steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
     functions: dict[Step, Use] = field(default_factory=dict)  # of the script's own
     made_by: dict[Node, Step] = field(default_factory=dict)
-    results: dict[Node, tuple[Step, Sequence[Node]]] = field(default_factory=dict)  # of steps, with their operands
+    results: dict[Node, Step] = field(default_factory=dict)  # the step of each result
+    copies: dict[Step, dict[Node, Node]] = field(default_factory=dict)  # of the nodes of each step's recipe
+    values: dict[Node, Array] = field(default_factory=dict)  # the numbers of results, in the layout of tensors
     assigned: dict[Step, Expression] = field(default_factory=dict)  # of steps whose results are assigned to names
 
     @property

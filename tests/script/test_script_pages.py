@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from conftest import long
+
+from gradcli.explain.trace import numeric_trace
+from gradcli.graph.vjp import sweep
+from gradcli.pytorch import torch
+from gradcli.pytorch.record import Recorder
+from gradcli.script.measured import measured
 
 X = "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\n"
 
@@ -649,3 +656,52 @@ def test_what_answers_to_every_name_is_no_optimizer(run):
     text += "plt = Any()\nw = torch.ones(2, requires_grad=True)\nsgd = torch.optim.SGD([w], 0.5)\n"
     text += "w.sum().backward()\nsgd.step()\n"
     assert "line 11, sgd.step(): w ← w - lr·w.grad = [1, 1] - 0.5·[1, 1] = [0.5, 0.5]" in run(text).out
+
+
+def test_values_on_a_page_are_those_that_the_script_has_computed(run):
+    text = "x = torch.tensor(1.5, requires_grad=True)\nbig = x + 1e8\ny = (big - 1e8)*3\n"
+    out = run(f"import torch\n{text}y.backward()\nprint(y.item())\n").out
+    assert "y   = (big - 100000000)*3   = 0\n" in out
+    assert out.endswith("\n0.0\n")
+
+
+NORMALIZED = """import torch
+net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Tanh(), torch.nn.Linear(4, 3))
+loss = torch.nn.functional.cross_entropy(net(torch.ones(2, 3)), torch.tensor([0, 2]))
+"""
+
+
+def test_the_record_of_a_backward_has_each_edge_also_within_steps_of_several_operations(run, monkeypatch):
+    records = []
+
+    def kept(call, recorded):
+        records.append((recorded, measured(call, recorded)))
+        return records[-1][1]
+
+    monkeypatch.setattr("gradcli.script.pages.page.measured", kept)
+    run(f"{NORMALIZED}loss.backward()\n")
+    ((recorded, record),) = records
+    graph = recorded.graph
+    swept = sweep(graph, recorded.wrt)
+    assert {(p.node, p.position) for p in swept.passes} == record.contributions.keys()
+    assert swept.adjoints.keys() <= record.adjoints.keys()
+    trace = numeric_trace(graph, swept, recorded.at, [recorded.v])  # computed anew, in float64
+    for p, contribution in trace.calls[0].contributions.items():
+        np.testing.assert_allclose(record.contributions[p.node, p.position], contribution, atol=1e-6)
+    for node, adjoint in trace.calls[0].adjoints.items():
+        np.testing.assert_allclose(record.adjoints[node], adjoint, atol=1e-6)
+
+
+def test_what_is_recorded_of_a_step_goes_with_the_graph(monkeypatch):
+    monkeypatch.setattr(Recorder, "explains", True)
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    step = y.grad_fn
+    assert step.value[..., 0].tolist() == [2, 4]
+    z = y.exp()
+    y.add_(1)  # exp has kept its own result
+    assert step.value is None
+    assert y.grad_fn.value[..., 0].tolist() == [3, 5]
+    z.sum().backward()
+    assert step.result is None
+    assert z.grad_fn.value is None

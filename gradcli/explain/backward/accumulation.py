@@ -14,7 +14,7 @@ from gradcli.errors import InputError, Notes
 from gradcli.explain.backward.no_gradient import leaves_without
 from gradcli.explain.backward.record import BackwardPoint, BackwardResult, Call
 from gradcli.explain.corners import Corners
-from gradcli.explain.evaluation import Values, evaluated_calls
+from gradcli.explain.evaluation import Values, evaluated, evaluated_calls
 from gradcli.explain.origin import fix, not_finite, warn_of_values
 from gradcli.explain.results import UNMEASURED, Measured, Named, Wanted
 from gradcli.explain.shared import (
@@ -126,13 +126,19 @@ class _Numbers:
             from gradcli.explain.trace import traced
 
             yield from traced(self.graph, self.swept, self.measured)
-        if self.jacobian is not None:
+        if self.jacobian is not None and not self.measured.values:
             yield from self.jacobian.blocks
 
     def points(self, points: Sequence[Named], calls: Sequence[Sequence[Named]]) -> list[BackwardPoint]:
         """Return the results at all points."""
         values = evaluated_calls(
-            self.swept.graph.inputs, points, calls, self.nodes(), self.wanted.same, self.wanted.block
+            self.swept.graph.inputs,
+            points,
+            calls,
+            self.nodes(),
+            self.wanted.same,
+            self.wanted.block,
+            self.measured.values,
         )
         return [self.point(at, own, of_calls) for at, own, of_calls in zip(points, calls, values, strict=True)]
 
@@ -155,11 +161,18 @@ class _Numbers:
         corners = self.tell(at, value, calls, grads, first)
         retained = {name: grads[name] for name in self.wanted.retain}
         trace = self.trace(values[:MAX_STEPPED_CALLS]) if self.traced else None
-        matrix = None if self.jacobian is None else self.jacobian.matrix(first)
+        matrix = None if self.jacobian is None else self.jacobian.matrix(self.entries(self.jacobian, at, first))
         notes = (*corners, *self.notes_beside(at, calls, grads))
         return BackwardPoint(
             at, value, named, tuple(of_wrt), retained, trace, self.adjoints(calls), jacobian=matrix, notes=notes
         )
+
+    def entries(self, jacobian: NumericJacobian, at: Named, values: Values) -> Values:
+        """Return the values of the blocks of J, as its formulas give them at the point: none of these is measured."""
+        if not self.measured.values:
+            return values
+        (result,) = evaluated(self.graph.inputs, [at], jacobian.blocks)
+        return result
 
     def trace(self, values: Sequence[Values]) -> Trace:
         """Return the trace of some calls."""

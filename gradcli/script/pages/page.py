@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError
 from gradcli.explain.backward.accumulation import backward
 from gradcli.explain.backward.backward_page import Choice, backward_pages
 from gradcli.explain.backward.loss import loss_name
 from gradcli.explain.backward.record import BackwardResult
 from gradcli.explain.backward.weights import flat
+from gradcli.explain.evaluation import evaluated
 from gradcli.explain.mentions import DEFINITIONS, names_in
 from gradcli.explain.results import Shown, Wanted
 from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
@@ -27,7 +27,7 @@ from gradcli.graph.names import element_name
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import edge_of
 from gradcli.script.loops import Loop, Written, folded_system, loops, named
-from gradcli.script.measured import measured
+from gradcli.script.measured import measured, values
 from gradcli.script.pages.gradients import done, not_finite
 from gradcli.script.pages.long import folded_by_line
 from gradcli.script.pages.quantities import constants, earlier_names, quantities
@@ -46,6 +46,8 @@ def page(call: Call, scene: CallScene) -> Page:
     steps = reachable(edge_of(y) for y, _ in call.roots)
     since = [f"note: {text}" for text in changed(steps, call, scene)]
     scene.altered = bool(call.changes or since)
+    if since:
+        scene.recorded.values.clear()  # the page shows the values of now, of which the gradients are
     try:
         if scene.recorded.wrt:
             explained = _explained(call, scene, scene.recorded)
@@ -84,7 +86,7 @@ def _explained(call: Call, scene: CallScene, recorded: Recorded) -> Page:
 
         u = {scene.name(x): tangent._a[..., 0] for x, tangent in zip(call.inputs or (), call.request.u, strict=False)}
         shown = Shown(graph, tuple(recorded.wrt), style_of(graph))
-        return request_page(call.request.name, shown, recorded.at, u, folded)
+        return request_page(call.request.name, shown, recorded.at, u, folded, measured(call, recorded))
     known = measured(call, recorded)
     wanted = Wanted(
         recorded.retained,
@@ -173,9 +175,10 @@ def _body(code: str) -> str:
 def _long(scene: CallScene, graph: Graph, folded: Sequence[Loop]) -> Section:
     """Return the system of many operations, folded."""
     recorded = scene.recorded
-    values = at_point(graph, recorded.at, list(graph.names.values()))
+    named = graph.names
+    (computed,) = evaluated(graph.inputs, [recorded.at], named.values(), known=values(recorded, named.values()))
     at = {name: a for name, a in recorded.at.items() if name in recorded.wrt}
-    return folded_system(graph, folded, at, {name: values[n] for name, n in graph.names.items()}, quantities(scene, at))
+    return folded_system(graph, folded, at, {name: computed[n] for name, n in named.items()}, quantities(scene, at))
 
 
 def _folded(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gradcli.engine.evaluate import at_point
 from gradcli.engine.numeric_jacobian import NumericJacobian
 from gradcli.errors import Notes
+from gradcli.explain.evaluation import evaluated
 from gradcli.explain.forward.jvp import jvp
 from gradcli.explain.forward.jvp_page import jvp_pages
 from gradcli.explain.hessian.hessian_page import hessian_pages, hvp_pages
 from gradcli.explain.hessian.second_order import hessian, hvp
 from gradcli.explain.jacobian.dense import jacobian
 from gradcli.explain.jacobian.product import heading, is_long, jacobian_sections, number_cells, zeros
-from gradcli.explain.results import Named, Shown, Wanted
+from gradcli.explain.results import Measured, Named, Shown, Wanted
 from gradcli.explain.sections import Math, Matrix, Name, Page, Partial, Section, Text
 from gradcli.explain.shared import formulas_of
 from gradcli.explain.system import system_section
@@ -69,12 +69,13 @@ _SECTIONS: dict[str, Callable[[Shown, Named, Named], Sequence[Section]]] = {
 }
 
 
-def request_page(name: str, shown: Shown, at: Named, u: Named, folded: Sequence[Loop]) -> Page:
+def request_page(name: str, shown: Shown, at: Named, u: Named, folded: Sequence[Loop], measured: Measured) -> Page:
     """Return the page of what is asked for by name at a point, with tangents, and with the system's loops folded.
 
     Errors: `InputError` where a Hessian is not that of one number.
     """
-    values = at_point(shown.graph, at, [*shown.graph.names.values()])
-    named = {name: values[n] for name, n in shown.graph.names.items()}
+    names = shown.graph.names
+    (values,) = evaluated(shown.graph.inputs, [at], names.values(), known=measured.values)
+    named = {name: values[n] for name, n in names.items()}
     system = folded_system(shown.graph, folded, at, named) if folded else system_section(shown, at, named)
     return Page((system, *_SECTIONS[name](shown, at, u)), shown.style)

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gradcli.engine.evaluate import at_point
+from gradcli.explain.evaluation import evaluated
 from gradcli.graph.node import is_const
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import Edge, Leaf, Step, edge_of
+from gradcli.script.measured import values
 from gradcli.script.pages.gradients import array_words
 from gradcli.script.scene import CallScene
 from gradcli.script.system import Array, Recorded
@@ -121,5 +122,8 @@ def _stopped(steps: Sequence[Step], scene: CallScene) -> str | None:
 def _dead(recorded: Recorded) -> set[Step]:
     """Return the steps of rectifiers that give nothing but 0."""
     steps = {n: step for n, step in recorded.made_by.items() if n.op == "relu"}
-    values = at_point(recorded.graph, recorded.at, [*steps]) if steps else {}
-    return {steps[n] for n, a in values.items() if not a.any()}
+    if not steps:
+        return set()
+    known = values(recorded, recorded.graph.nodes)
+    (computed,) = evaluated(recorded.graph.inputs, [recorded.at], steps, known=known)
+    return {steps[n] for n, a in computed.items() if not a.any()}
