@@ -20,7 +20,7 @@ from gradcli.graph.array import objects
 from gradcli.graph.construct import swap
 from gradcli.graph.matrices import inv
 from gradcli.graph.names import array_name
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
 
@@ -56,12 +56,16 @@ def _along(node: Node, x: Exprs) -> Exprs:
 
 
 def _of_matrices(node: Node, x: Exprs) -> Exprs:
+    return _functions(node, x, (len(x.shape) - 2, len(x.shape) - 1))
+
+
+def _inverse(node: Node, x: Exprs) -> Exprs:
+    """Return the formulas of an inverse; that of a transpose is the transpose of the inverse."""
     (matrix,) = node.args
-    axes = (len(x.shape) - 2, len(x.shape) - 1)
-    if node.op == "inv" and matrix.op == "transpose" and swap(matrix.args[0]).settings == matrix.settings:
-        # It is the inverse of the matrix as it was, transposed.
-        return np.swapaxes(_functions(inv(matrix.args[0]), np.swapaxes(x, *axes), axes), *axes)
-    return _functions(node, x, axes)
+    before = operand(matrix, "transpose")
+    if before is None or swap(before).settings != matrix.settings:
+        return _of_matrices(node, x)
+    return np.swapaxes(_of_matrices(inv(before), np.swapaxes(x, -1, -2)), -1, -2)
 
 
 def _of_spectra(node: Node, x: Exprs) -> Exprs:
@@ -74,8 +78,9 @@ def _of_spectra(node: Node, x: Exprs) -> Exprs:
     return result
 
 
-def _functions(node: Node, x: Exprs, axes: Sequence[int]) -> Exprs:
+def _functions(node: Node, x: Exprs, axes: Sequence[int], element: Callable[..., Any] | None = None) -> Exprs:
     """Return the formulas of an operation that takes the elements along some axes together."""
+    element = element or _element
     rank = len(x.shape)
     others = [i for i in range(rank) if i not in axes]
     result = np.empty(node.shape, dtype=object)
@@ -84,7 +89,7 @@ def _functions(node: Node, x: Exprs, axes: Sequence[int]) -> Exprs:
         array = x[_key(rank, others, outer)] if others else _whole(node.args[0], x)
         for place in indices:
             key = _key(rank, [*others, *axes], [*outer, *place]) if place else outer
-            result[key] = _element(node, array, place)
+            result[key] = element(node, array, place)
     return result
 
 
@@ -96,8 +101,18 @@ def _whole(node: Node, x: Exprs) -> Exprs:
     return objects([sympy.Symbol(array_name(first.name))], ())
 
 
-def _reordered(node: Node, x: Exprs, order: Exprs) -> Exprs:
-    """Return for each element the sum of what it may be: `x[k]` where the order, or its inverse, has a k there.
+def _taken_along(node: Node, x: Exprs, order: Exprs) -> Exprs:
+    """Return for each element the sum of what it may be: x[k] where the order has a k there."""
+    return _reordered(node, x, order, lambda own, i, k: (own[i], k))
+
+
+def _put_along(node: Node, x: Exprs, order: Exprs) -> Exprs:
+    """Return for each element the sum of what it may be: x[k] where the order has its index at k."""
+    return _reordered(node, x, order, lambda own, i, k: (own[k], i))
+
+
+def _reordered(node: Node, x: Exprs, order: Exprs, equal: Callable[..., tuple[Any, int]]) -> Exprs:
+    """Return for each element i the sum of x[k] where `equal(order, i, k)` are equal.
 
     Zeros do not count, and where all are the same, the order does not matter.
     """
@@ -109,8 +124,7 @@ def _reordered(node: Node, x: Exprs, order: Exprs) -> Exprs:
         if all(e == line[0] for e in line):
             result[(*outer, i)] = line[0]
             continue
-        # What is taken there stands at order[i]; what is put there has an order of i.
-        ends = [(own[i], k) if node.op == "take_along" else (own[k], i) for k in range(len(line))]
+        ends = [equal(own, i, k) for k in range(len(line))]
         terms = [(apply("eq", place, sympy.Integer(j)), e) for (place, j), e in zip(ends, line, strict=True) if e != 0]
         result[(*outer, i)] = sympy.Add(*(apply("where", condition, e, sympy.S.Zero) for condition, e in terms))
     return np.moveaxis(result, -1, axis)
@@ -123,23 +137,22 @@ def _key(rank: int, axes: Sequence[int], indices: Sequence[int]) -> tuple[Any, .
 
 
 def _element(node: Node, x: Exprs, place: tuple[int, ...]) -> Any:
-    if node.op in _PLACES:
-        return _stands_at(node, x, place[0])
     named = zip(OPERATIONS[node.op].settings, node.settings, strict=False)
     settings = "".join(f", {name}=True" for name, value in named if value is True)
     return _function(node.op, x.shape, len(place), settings)(*x.flat, *place)
 
 
-_PLACES = {"argmax_mask": "argmax", "argmin_mask": "argmin", "argmedian_mask": "argsort"}
+def _mask(op: str, middle: bool = False) -> Callable[..., Exprs]:
+    """Return the rule of a mask: `op` returns the index of the extremum or, in the `middle`, that of the median."""
 
+    def is_at(node: Node, x: Exprs, place: tuple[int, ...]) -> Any:
+        count = node.shape[node.settings[0]]
+        if count == 1:
+            return sympy.S.One
+        key = [(count - 1) // 2] if middle else []
+        return apply("eq", _function(op, x.shape, len(key), "")(*x.flat, *key), sympy.Integer(place[0]))
 
-def _stands_at(node: Node, x: Exprs, place: int) -> Any:
-    """Return the condition that the extremum, or the median, is at an index along the axis."""
-    (axis,) = node.settings
-    if node.shape[axis] == 1:
-        return sympy.S.One
-    middle = [(node.shape[axis] - 1) // 2] if node.op == "argmedian_mask" else []
-    return apply("eq", _function(_PLACES[node.op], x.shape, len(middle), "")(*x.flat, *middle), sympy.Integer(place))
+    return lambda node, x: _functions(node, x, node.settings, is_at)
 
 
 @cache
@@ -207,8 +220,13 @@ RULES: dict[str, Callable[..., Exprs]] = {
     "prod": _reduced(sympy.Mul),
     **{op: _reduced(extremum(op)) for op in ("max", "min")},
     "matmul": _matmul,
-    **dict.fromkeys(("sort", "argsort", "argmax", "argmin", "median", *_PLACES), _along),
-    **dict.fromkeys(("det", "inv"), _of_matrices),
+    **dict.fromkeys(("sort", "argsort", "argmax", "argmin", "median"), _along),
+    "argmax_mask": _mask("argmax"),
+    "argmin_mask": _mask("argmin"),
+    "argmedian_mask": _mask("argsort", middle=True),
+    "det": _of_matrices,
+    "inv": _inverse,
     **dict.fromkeys(("eigvalsh", "eigvecsh", "svdvals", "svd_u", "svd_vh"), _of_spectra),
-    **dict.fromkeys(("take_along", "put_along"), _reordered),
+    "take_along": _taken_along,
+    "put_along": _put_along,
 }

@@ -73,8 +73,8 @@ def plain(expr: Any) -> Any:
     if not expr.args:
         return expr
     args = [plain(a) for a in expr.args]
-    if isinstance(expr, TableFunction) and expr.op in _SIMPLER:
-        return _SIMPLER[expr.op](*args)
+    if isinstance(expr, TableFunction) and (simpler := _SIMPLER.get(expr.op)) is not None:
+        return simpler(*args)
     whole = expr if args == list(expr.args) else expr.func(*args)
     return whole.expand(func=True) if type(whole).__name__ in _LOGARITHMS else whole
 

@@ -21,6 +21,7 @@ from gradcli.graph.graph import scheduled
 from gradcli.graph.names import element_names, fresh_names
 from gradcli.graph.node import Node, bits
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.rewrite import interpret
 from gradcli.graph.shapes import Shape
 
 _WHOLE = 5_000  # operations in a formula that is differentiated, but not shown
@@ -100,13 +101,13 @@ class _Interpreter:
         self.fresh = fresh_names(taken | set(names.values()))
 
     def run(self) -> Formulas:
-        values = dict(self.given)
-        for node in self.nodes:
-            result = self.interpret(node, [values[a] for a in node.args])
-            values[node] = self.bounded(node, result)
+        values = interpret(self.nodes, self.bounded_formulas, dict(self.given))
         return Formulas({n: values[n] for n in self.wanted}, self.definitions)
 
-    def interpret(self, node: Node, args: list[Exprs]) -> Exprs:
+    def bounded_formulas(self, node: Node, args: Sequence[Exprs]) -> Exprs:
+        return self.bounded(node, self.formulas(node, args))
+
+    def formulas(self, node: Node, args: Sequence[Exprs]) -> Exprs:
         if node.is_constant:
             values = [constant(v) for v in node.values]
             return objects(values * node.size if len(values) == 1 else values, node.shape)
@@ -116,12 +117,10 @@ class _Interpreter:
         return RULES[node.op](node, *args)
 
     def inline(self, node: Node, known: dict[Node, Exprs]) -> Exprs:
-        """Interpret the definition of an operation in terms of its arguments."""
-        for inner in scheduled([node], known):
-            if inner not in known:
-                result = self.interpret(inner, [known[a] for a in inner.args])
-                known[inner] = result if inner is node else self.bounded(inner, result)
-        return known[node]
+        """Return the formulas of an operation's definition in those of its arguments."""
+        inner = [n for n in scheduled([node], known) if n is not node]
+        known = interpret(inner, self.bounded_formulas, known)
+        return known[node] if node in known else self.formulas(node, [known[a] for a in node.args])
 
     def bounded(self, node: Node, result: Exprs) -> Exprs:
         """Give elements that are too large a name, or complain if there is to be no cut."""

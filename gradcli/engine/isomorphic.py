@@ -17,6 +17,7 @@ from gradcli.graph.construct import index
 from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, operand
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.rewrite import operation_key
 
 _MOST = 64  # numbers from the inputs in an array: at some hundred points they stay in the cache for the next steps
 _FEWEST = 16  # for fewer, an array saves less than it costs to put together
@@ -68,7 +69,7 @@ class _Groups:
             if is_row(n):
                 self._join(n, (n.args[0], n.settings[0][0] // _MOST), True)
             elif OPERATIONS[n.op].broadcasts and not any(a.shape for a in (n, *n.args)):
-                self._join(n, (n.op, n.settings, n.dtype, *(self._of.get(a, a) for a in n.args)), False)
+                self._join(n, (operation_key(n), *(self._of.get(a, a) for a in n.args)), False)
 
     def _join(self, node: Node, key: Any, are_inputs: bool) -> None:
         self._of[node] = kind = self._kinds.setdefault(key, _Kind(are_inputs))

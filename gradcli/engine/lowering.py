@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gradcli.graph.node import Node, Rule, const, is_const, operand
+from gradcli.graph.node import Node, Rule, const, is_const, operand, operands
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import Rewriter
 from gradcli.graph.signs import SIGNS
@@ -67,8 +67,9 @@ def _doubled(node: Node) -> Node:
     """Return 2·x for x, in as few operations as there are."""
     if (small := operand(node, "broadcast")) is not None:
         return node.with_args((_doubled(small),))
-    if node.op == "div" and (divisor := _half(node.args[1])) is not None:
-        return node.with_args((node.args[0], divisor))  # the square's 2, and that of the root above it
+    match operands(node, "div"):
+        case x, double if (divisor := _half(double)) is not None:
+            return node.with_args((x, divisor))  # the square's 2, and that of the root above it
     return Node("mul", (const(2), node), node.shape)
 
 

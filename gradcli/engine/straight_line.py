@@ -38,7 +38,7 @@ _SCALAR: dict[str, Callable[..., Any]] = {
 _SCALAR |= {"abs": abs, "identity": lambda x: x, "where": lambda c, a, b: a if c else b, "pow": math.pow}
 _SCALAR |= {"hypot": math.hypot, "not": lambda c: not c}
 _SCALAR |= {"and": lambda a, b: a and b, "or": lambda a, b: a or b, "sign": lambda x: float((x > 0) - (x < 0))}
-_PLAIN = frozenset(("elementwise", "step", "condition"))
+_OF_SCALARS = _OPERATORS.keys() | _SCALAR.keys()
 
 
 class StraightLine:
@@ -58,7 +58,7 @@ class StraightLine:
         self._inputs = list(small.inputs.values())
         self._outputs = [new[y] for y in small.outputs.values()]
         self._nodes = scheduled(self._outputs, self._inputs)
-        scalar = all(not n.shape and (not n.args or n.op in _OPERATORS or n.op in _SCALAR) for n in self._nodes)
+        scalar = _OF_SCALARS.issuperset(n.op for n in self._nodes if n.args) and not any(n.shape for n in self._nodes)
         self._scalar = _written(self._inputs, self._nodes, self._outputs, True) if scalar else None
         self._arrays: Run | None = None
 
@@ -99,36 +99,39 @@ def _written(inputs: Sequence[Node], nodes: Sequence[Node], outputs: Sequence[No
 
 def _expression(node: Node, args: Sequence[str], name: str, known: dict[str, Any], scalar: bool) -> str:
     """Return the text of an operation; what it calls is in `known`."""
-    if node.op in _OPERATORS:
-        return _OPERATORS[node.op].format(*args)
+    if (operator := _OPERATORS.get(node.op)) is not None:
+        return operator.format(*args)
     known[f"f_{name}"] = _SCALAR[node.op] if scalar else _of_arrays(node)
     return f"f_{name}({', '.join(args)})"
 
 
 def _of_arrays(node: Node) -> Callable[..., Any]:
     """Return what computes an operation of arrays that have no axis of points."""
-    kind = OPERATIONS[node.op].kind
-    if kind in _PLAIN and (isinstance(forward(node), np.ufunc) or node.op in ("where", "identity")):
-        return forward(node)
-    s = node.settings
-    match node.op:
-        case "sum" if len(node.args[0].shape) == len(s[0]):
-            return np.add.reduce if len(s[0]) == 1 else lambda x: np.add.reduce(x, axis=None)
-        case "sum":
-            return lambda x: np.add.reduce(x, axis=s[0])
-        case "matmul":
-            return np.matmul
-        case "outer":
-            return np.multiply.outer
-        case "reshape":
-            return lambda x: np.reshape(x, s[0])
-        case "transpose":
-            return lambda x: x.transpose(s[0])
-        case "broadcast":
-            return lambda x: np.broadcast_to(x, s[0])
-        case "index" if all(type(k) is int for k in s[0]):
-            return lambda x: x[s[0]]
-        case "einsum":
-            return lambda a, b: np.einsum(s[0], a, b)
+    rule = _ARRAYS.get(node.op)
+    if rule is not None and (own := rule(node, *node.settings)) is not None:
+        return own
     function = forward(node)
+    if OPERATIONS[node.op].broadcasts and isinstance(function, np.ufunc):
+        return function
     return lambda *xs: np.asarray(function(*(np.asarray(x)[..., None] for x in xs)))[..., 0]
+
+
+def _sum(node: Node, axes: tuple[int, ...]) -> Callable[..., Any]:
+    if len(node.args[0].shape) > len(axes):
+        return lambda x: np.add.reduce(x, axis=axes)
+    return np.add.reduce if len(axes) == 1 else lambda x: np.add.reduce(x, axis=None)
+
+
+# NumPy's functions of arrays without an axis of points, by operation; None where there is none.
+_ARRAYS: dict[str, Callable[..., Callable[..., Any] | None]] = {
+    "where": forward,
+    "identity": forward,
+    "sum": _sum,
+    "matmul": lambda node: np.matmul,
+    "outer": lambda node: np.multiply.outer,
+    "reshape": lambda node, shape: lambda x: np.reshape(x, shape),
+    "transpose": lambda node, order: lambda x: x.transpose(order),
+    "broadcast": lambda node, shape: lambda x: np.broadcast_to(x, shape),
+    "index": lambda node, key: (lambda x: x[key]) if all(type(k) is int for k in key) else None,
+    "einsum": lambda node, subscripts: lambda a, b: np.einsum(subscripts, a, b),
+}

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from gradcli.explain.sections import Added, Equal, Formula, Math, Name, Partial, Words, quantity
-from gradcli.graph.node import Node, leaf
+from gradcli.graph.node import Node, leaf, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Pass, textbook_slope
 from gradcli.notation.nodes import Notation
@@ -101,9 +101,9 @@ def _contribution(
     node: Node, passed: Node, known: Mapping[Node, str], names: tuple[str, str], adjoint: str, equals: str
 ) -> Formula:
     argument, left = names
-    if passed.op == "scatter":  # of an index: only the elements that were read get something
+    if (part := operand(passed, "scatter")) is not None:  # of an index: only the elements that were read get something
         left += f"[{subscript(node.settings[0], node.args[0].shape)}]"
-        passed = passed.args[0]
+        passed = part
     before, _, after = _WORDS.get(node.op, "").partition("{}")
     if before:
         text = f"{adjoint} {before}{argument if after else ''}{after}"

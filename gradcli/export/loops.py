@@ -20,7 +20,7 @@ from gradcli.export.number_rules import LEVELS
 from gradcli.export.program import Function
 from gradcli.graph.array import Array
 from gradcli.graph.names import fresh_names
-from gradcli.graph.node import Node, is_const
+from gradcli.graph.node import Node, is_const, operands
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape, size_of
 from gradcli.loops.builder import Counter
@@ -79,8 +79,8 @@ class LoopWriter:
 
     def result(self, name: str, node: Node) -> None:
         """Write a result to where the caller wants it."""
-        if node.op == "elements":
-            self.elements(name, node)
+        if elements := operands(node, "elements"):
+            self.elements(name, elements)
             return
         array = self.done[node]
         if not node.shape:
@@ -88,15 +88,15 @@ class LoopWriter:
         elif array.base != name:
             copy(self, Elements.array(name, node.shape), array)
 
-    def elements(self, name: str, node: Node) -> None:
+    def elements(self, name: str, elements: Sequence[Node]) -> None:
         """Write a result that is given by its elements: many zeros in a loop."""
-        zeros = sum(is_const(e, 0) for e in node.args)
+        zeros = sum(is_const(e, 0) for e in elements)
         if zeros > UNROLLED and not self.language.zeroed:
             counter = self.counters[0]
-            self.line(f"{self.language.loop.format(i=counter, n=node.size)} {{")
+            self.line(f"{self.language.loop.format(i=counter, n=len(elements))} {{")
             self.line(f"{self.language.indent}{name}[{counter}] = {self.language.number(0.0)};")
             self.line("}")
-        for k, e in enumerate(node.args):
+        for k, e in enumerate(elements):
             if not is_const(e, 0) or not (self.language.zeroed or zeros > UNROLLED):
                 self.line(f"{name}[{k}] = {self.element(self.done[e], ())};")
 

@@ -24,9 +24,9 @@ from gradcli.graph.construct import broadcast
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.matrices import SMALL
 from gradcli.graph.names import element_names
-from gradcli.graph.node import Node, Rule, const
+from gradcli.graph.node import Node, Rule, const, operand
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.rewrite import Rewriter, common_subexpressions, rewritten
+from gradcli.graph.rewrite import Rewriter, common_subexpressions
 
 MAX_NODES = 20_000  # steps of a function
 
@@ -195,9 +195,11 @@ def _worked_out(nodes: Sequence[Node]) -> dict[Node, Node]:
     """Return for each node one in which functions of given numbers are numbers: log(2); where(1 < 2, x, z) is x."""
     settled: dict[Node, bool] = {}  # the conditions on given numbers
 
+    def choice(node: Node) -> Node:
+        condition, yes, no = node.args
+        return broadcast(yes if settled[condition] else no, node.shape) if condition in settled else number(node)
+
     def number(node: Node) -> Node:
-        if node.op == "where" and node.args[0] in settled:
-            return broadcast(node.args[1 if settled[node.args[0]] else 2], node.shape)
         if not node.args or node.shape or any(not a.is_constant and a not in settled for a in node.args):
             return node
         value = at_point(Graph.of({}, {}), {}, [node])[node]
@@ -207,7 +209,7 @@ def _worked_out(nodes: Sequence[Node]) -> dict[Node, Node]:
             return node
         return const(Decimal(repr(float(value))) if isfinite(value) else float(value))
 
-    return rewritten(nodes, number)
+    return Rewriter({"where": choice}, sharing=False, every=number).rewritten(nodes)
 
 
 def _lowering(matrices: bool) -> Rewriter:
@@ -275,7 +277,7 @@ def _names(
     leaves = set(inputs.values())
     result = {node: _own(name, taken) for name, node in inputs.items()}
     for node, name in named:
-        fixed = not node.args or (not node.shape and node.op == "index" and node.args[0] in leaves)
+        fixed = not node.args or (not node.shape and operand(node, "index") in leaves)
         if node in nodes and node not in result and not fixed:
             result[node] = _own(name, taken)
     return result

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from gradcli.graph.construct import Index, index, reshape
-from gradcli.graph.node import Node, Rule, const, operand
+from gradcli.graph.node import Node, Rule, const, operand, operands
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import Rewriter
 from gradcli.graph.shapes import Shape, broadcast_shapes, size_of
@@ -72,9 +72,10 @@ def _joined(node: Node, alone: set[Node]) -> Node:
     keys: list[Index] = []
     parts: list[Node] = []
     for key, part in zip(node.settings[1], node.args, strict=True):
-        if part.op == "scatter" and part in alone and not any(None in inner for inner in (key, *part.settings[1])):
+        scattered = operands(part, "scatter")
+        if scattered and part in alone and not any(None in inner for inner in (key, *part.settings[1])):
             keys += [_within(key, inner, part.shape) for inner in part.settings[1]]
-            parts += part.args
+            parts += scattered
         else:
             keys.append(key)
             parts.append(part)

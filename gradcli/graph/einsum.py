@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -63,7 +63,10 @@ def parts(subscripts: str) -> tuple[str, str, str]:
     return first, second, result
 
 
-def labels(node: Node) -> tuple[Sequence[object], Sequence[object], Sequence[object]]:
+Labels = tuple[Sequence[object], Sequence[object], Sequence[object]]
+
+
+def labels(node: Node) -> Labels:
     """Return the labels of the axes of both factors, and of the result, of a contraction.
 
     An axis of size 1 may have the label of a longer one.
@@ -73,10 +76,10 @@ def labels(node: Node) -> tuple[Sequence[object], Sequence[object], Sequence[obj
     >>> labels(matmul(leaf((5, 2, 3)), leaf((3,))))
     ([-1, 'i', 'j'], ['j'], [-1, 'i'])
     """
-    if node.op == "einsum":
-        return parts(node.settings[0])
-    if node.op == "outer":
-        return "i", "k", "ik"
+    return _LABELS[node.op](node)
+
+
+def _of_product(node: Node) -> Labels:
     a, b = (len(x.shape) for x in node.args)
     rows, columns = ["i"] * (a > 1), ["k"] * (b > 1)
     return (
@@ -84,6 +87,13 @@ def labels(node: Node) -> tuple[Sequence[object], Sequence[object], Sequence[obj
         [*range(2 - b, 0), "j", *columns],
         [*range(2 - max(a, b), 0), *rows, *columns],
     )
+
+
+_LABELS: Mapping[str, Callable[[Node], Labels]] = {
+    "einsum": lambda node: parts(node.settings[0]),
+    "outer": lambda node: ("i", "k", "ik"),
+    "matmul": _of_product,
+}
 
 
 def aligned(node: Node, factors: Iterable[Array]) -> list[Array]:

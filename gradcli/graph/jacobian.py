@@ -26,7 +26,7 @@ from gradcli.graph.construct import Index, concatenate, from_diagonal, index, re
 from gradcli.graph.graph import Graph, dimensions
 from gradcli.graph.index_arrays import IndexArray, scatter_add, take
 from gradcli.graph.jvp import Slopes, forward
-from gradcli.graph.node import Node, const, is_const
+from gradcli.graph.node import Node, const, is_const, operands
 from gradcli.graph.sparsity import MAX_SETS, Pattern, Runs, pattern
 from gradcli.graph.vjp import active_nodes, reverse
 
@@ -360,8 +360,9 @@ def _seeds(colour: Sequence[_Line]) -> Iterator[tuple[Node, Node]]:
     for line in colour:
         elements.setdefault(line.node, []).append(line.element)
     for node, entries in elements.items():
-        if node.op == "stack" and node.shape == (len(node.args),):  # assembled: its elements are nodes
-            yield from ((node.args[i], const(1)) for i in entries)
+        stacked = operands(node, "stack")
+        if stacked and node.shape == (len(stacked),):  # its elements are nodes
+            yield from ((stacked[i], const(1)) for i in entries)
         elif len(entries) == node.size:
             yield node, const(1, node.shape)
         else:

@@ -186,6 +186,16 @@ def operand(node: Node, op: str) -> Node | None:
     return node.args[0] if node.op == op else None
 
 
+def operands(node: Node, op: str) -> tuple[Node, ...]:
+    """Return the arguments of an operation; none where the node is another operation.
+
+    >>> x, z = leaf(), leaf()
+    >>> operands(x - z, "sub") == (x, z), operands(x - z, "add")
+    (True, ())
+    """
+    return node.args if node.op == op else ()
+
+
 def elementwise(op: str, *args: Node) -> Node:
     """Return the node of an elementwise operation; the arguments broadcast as in NumPy."""
     shape = args[0].shape if len(args) == 1 else broadcast_shapes([a.shape for a in args])
@@ -294,11 +304,11 @@ def _number_first(node: Node) -> Node | None:
     if swapped:
         a, b = b, a
     product = a
-    while b.op == "mul" and b.args[0].is_constant:
-        factor = fold("mul", [product.value, b.args[0].value])
+    while (factors := operands(b, "mul")) and factors[0].is_constant:
+        factor = fold("mul", [product.value, factors[0].value])
         if factor is None:
             break
-        product, b = const(factor, broadcast_shapes([product.shape, b.args[0].shape])), b.args[1]
+        product, b = const(factor, broadcast_shapes([product.shape, factors[0].shape])), factors[1]
     if product is not a:
         return product * b
     return node.with_args((a, b)) if swapped else None

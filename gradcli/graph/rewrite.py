@@ -1,5 +1,6 @@
 """The rewriter: one pass over nodes, in the order of computation, by rules and with equal nodes made one.
 
+The pass is `interpret`, whose results may be of any kind: nodes here, and elsewhere terms, formulas, sets of columns.
 Equal nodes, the same operation on the same arguments, are found by hash-consing (J.-C. Filliâtre and S. Conchon,
 "Type-safe modular hash-consing", 2006).  Common subexpressions, lowering, substitution, exported functions and their
 elements are this pass with other rules.  Those of arithmetic are `ARITHMETIC`, which operators between nodes apply
@@ -9,6 +10,7 @@ at once; those of signs are `SIGNS`.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import TypeVar
 
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, Rule
@@ -17,14 +19,35 @@ from gradcli.graph.weights import Weights
 
 _COMMUTATIVE = frozenset(op for op, row in OPERATIONS.items() if row.commutes)
 
+Result = TypeVar("Result")
 
-def settings_key(node: Node) -> Hashable:
-    """Return a node's settings as a hashable key.
+
+def interpret(
+    nodes: Iterable[Node], step: Callable[[Node, list[Result]], Result], results: dict[Node, Result]
+) -> dict[Node, Result]:
+    """Add to `results` those of further nodes, in the order of computation, and return them.
+
+    `step` gets a node and the results of its arguments; a node that has a result keeps it.
+
+    >>> from gradcli.graph.node import elementwise, leaf
+    >>> x = leaf()
+    >>> y = elementwise("sin", 2 * x)
+    >>> interpret(scheduled([y]), lambda node, sizes: 1 + sum(sizes), {x: 0})[y]
+    3
+    """
+    for node in nodes:
+        if node not in results:
+            results[node] = step(node, [results[a] for a in node.args])
+    return results
+
+
+def operation_key(node: Node) -> Hashable:
+    """Return a key that is equal for nodes of one operation with the same settings, whichever their arguments are.
 
     1, 1.0 and Decimal(1) are equal but print differently, and 0.0 is not -0.0.  Weights are equal to themselves alone.
     """
     listed = node.is_constant and not isinstance(node.settings[0], Weights)
-    return repr(node.settings) if listed else node.settings
+    return node.op, len(node.args), node.shape, repr(node.settings) if listed else node.settings, node.dtype
 
 
 def structure(node: Node) -> Hashable:
@@ -38,19 +61,7 @@ def structure(node: Node) -> Hashable:
     if node.is_leaf:
         return node
     args: Hashable = frozenset(node.args) if node.op in _COMMUTATIVE else node.args
-    return node.op, args, node.shape, settings_key(node), node.dtype
-
-
-def same_operation(a: Node, b: Node) -> bool:
-    """Tell whether two nodes are one operation, with the same settings, on arguments that may differ."""
-    return (
-        a.op == b.op
-        and a.shape == b.shape
-        and a.settings == b.settings
-        and a.dtype == b.dtype
-        and len(a.args) == len(b.args)
-        and (not a.is_constant or settings_key(a) == settings_key(b))
-    )
+    return operation_key(node), args
 
 
 class Rewriter:
@@ -84,16 +95,14 @@ class Rewriter:
 
     def rewritten(self, nodes: Iterable[Node], known: Mapping[Node, Node] | None = None) -> dict[Node, Node]:
         """Return for each node, in the order of computation, the one it becomes; those in `known` are rewritten."""
-        new = dict(known or {})
-        ruled = self.definitions.keys() | self.rules.keys()
-        for node in nodes:
-            if node not in new:
-                args = tuple(map(new.__getitem__, node.args))
-                moved = node if args == node.args else node.with_args(args)
-                new[node] = self.node(moved) if self.sharing or self.every or node.op in ruled else moved
-                if self.note is not None:
-                    self.note(node, new[node])
-        return new
+        return interpret(nodes, self._moved, dict(known or {}))
+
+    def _moved(self, node: Node, args: list[Node]) -> Node:
+        """Return what a node becomes, from what its arguments have become."""
+        result = self.node(node if args == [*node.args] else node.with_args(tuple(args)))
+        if self.note is not None:
+            self.note(node, result)
+        return result
 
     def node(self, node: Node) -> Node:
         """Return what a node becomes, whose arguments are rewritten."""
@@ -141,7 +150,7 @@ def are_equal(a: Node, b: Node) -> bool:
     while pairs:
         a, b = pair = pairs.pop()
         if a is not b and pair not in seen:
-            if a.is_leaf or not same_operation(a, b):
+            if a.is_leaf or operation_key(a) != operation_key(b):
                 return False
             seen.add(pair)
             pairs += zip(a.args, b.args, strict=True)

@@ -19,6 +19,7 @@ from gradcli.graph.einsum import labels
 from gradcli.graph.graph import Graph, last_readers, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.rewrite import interpret
 from gradcli.graph.shapes import size_of
 
 MAX_COLUMNS = 5_000  # above, bits take more memory than hash sets
@@ -192,10 +193,7 @@ def _sets_of(node: Node, args: list[Array]) -> Array:
 
 def _through(node: Node, known: dict[Node, Array]) -> Array:
     """Return the sets of a definition in terms of arguments whose sets are known."""
-    for inner in scheduled([node], known):
-        if inner not in known:
-            known[inner] = _sets_of(inner, [known[a] for a in inner.args])
-    return known[node]
+    return interpret(scheduled([node], known), _sets_of, known)[node]
 
 
 def _is_leaf_or_moved(node: Node) -> bool:

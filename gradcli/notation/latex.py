@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import starmap
 
-from gradcli.graph.node import Node, is_const
+from gradcli.graph.node import Node, is_const, operands
 from gradcli.graph.operation import Operation
 from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.latex_arrays import ARRAYS, side_by_side
@@ -42,9 +42,10 @@ def _call(w: LatexNodeWriter, node: Node) -> Written:
 def _mul(w: LatexNodeWriter, node: Node) -> Written:
     a, b = w.plain(node)
     for choice, other in ((a, b), (b, a)):  # a choice between 0 and 1 chooses the other factor
-        if choice.op == "where" and choice not in w.names and all(_is_0_or_1(c) for c in choice.args[1:]):
-            branches = [w.name(other) if is_const(c, 1) else "0" for c in choice.args[1:]]
-            return _choice(w.name(choice.args[0]), *branches)
+        match operands(choice, "where"):
+            case condition, yes, no if choice not in w.names and _is_0_or_1(yes) and _is_0_or_1(no):
+                branches = [w.name(other) if is_const(c, 1) else "0" for c in (yes, no)]
+                return _choice(w.name(condition), *branches)
     if w.rank(a) and w.rank(b):
         left, right = w.operand(a, Binds.LOOSE, last=False), w.operand(b, Binds.LOOSE, first=False)
         return Written(rf"{left.text} \odot {right.text}", Binds.LOOSE, right.open)

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 from itertools import starmap
 
-from gradcli.graph.node import Constant, Node, operand
+from gradcli.graph.node import Constant, Node, operand, operands
 from gradcli.notation.decimals import quotient
 from gradcli.notation.latex_calls import applied, applied_more, function, setting
 from gradcli.notation.latex_names import WORDS, latex_number
@@ -123,7 +123,7 @@ def _stack(w: LatexNodeWriter, node: Node) -> Written:
 
 def _row(w: LatexNodeWriter, vector: Node) -> list[str]:
     """Return a vector as a row of a matrix: its elements where they are written."""
-    if vector.op == "stack" and vector not in w.names and len(vector.args) <= w.shown:
+    if 0 < len(operands(vector, "stack")) <= w.shown and vector not in w.names:
         return w.arguments(vector)
     return [transposed(w, vector)]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gradcli.graph.construct import reshape
-from gradcli.graph.node import Node, is_const, operand
+from gradcli.graph.node import Node, is_const, operand, operands
 
 
 def one_hot_of(node: Node, names: Mapping[Node, str]) -> tuple[Node, int] | None:
-    """Return the classes and their number where a choice is a one-hot encoding; None elsewhere.
+    """Return the classes and their number where a node is a one-hot encoding; None elsewhere.
 
     A node with a name is taken for one that is equal to it.
 
@@ -20,10 +20,14 @@ def one_hot_of(node: Node, names: Mapping[Node, str]) -> tuple[Node, int] | None
     >>> found == (t, 3)
     True
     """
-    condition, one, zero = node.args
-    if condition.op != "eq" or condition in names or not (is_const(one, 1) and is_const(zero, 0)):
+    match operands(node, "where"):
+        case condition, one, zero if condition not in names and is_const(one, 1) and is_const(zero, 0):
+            compared = operands(condition, "eq")
+        case _:
+            return None
+    if not compared:
         return None
-    wanted, classes = condition.args
+    wanted, classes = compared
     *samples, count = node.shape or (0,)
     if wanted.shape != (*samples, 1) or not classes.is_constant or classes.values != tuple(range(count)):
         return None

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.graph.construct import Index
 from gradcli.graph.index_arrays import IndexArray
-from gradcli.graph.node import Constant, Node, operand
+from gradcli.graph.node import Constant, Node, operand, operands
 from gradcli.graph.operation import Operation, Precedence
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
@@ -223,13 +223,12 @@ def keeping(node: Node, w: Writer) -> Node | None:
 def solved_for_vector(node: Node, w: Writer) -> tuple[Node, Node] | None:
     """Return the matrix and the vector of a system that is solved for a column, of which a reshape makes a vector."""
     (solution,) = node.args
-    if solution.op != "solve" or solution in w.names or node.shape != solution.shape[:-1]:
-        return None
-    matrix, column = solution.args
-    vector = operand(column, "reshape")
-    if vector is None or column in w.names or column.shape != (*vector.shape, 1):
-        return None
-    return matrix, vector
+    match operands(solution, "solve"):
+        case matrix, column if solution not in w.names and node.shape == solution.shape[:-1]:
+            vector = operand(column, "reshape")
+            if vector is not None and column not in w.names and column.shape == (*vector.shape, 1):
+                return matrix, vector
+    return None
 
 
 def _joined(name: str) -> Rule:

@@ -246,6 +246,10 @@ def test_a_system_that_is_finite_nowhere_is_told(cli):
     assert "proved, though no point was found where the system is finite" in " ".join(out.split())
 
 
+def test_a_power_with_the_exponent_pi_is_proved(cli):
+    assert "right: proved" in cli("check", "y=x**pi", "dy/dx=pi*x**(pi-1)").out
+
+
 def test_an_output_may_be_an_input_or_what_a_pullback_is_of(cli):
     assert cli("check", "f=x", "f.grad=1", "x.grad=v", "x.grad=1", "df/dx=1").status == 0
     assert cli("check", "y=x**2; h=3*x", "y.grad=y.v", "h.grad=h.v", "x.grad=2*x*y.v+3*h.v").status == 0

@@ -26,6 +26,7 @@ from gradcli.engine.llvm.writer import InstructionWriter
 from gradcli.engine.schedule import Schedule, dependents, is_view, last_uses
 from gradcli.graph.array import Array
 from gradcli.graph.node import Node
+from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
 from gradcli.loops.rules import copy
 
@@ -64,8 +65,9 @@ def check(schedule: Schedule) -> None:
 
     Errors: `NotCompiledError` for an operation without a rule here, and for more steps than it would compile.
     """
+    compiled = EXPRESSIONS.keys() | RULES.keys()
     for node in schedule.steps:
-        if node.op not in EXPRESSIONS and node.op not in RULES and not is_view(node):
+        if node.op not in compiled and not is_view(node):
             raise NotCompiledError(f"the LLVM engine does not compile `{node.op}`")
     if len(schedule.steps) > MAX_STEPS:
         raise NotCompiledError(
@@ -138,7 +140,7 @@ def _kind(node: Node) -> tuple[int, Shape]:
     """Return what the steps of one loop have in common; first come those that have one of their own."""
     if is_fused(node):
         return 1, node.args[0].shape
-    return (1, node.shape) if node.op in EXPRESSIONS else (0, ())
+    return (1, node.shape) if OPERATIONS[node.op].broadcasts else (0, ())
 
 
 def _groups(steps: Sequence[Node]) -> list[list[Node]]:
@@ -184,7 +186,7 @@ def _steps(w: InstructionWriter, schedule: Schedule) -> None:
         node = group[0]
         if is_view(node):
             w.arrays[node] = w.arrays[node.args[0]].moved(node)
-        elif node.op in EXPRESSIONS or len(group) > 1 or (node.op == "scatter" and is_fused(node)):
+        elif OPERATIONS[node.op].broadcasts or len(group) > 1 or (node.op == "scatter" and is_fused(node)):
             _fused(w, group, stored)
         else:
             arrays = [w.allocate(node), *(w.arrays[a] for a in node.args)]

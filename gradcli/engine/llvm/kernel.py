@@ -20,6 +20,7 @@ from gradcli.graph.einsum import products
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 
+_COSTS = {**dict.fromkeys(LIBRARY, 16), "div": 4}  # of an element, in additions, where it is not 1
 _THREAD = 2**22  # additions whose time is worth a thread
 # Bytes of the outputs: from here on they do not fit in the inner caches, and in the outer one neither.
 _LARGE, _FAR = 2**20, 2**23
@@ -118,7 +119,7 @@ def _cost(node: Node) -> int:
         return 0
     if OPERATIONS[node.op].kind == "contraction":
         return products(node)
-    return node.size * (16 if node.op in LIBRARY else 4 if node.op == "div" else 1)
+    return node.size * _COSTS.get(node.op, 1)
 
 
 def _in_order(arrays: Arrays, names: list[str]) -> tuple[Array, ...]:

@@ -13,7 +13,7 @@ from gradcli.explain.forms.matrix_form import scaled
 from gradcli.explain.results import Array
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import adjoint_name
-from gradcli.graph.node import Node, operand
+from gradcli.graph.node import Node, operand, operands
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Pass, Sweep
 from gradcli.notation.nodes import Notation
@@ -129,8 +129,8 @@ def _vectors(graph: Graph, passes: Mapping[Node, Sequence[Pass]], wrt: Sequence[
     """Yield the two ways to write the gradient of a vector in a matrix product, for the first such leaf."""
     for name in wrt:
         for p in passes.get(graph.inputs[name], ()):
-            shapes = [len(a.shape) for a in p.node.args]
-            if p.node.op != "matmul" or sorted(shapes) != [1, _MATRIX] or len(p.argument.shape) != 1:
+            ranks = sorted(len(a.shape) for a in operands(p.node, "matmul"))
+            if ranks != [1, _MATRIX] or len(p.argument.shape) != 1:
                 continue
             matrix = p.node.args[1 - p.position]
             m = _text(matrix, graph.labels)

@@ -59,10 +59,10 @@ def by_condition(e: Evidence) -> str:
     if good is None:
         return ""
     for node in scheduled([e.case.base, e.case.truth]):
-        holds = e.in_shape(node) if node.op in _MIRRORED else None
-        if holds is None:
+        opposite = _OPPOSITE.get(node.op)
+        if opposite is None or (holds := e.in_shape(node)) is None:
             continue
-        both: tuple[tuple[Node, Array], ...] = (node, holds > 0), (replace(node, op=_OPPOSITE[node.op]), holds == 0)
+        both: tuple[tuple[Node, Array], ...] = (node, holds > 0), (replace(node, op=opposite), holds == 0)
         for condition, inside in both:
             if inside.any() and not inside.all() and (np.array_equal(good, inside) or _whole(good, inside)):
                 return f"right only where {e.write(_plain(condition))}"

@@ -29,7 +29,7 @@ from gradcli.explain.check.trials import Trials
 from gradcli.explain.results import Array
 from gradcli.graph.construct import total
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.node import Node, const
+from gradcli.graph.node import Node, const, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import active_nodes, reverse
 from gradcli.wrapping import in_words
@@ -194,7 +194,7 @@ def _by_factor(e: Evidence) -> str:
 
 def _is_base(e: Evidence, node: Node) -> bool:
     """Tell whether a node has an exponent: it is a power's base, or a factor or divisor of the claim."""
-    if any(n.op == "pow" and n.args[0] is node for n in scheduled([e.case.base, e.case.truth])):
+    if any(operand(n, "pow") is node for n in scheduled([e.case.base, e.case.truth])):
         return True
     stack = [e.case.yours]
     while stack:

@@ -15,7 +15,7 @@ from gradcli.explain.results import Shown
 from gradcli.graph.graph import scheduled
 from gradcli.graph.kinds import is_mirrored
 from gradcli.graph.names import element_names
-from gradcli.graph.node import Node
+from gradcli.graph.node import Node, operands
 from gradcli.notation.numbers import array_text
 
 SECONDS = 2.0  # of SymPy for each claim: most proofs take less, and what takes longer is mostly not found
@@ -178,9 +178,9 @@ def _positive(case: Case, known: Mapping[Node, str]) -> dict[Any, Any]:
 
 
 def _is_of_positive(node: Node) -> bool:
-    if node.op == "pow":
-        exponent = node.args[1].value
-        return exponent is not None and exponent % 1 != 0
+    match operands(node, "pow"):
+        case _, exponent:
+            return isinstance(exponent.value, str) or (exponent.value is not None and exponent.value % 1 != 0)
     return node.op in ("log", "log2", "log10", "sqrt")
 
 

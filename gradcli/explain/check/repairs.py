@@ -9,7 +9,7 @@ from itertools import product
 from gradcli.errors import InputError
 from gradcli.graph.construct import reduce, reshape, swap
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.node import Node, const, elementwise, is_const, operand
+from gradcli.graph.node import Node, const, elementwise, is_const, operand, operands
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import substituted
 from gradcli.graph.shapes import Shape, broadcast_shapes
@@ -100,18 +100,19 @@ def _of_system(node: Node, system: Mapping[Node, bool], write: Write) -> Changes
 
 def _brackets(node: Node, graph: Graph, write: Write) -> Changes:
     """Yield the quotient that a/b*c was meant to be."""
-    for place, quotient in enumerate(node.args) if node.op == "mul" else ():
-        if quotient.op == "div" and quotient not in graph.names.values():
-            above, below = quotient.args
-            other = above / (below * node.args[1 - place])
-            yield f"brackets are missing: {write(node)} should be {write(other)}", other
+    for place, quotient in enumerate(operands(node, "mul")):
+        match operands(quotient, "div"):
+            case above, below if quotient not in graph.names.values():
+                other = above / (below * node.args[1 - place])
+                yield f"brackets are missing: {write(node)} should be {write(other)}", other
 
 
 def _exponents(node: Node, graph: Graph, write: Write) -> Changes:
-    if node.op == "pow" and node.args[1].is_constant:
-        for step in (1, -1):
-            other = node.args[0] ** (node.args[1] + step)
-            yield f"an exponent off by one: {write(node)} should be {write(other)}", other
+    match operands(node, "pow"):
+        case base, exponent if exponent.is_constant:
+            for step in (1, -1):
+                other = base ** (exponent + step)
+                yield f"an exponent off by one: {write(node)} should be {write(other)}", other
 
 
 def _axes(node: Node, graph: Graph, write: Write) -> Changes:
@@ -149,9 +150,10 @@ def _transposes(node: Node, graph: Graph, write: Write) -> Changes:
         yield f"transposed: {write(node)} should be {write(before)}", before
     elif len(node.shape) == 2 and node.shape[0] == node.shape[1]:
         yield f"transposed: {write(node)} should be {write(swap(node))}", swap(node)
-    if node.op == "matmul" and node.args[0].shape == node.args[1].shape == node.shape:
-        other = node.with_args(node.args[::-1])
-        yield f"factors exchanged: {write(node)} should be {write(other)}", other
+    match operands(node, "matmul"):
+        case a, b if a.shape == b.shape == node.shape:
+            other = node.with_args((b, a))
+            yield f"factors exchanged: {write(node)} should be {write(other)}", other
 
 
 def _inputs(node: Node, graph: Graph, write: Write) -> Changes:
@@ -167,14 +169,14 @@ def _inputs(node: Node, graph: Graph, write: Write) -> Changes:
 def _functions(node: Node, graph: Graph, write: Write) -> Changes:
     if len(node.args) == 1 and not OPERATIONS[node.op].infix and OPERATIONS[node.op].broadcasts:
         yield f"an extra function: {write(node)} should be {write(node.args[0])}", node.args[0]
-    if node.op in _TAKEN:
-        other = elementwise(_TAKEN[node.op], *node.args)
+    if (taken := _TAKEN.get(node.op)) is not None:
+        other = elementwise(taken, *node.args)
         yield f"{write(node)} should be {write(other)}", other
 
 
 def _terms(node: Node, graph: Graph, write: Write) -> Changes:
-    if node.op in _SIGNS:
-        yield f"the sign of the term {write(node.args[1])}", replace(node, op=_SIGNS[node.op])
+    if (opposite := _SIGNS.get(node.op)) is not None:
+        yield f"the sign of the term {write(node.args[1])}", replace(node, op=opposite)
 
 
 def _signs(node: Node, graph: Graph, write: Write) -> Changes:
@@ -209,14 +211,15 @@ _EXCHANGED: Mapping[str, Callable[[Node, Node], Sequence[Node]]] = {
 
 
 def _products(node: Node, graph: Graph, write: Write) -> Changes:
-    """Yield the quotient for a product, and the product for a quotient."""
-    for other in _EXCHANGED[node.op](*node.args) if node.op in _EXCHANGED else ():
+    """Yield the quotients for a product, and the product for a quotient."""
+    exchanged = _EXCHANGED.get(node.op)
+    for other in exchanged(*node.args) if exchanged is not None else ():
         yield f"{write(node)} should be {write(other)}", other
 
 
 def _too_many(node: Node, graph: Graph, write: Write) -> Changes:
     """Yield a product or quotient with a factor less."""
-    for other in node.args[: {"mul": 2, "div": 1}.get(node.op, 0)]:
+    for other in operands(node, "mul") or operands(node, "div")[:1]:
         yield f"an extra factor: {write(node)} should be {write(other)}", other
 
 

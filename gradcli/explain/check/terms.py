@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+import operator
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -23,6 +24,11 @@ _FACTORS = 48  # nodes that are tried as a factor of a term: pairs of them are m
 _ELEMENTS = 400  # of such a factor: a matrix of 20 by 20
 _LENGTH = 160  # characters of a term that is shown: two lines
 _LOOK = 4  # points at which most products are seen to be different, before all points are computed
+
+# What an operation makes of the numbers that its arguments have as factors.
+_OF_NUMBERS: Mapping[str, Callable[..., Fraction]] = {
+    "neg": operator.neg, "mul": operator.mul, "div": operator.truediv, "matmul": operator.mul
+}  # fmt: skip
 
 Multiply = Callable[[Array, Array], Array]
 
@@ -91,15 +97,14 @@ def number_and_rest(node: Node, whole: Container[Node] = ()) -> tuple[Fraction, 
     """
     if isinstance(node.value, Exact) and node.value:
         return Fraction(node.value), const(1, node.shape)
-    if node in whole or node.op not in ("neg", "mul", "div", "matmul"):
+    combine = _OF_NUMBERS.get(node.op)
+    if node in whole or combine is None:
         return Fraction(1), node
     numbers, rest = zip(*(number_and_rest(a, whole) for a in node.args), strict=True)
-    if len(node.args) == 1:
-        return -numbers[0], rest[0]
-    number = numbers[0] / numbers[1] if node.op == "div" else numbers[0] * numbers[1]
-    if rest[1].value == 1 and not rest[1].shape:
+    number = combine(*numbers)
+    if len(node.args) == 1 or (rest[1].value == 1 and not rest[1].shape):
         return number, rest[0]
-    if node.op == "mul" and rest[0].value == 1 and not rest[0].shape:
+    if OPERATIONS[node.op].commutes and rest[0].value == 1 and not rest[0].shape:
         return number, rest[1]
     return number, node if rest == node.args else replace(node, args=rest)
 

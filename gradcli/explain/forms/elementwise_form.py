@@ -6,12 +6,11 @@ compute is a letter in it.  For display alone: what is cancelled may be 0.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import sympy
@@ -22,7 +21,7 @@ from gradcli.explain.forms.elementwise_rules import RULES, USUAL, Formula, at_pl
 from gradcli.graph.construct import reshape, spread
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Constant, Exact, Node, const, elementwise, operand
-from gradcli.graph.rewrite import structure
+from gradcli.graph.rewrite import Rewriter, interpret, structure
 from gradcli.graph.shapes import Shape, bare
 from gradcli.notation.writer import spread_argument
 
@@ -53,7 +52,7 @@ class ElementwiseForm:
     meanings: dict[Formula, Node] = field(default_factory=dict)  # of the letters
     own: dict[Node, tuple[Formula, Node]] = field(default_factory=dict)  # what a node with a name is, as both
     found: dict[Node, Node] = field(default_factory=dict)  # the shortest forms
-    equal: dict[Any, Node] = field(default_factory=dict)  # what stands for all nodes that are alike
+    shared: Rewriter = field(default_factory=Rewriter)  # of equal nodes
     sizes: dict[Node, int] = field(default_factory=dict)
     constants: set[Node] = field(default_factory=set)
     decimals: bool = False
@@ -61,25 +60,13 @@ class ElementwiseForm:
     def __post_init__(self) -> None:
         self.sizes |= dict.fromkeys(self.named, 1)
         for node in self.before:
-            self.letter(node)
-        for node in scheduled(self.named):
-            self._read(node)
-            if node in self.named and node.args:
-                self._name(node)
+            self._letter(node)
+        interpret(scheduled(self.named), self._read, self.formulas)
 
     def __call__(self, node: Node) -> Node:
         """Return a node that is worth the same, up to broadcasting, and shorter to read if there is one."""
-        for n in scheduled([node], self.formulas):
-            if n not in self.formulas:
-                self._read(n)
+        interpret(scheduled([node], self.formulas), self._read, self.formulas)
         return self.shortest(node)
-
-    def _name(self, node: Node) -> None:
-        """Make a node with a name a letter, and keep what it is."""
-        formula, plain = self.own[node] = self.formulas[node], self.plain[node]
-        if formula in self.meanings and bare(plain.shape) == bare(node.shape):
-            self.equal[structure(plain)] = node
-        self.formulas[node], self.plain[node] = self.letter(node), node
 
     def definition(self, node: Node) -> Node:
         """Return the shortest form of a node that has a name."""
@@ -87,28 +74,38 @@ class ElementwiseForm:
 
     # Reading
 
-    def _read(self, node: Node) -> None:
-        """Find the formula of a node, given those of its arguments."""
+    def _read(self, node: Node, formulas: Sequence[Formula]) -> Formula:
+        """Return the formula of a node, from those of its arguments: of one with a name its letter."""
         number = self.known.get(node, node.value)
         if isinstance(number, Exact):
             self.decimals |= isinstance(number, Decimal)
-            self.formulas[node] = _rational(number)
-            self.plain[node] = const(number, node.shape)
-            return
-        rule = RULES.get(node.op)
-        result = rule(self, node) if rule is not None else None
-        if result is None or length(result) > 2 * READABLE:
-            built = self.first(replace(node, args=tuple(map(self.shortest, node.args))) if node.args else node)
-            result = self.letter(built)
-            self.plain[node] = built
+            formula, plain = _rational(number), const(number, node.shape)
         else:
-            same = replace(node, args=tuple(self.plain[a] for a in node.args))
-            as_usual = result in self.meanings or node.op in USUAL
-            self.plain[node] = spread(self.node(result), node.shape) if as_usual else same
-        self.formulas[node] = result
+            formula, plain = self._computed(node, formulas)
+        if node in self.named and node.args:
+            self.own[node] = formula, plain
+            if formula in self.meanings and bare(plain.shape) == bare(node.shape):
+                self.shared.first[structure(plain)] = node
+            formula, plain = self._letter(node), node
+        self.plain[node] = plain
+        return formula
+
+    def _computed(self, node: Node, formulas: Sequence[Formula]) -> tuple[Formula, Node]:
+        """Return the formula of a node that is no number, and the node with the shorter arguments."""
+        rule = RULES.get(node.op)
+        result = rule(self, node, *formulas) if rule is not None else None
+        if result is None or length(result) > 2 * READABLE:
+            built = self.shared.unique(node.with_args(tuple(map(self.shortest, node.args))) if node.args else node)
+            return self.letter(built), built
+        if result in self.meanings or node.op in USUAL:
+            return result, spread(self.node(result), node.shape)
+        return result, replace(node, args=tuple(self.plain[a] for a in node.args))
 
     def letter(self, node: Node) -> Formula:
-        """Return the letter that a node is in formulas, or its number if it is a constant of one."""
+        """Return the letter that a node, or one that is equal to it, is in formulas, or its number if it has one."""
+        return self._letter(node if node in self.letters else self.shared.unique(node))
+
+    def _letter(self, node: Node) -> Formula:
         if node not in self.letters:
             number = self._number(node)
             if isinstance(number, Exact):
@@ -135,15 +132,11 @@ class ElementwiseForm:
             if meaning in self.named:
                 break
             meaning = inner
-        return self.letter(meaning if bare(meaning.shape) == bare(shape) else self.first(reshape(meaning, shape)))
+        return self.letter(meaning if bare(meaning.shape) == bare(shape) else reshape(meaning, shape))
 
     def shapes(self, formula: Formula) -> set[Shape]:
         """Return the shapes of what letters mean, without the axes in front that broadcasting adds."""
         return {bare(self.meanings[s].shape) for s in formula.free_symbols}
-
-    def first(self, node: Node) -> Node:
-        """Return the representative of all nodes that are structurally equal to a node."""
-        return self.equal.setdefault(structure(node), node)
 
     # Writing
 
@@ -170,9 +163,9 @@ class ElementwiseForm:
 
     def _size(self, node: Node) -> int:
         """Return how many operations are read in the text of a node; what broadcasts is not written."""
-        for n in scheduled([node], self.sizes):
-            if n not in self.sizes:
-                self.sizes[n] = int(spread_argument(n) is None) + sum(self.sizes[a] for a in n.args)
+        interpret(
+            scheduled([node], self.sizes), lambda n, sizes: int(spread_argument(n) is None) + sum(sizes), self.sizes
+        )
         return self.sizes[node]
 
     def _forms(self, formula: Formula) -> Iterator[Formula]:

@@ -1,6 +1,6 @@
 """The formula of a node in those of its arguments, for each operation that algebra element by element sees through.
 
-A rule returns None where the node is a letter in formulas.
+A rule gets the node and the formulas of its arguments; it returns None where the node is a letter in formulas.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import sympy
 from gradcli.engine.evaluate import values_of
 from gradcli.graph.construct import index
 from gradcli.graph.graph import Graph
-from gradcli.graph.node import Node, const, elementwise, operand
-from gradcli.graph.rewrite import structure
+from gradcli.graph.node import Node, const, elementwise, operand, operands
+from gradcli.graph.rewrite import Rewriter
 from gradcli.graph.shapes import Shape, bare
 from gradcli.notation.one_hot import one_hot_of
 from gradcli.notation.writer import spread_argument
@@ -28,12 +28,11 @@ Formula = Any  # of SymPy
 
 
 class ElementwiseForm(Protocol):
-    """What a rule uses of a form that is being written: the formulas so far, and the nodes of their letters."""
+    """What a rule uses of a form that is being written: the nodes of the letters, and nodes with shorter arguments."""
 
-    formulas: dict[Node, Formula]
     meanings: dict[Formula, Node]
     plain: dict[Node, Node]
-    equal: dict[Any, Node]
+    shared: Rewriter
 
     @property
     def named(self) -> Mapping[Node, str]:
@@ -44,9 +43,6 @@ class ElementwiseForm(Protocol):
 
     def letter(self, node: Node) -> Formula:
         """Return the letter, or the number, that a node is in formulas."""
-
-    def first(self, node: Node) -> Node:
-        """Return the representative of a node."""
 
     def shortest(self, node: Node) -> Node:
         """Return the shortest form of a node, in its own shape."""
@@ -64,59 +60,46 @@ class ElementwiseForm(Protocol):
         """Return a number of a formula, as a decimal where the system has some."""
 
 
-Rule = Callable[[ElementwiseForm, Node], Formula | None]
+Rule = Callable[..., Formula | None]  # of a form, a node, and the formulas of its arguments
 
 
-def _arithmetic(compute: Callable[..., Formula]) -> Rule:
-    return lambda form, node: compute(*(form.formulas[a] for a in node.args))
+def _power(form: ElementwiseForm, node: Node, base: Formula, exponent: Formula) -> Formula | None:
+    whole = node.args[1].value
+    return base**whole if isinstance(whole, int) and 0 < whole <= _LARGEST_POWER else None
 
 
-def _quotient(form: ElementwiseForm, node: Node) -> Formula | None:
-    a, b = (form.formulas[n] for n in node.args)
-    return a / b if b != 0 else None
-
-
-def _power(form: ElementwiseForm, node: Node) -> Formula | None:
-    base, exponent = node.args
-    if not isinstance(exponent.value, int) or not 0 < exponent.value <= _LARGEST_POWER:
-        return None
-    return form.formulas[base] ** exponent.value
-
-
-def _exp(form: ElementwiseForm, node: Node) -> Formula | None:
+def _exp(form: ElementwiseForm, node: Node, formula: Formula) -> Formula | None:
     """Return softmax(x) for exp(log_softmax(x)), which the derivative of a log-softmax reads from its result."""
     x = form.plain[node.args[0]]
     if x in form.named or operand(x, "log_softmax") is None:
         return None
-    return form.letter(form.first(replace(x, op="softmax")))
+    return form.letter(replace(x, op="softmax"))
 
 
-def _sigmoid(form: ElementwiseForm, node: Node) -> Formula | None:
+def _sigmoid(form: ElementwiseForm, node: Node, formula: Formula) -> Formula | None:
     """Return 1 - sigmoid(x) for sigmoid(-x)."""
     positive = operand(node.args[0], "neg")
     if positive is None:
         return None
-    return 1 - form.letter(form.first(elementwise("sigmoid", form.shortest(positive))))
+    return 1 - form.letter(elementwise("sigmoid", form.shortest(positive)))
 
 
-def _through(form: ElementwiseForm, node: Node) -> Formula:
+def _through(form: ElementwiseForm, node: Node, *formulas: Formula) -> Formula:
     """Return the last argument, of what a formula does not show."""
-    return form.formulas[node.args[-1]]
+    return formulas[-1]
 
 
-def _root(form: ElementwiseForm, node: Node) -> Formula | None:
+def _root(form: ElementwiseForm, node: Node, formula: Formula) -> Formula | None:
     """Return the root of a number; others are letters, whose squares are written as what is below the root."""
-    formula = form.formulas[node.args[0]]
     return sympy.sqrt(formula) if formula.is_Integer and formula >= 0 else None
 
 
-def _reshaped(form: ElementwiseForm, node: Node) -> Formula | None:
+def _reshaped(form: ElementwiseForm, node: Node, formula: Formula) -> Formula | None:
     """Return a reshape that adds or removes axes of size 1 as a formula of reshaped letters."""
     (x,) = node.args
-    formula = form.formulas[x]
     whole = {s: m for s in formula.free_symbols if (m := _in_shape(form.meanings[s], x, node)) is not None}
     if whole.keys() == formula.free_symbols:
-        return formula.xreplace({s: form.letter(form.first(m)) for s, m in whole.items()})
+        return formula.xreplace({s: form.letter(m) for s, m in whole.items()})
     if spread_argument(node) is None or not form.shapes(formula) <= {(), bare(x.shape)}:
         return None
     return formula.xreplace({s: form.reshaped(s, node.shape) for s in formula.free_symbols if form.shapes(s) != {()}})
@@ -130,47 +113,49 @@ def _in_shape(meaning: Node, x: Node, node: Node) -> Node | None:
     return before if before is not None and before.shape == node.shape else None
 
 
-def _total(form: ElementwiseForm, node: Node) -> Formula | None:
-    """Return a sum with the factors outside that are the same for all its terms."""
+def _mean(form: ElementwiseForm, node: Node, formula: Formula, of_ones: int = 1) -> Formula | None:
+    """Return a mean, or a sum, with the factors outside that are the same for all its terms."""
     (x,) = node.args
     axes = node.settings[0]
     kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
     outside: list[Formula] = []
     inside: list[Formula] = []
-    for factor in sympy.Mul.make_args(at_places(form, form.formulas[x])):
+    for factor in sympy.Mul.make_args(at_places(form, formula)):
         (outside if form.shapes(factor) <= {(), bare(kept)} else inside).append(factor)
     drawn = sympy.Mul(*outside)
     drawn = drawn.xreplace({s: form.reshaped(s, node.shape) for s in drawn.free_symbols if form.shapes(s) != {()}})
     if axes == (len(x.shape) - 1,) and _is_of_classes(form, inside):
         return drawn
     if not inside:
-        return drawn * (x.size // node.size if node.op == "sum" else 1) if node.size else None
+        return drawn * of_ones if node.size else None
     rest = form.written(sympy.Mul(*inside), x) if outside else form.shortest(x)
-    return drawn * form.letter(form.first(replace(node, args=(rest,))))
+    return drawn * form.letter(replace(node, args=(rest,)))
 
 
-def _placed(form: ElementwiseForm, node: Node) -> Formula | None:
+def _total(form: ElementwiseForm, node: Node, formula: Formula) -> Formula | None:
+    return _mean(form, node, formula, node.args[0].size // max(node.size, 1))
+
+
+def _placed(form: ElementwiseForm, node: Node, *formulas: Formula) -> Formula | None:
     """Return a scatter of equal numbers into a small array as that number times ones at the indices.
 
     It is the same number at all of them, or at each a formula of the elements that were taken there.
     """
-    numbers = {_before_taking(form, form.formulas[a], node) for a in node.args}
+    numbers = {_before_taking(form, formula, node) for formula in formulas}
     if len(numbers) > 1 or None in numbers or node.size > _FEW:
         return None
     ones = replace(node, args=tuple(const(1, a.shape) for a in node.args))
     values = values_of(Graph.of({}, {}), {}, [ones])[ones].reshape(-1)
-    return numbers.pop() * form.letter(form.first(Node("const", (), node.shape, (tuple(map(int, values)),))))
+    return numbers.pop() * form.letter(const(tuple(map(int, values)), node.shape))
 
 
 def _before_taking(form: ElementwiseForm, formula: Formula, put: Node) -> Formula | None:
     """Return a formula of numbers, and of elements at the places of a `put`, with the arrays that these are of."""
     arrays = {s: m for s in formula.free_symbols if (m := form.meanings[s]).shape}
-    if not all(m.op == "take" and m.settings == put.settings[:2] for m in arrays.values()):
+    whole = {s: a for s, m in arrays.items() if (a := operand(m, "take")) and m.settings == put.settings[:2]}
+    if whole.keys() != arrays.keys() or any(a.shape != put.shape for a in whole.values()):
         return None
-    whole = {s: m.args[0] for s, m in arrays.items()}
-    if any(a.shape != put.shape for a in whole.values()):
-        return None
-    return formula.xreplace({s: form.letter(form.first(a)) for s, a in whole.items()})
+    return formula.xreplace({s: form.letter(a) for s, a in whole.items()})
 
 
 def at_places(form: ElementwiseForm, formula: Formula) -> Formula:
@@ -185,7 +170,7 @@ def at_places(form: ElementwiseForm, formula: Formula) -> Formula:
             rest, shape = term / one**power, form.meanings[one].shape
             if power > 0 and one not in rest.free_symbols:
                 arrays = {s: m for s in rest.free_symbols if (m := form.meanings[s]).shape == shape}
-                elements = {s: form.letter(form.first(index(m, places[one]))) for s, m in arrays.items()}
+                elements = {s: form.letter(index(m, places[one])) for s, m in arrays.items()}
                 term = one * rest.xreplace(elements)
         terms.append(term)
     return sympy.Add(*terms)
@@ -201,64 +186,59 @@ def _only_one(node: Node) -> tuple[int, ...] | None:
 def _is_of_classes(form: ElementwiseForm, factors: Sequence[Formula]) -> bool:
     """Tell whether factors are a one-hot encoding of classes, whose rows sum to 1."""
     choice = form.meanings.get(factors[0]) if len(factors) == 1 else None
-    result = one_hot_of(choice, form.named) if choice is not None and choice.op == "where" else None
+    result = one_hot_of(choice, form.named) if choice is not None else None
     return result is not None and not result[0].is_constant
 
 
-def _choice(form: ElementwiseForm, node: Node) -> Formula | None:
+def _choice(form: ElementwiseForm, node: Node, condition: Formula, *numbers: Formula) -> Formula | None:
     """Return a choice between 0 and one number as that number times a choice between 0 and 1."""
-    condition, *choices = node.args
-    numbers = [form.formulas[a] for a in choices]
     if 0 not in numbers:
         return None
     (number,) = [n for n in numbers if n != 0] or [None]
     if number is None or form.shapes(number) - {()}:
         return None
     ones = [const(int(n != 0)) for n in numbers]
-    return number * form.letter(form.first(replace(node, args=(form.shortest(condition), *ones))))
+    return number * form.letter(replace(node, args=(form.shortest(node.args[0]), *ones)))
 
 
-def _either(form: ElementwiseForm, node: Node) -> Formula | None:
-    """Return a for `a or b != b`, whose second condition holds for nan alone."""
-    a, b = node.args
-    return form.formulas[a] if b.op == "ne" and form.formulas[b.args[0]] == form.formulas[b.args[1]] else None
+def _either(form: ElementwiseForm, node: Node, a: Formula, b: Formula) -> Formula | None:
+    """Return a for `a or x != x`, whose second condition holds for nan alone."""
+    compared = operands(node.args[1], "ne")
+    return a if compared and compared[0] is compared[1] else None
 
 
-def _not_above(form: ElementwiseForm, node: Node) -> Formula | None:
+def _not_above(form: ElementwiseForm, node: Node, *formulas: Formula) -> Formula | None:
     """Return h <= 0 for x <= 0, where h is the name of relu(x)."""
     x, zero = node.args
-    relu = Node("relu", (form.shortest(x),), x.shape)
-    named = form.equal.get(structure(relu))
-    told = named in form.named and zero.value == 0
-    return form.letter(form.first(replace(node, args=(named, zero)))) if named and told else None
+    relu = form.shared.unique(elementwise("relu", form.shortest(x)))
+    return form.letter(replace(node, args=(relu, zero))) if relu in form.named and zero.value == 0 else None
 
 
 def _sum(sign: int) -> Rule:
-    return lambda form, node: (
-        _joined(form, node, sign) or form.formulas[node.args[0]] + sign * form.formulas[node.args[1]]
-    )
+    return lambda form, node, a, b: _joined(form, (a, b), sign) or a + sign * b
 
 
-def _joined(form: ElementwiseForm, node: Node, sign: int) -> Formula | None:
+def _joined(form: ElementwiseForm, terms: Sequence[Formula], sign: int) -> Formula | None:
     """Return X.T @ (a + b) for X.T @ a + X.T @ b, where that is shorter."""
-    numbers, letters = zip(*(form.formulas[a].as_coeff_Mul() for a in node.args), strict=True)
-    a, b = (form.meanings.get(letter, node) for letter in letters)
-    if a.op != "matmul" or b.op != "matmul" or a.args[0] is not b.args[0] or a.shape != b.shape:
-        return None
-    parts = [elementwise("mul", const(form.exact(n)), m.args[1]) for n, m in zip(numbers, (a, b), strict=True)]
-    together = form(elementwise("add" if sign > 0 else "sub", *parts))
-    return form.letter(form.first(replace(a, args=(a.args[0], together))))
+    numbers, letters = zip(*(term.as_coeff_Mul() for term in terms), strict=True)
+    products = [form.meanings[letter] for letter in letters if letter in form.meanings]
+    match [operands(product, "matmul") for product in products]:
+        case (left, a), (other, b) if left is other and a.shape == b.shape:
+            parts = [elementwise("mul", const(form.exact(n)), x) for n, x in zip(numbers, (a, b), strict=True)]
+            together = form(elementwise("add" if sign > 0 else "sub", *parts))
+            return form.letter(replace(products[0], args=(left, together)))
+    return None
 
 
 USUAL = ("sigmoid", "where", "or", "le")  # whose formulas are as a textbook has them, if longer
 RULES: Mapping[str, Rule] = {
     "add": _sum(1),
     "sub": _sum(-1),
-    "mul": _arithmetic(lambda a, b: a * b),
-    "neg": _arithmetic(lambda a: -a),
+    "mul": lambda form, node, a, b: a * b,
+    "neg": lambda form, node, a: -a,
     "sqrt": _root,
     "reshape": _reshaped,
-    "div": _quotient,
+    "div": lambda form, node, a, b: a / b if b != 0 else None,
     "pow": _power,
     "sigmoid": _sigmoid,
     "exp": _exp,
@@ -266,7 +246,7 @@ RULES: Mapping[str, Rule] = {
     "identity": _through,
     "corner": _through,
     "sum": _total,
-    "mean": _total,
+    "mean": _mean,
     "where": _choice,
     "scatter": _placed,
     "scatter_add": _placed,

@@ -16,7 +16,8 @@ from gradcli.explain.sections import Computed, Math, quantity
 from gradcli.graph.construct import reshape, spread
 from gradcli.graph.graph import scheduled
 from gradcli.graph.names import AdjointName, ElementName, adjoint_name
-from gradcli.graph.node import Exact, Node, const, elementwise, operand
+from gradcli.graph.node import Exact, Node, const, elementwise, operand, operands
+from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.nodes import written_size
 from gradcli.notation.writer import spread_argument
 
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 
 _SHORT = 14  # operations in a gradient that needs no adjoints of intermediates: half a line
 _LONG = 40  # operations in one that is not written: two lines
-_ALGEBRA = ("add", "sub", "mul", "div", "pow", "where", "sigmoid")  # without which SymPy has nothing to shorten
+# Operations without which SymPy has nothing to shorten.
+_ALGEBRA = frozenset(("add", "sub", "mul", "div", "pow", "where", "sigmoid"))
 _PARTS = 300  # nodes of a gradient that is shortened: the work is their square
 # Operations that no short formula can show.
-_UNTOLD = ("scatter", "scatter_add", "put_along", "product_of_others", "recurrence")
+_UNTOLD = frozenset(("scatter", "scatter_add", "put_along", "product_of_others", "recurrence"))
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ class _GradientWriter:
     def algebra(self) -> bool:
         """Whether SymPy shortens the gradients: they have arithmetic, and at most `_PARTS` nodes."""
         parts = [n for n in scheduled(self.result.swept.gradients.values(), self.names) if n not in self.names]
-        return len(parts) <= _PARTS and any(n.op in _ALGEBRA for n in parts)
+        return len(parts) <= _PARTS and not _ALGEBRA.isdisjoint(n.op for n in parts)
 
     @cache  # noqa: B019 - it lives as long as a page
     def elementwise(self, by_adjoints: bool) -> ElementwiseForm:
@@ -200,21 +202,23 @@ def _summed(form: Node, names: Mapping[Node, str]) -> Node:
     """
     if form in names:
         return form
-    if form.op in ("mul", "div", "neg", "add", "sub"):
+    if form.args and OPERATIONS[form.op].broadcasts:
         return form.with_args(tuple(_summed(a, names) if a.shape == form.shape else a for a in form.args))
     inner = spread_argument(form)
     extra = 0 if inner is None else len(inner.shape) - len(form.shape)
     if inner is None or extra <= 0 or inner.shape != (1,) * extra + form.shape:
         return form
-    if inner.op == "mul" and inner.args[0].value is not None and inner not in names:
-        return elementwise("mul", const(inner.args[0].value), _summed(reshape(inner.args[1], form.shape), names))
+    match operands(inner, "mul"):
+        case number, rest if number.value is not None and inner not in names:
+            return elementwise("mul", const(number.value), _summed(reshape(rest, form.shape), names))
     return Node("sum", (inner,), form.shape, (tuple(range(extra)),))
 
 
 def _is_readable(node: Node, names: Mapping[Node, str]) -> bool:
     """Tell whether a formula can be typed, and is not too long."""
-    untold = any(n.op in _UNTOLD or _takes_windows(n) for n in scheduled([node], names) if n not in names)
-    return not untold and written_size(node, names) <= _LONG
+    parts = [n for n in scheduled([node], names) if n not in names]
+    told = _UNTOLD.isdisjoint(n.op for n in parts) and not any(map(_takes_windows, parts))
+    return told and written_size(node, names) <= _LONG
 
 
 def _takes_windows(node: Node) -> bool:

@@ -11,7 +11,7 @@ from gradcli.explain.forms.matrix_form import matrix_form
 from gradcli.graph import hessian as second
 from gradcli.graph.construct import from_diagonal, matmul
 from gradcli.graph.graph import Graph, depending, scheduled
-from gradcli.graph.node import Node, const, operand
+from gradcli.graph.node import Node, const, operand, operands
 from gradcli.notation.nodes import written_size
 
 _LONG = 14  # operations in a formula that says less than the entries
@@ -74,6 +74,5 @@ def _scaled(factor: Node, matrix: Node) -> Node | None:
 
 def _product(a: Node, b: Node) -> Node:
     """Return a product of matrices without brackets: (A @ B) @ C for A and B @ C."""
-    if b.op == "matmul":
-        return matmul(_product(a, b.args[0]), b.args[1])
-    return matmul(a, b)
+    factors = operands(b, "matmul")
+    return matmul(_product(a, factors[0]), factors[1]) if factors else matmul(a, b)

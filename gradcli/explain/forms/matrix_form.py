@@ -6,7 +6,7 @@ they stand in front, and sums of products with a common factor are drawn togethe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
@@ -14,12 +14,13 @@ from functools import reduce
 from gradcli.graph.construct import reshape, spread, swap
 from gradcli.graph.graph import scheduled
 from gradcli.graph.matrices import inv
-from gradcli.graph.node import Exact, Node, const, fold, leaf, operand
+from gradcli.graph.node import Exact, Node, const, fold, leaf, operand, operands
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.rewrite import are_equal, substituted
+from gradcli.graph.rewrite import are_equal, interpret, substituted
 from gradcli.graph.shapes import broadcast_shapes
 
 _TERMS = 8  # of a sum that are looked through for one like another
+_SIGNS = {"add": 1, "sub": -1}  # of the last term of a sum
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,11 @@ def scaled(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exact]) -
 def _term(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exact]) -> tuple[Term, dict[Node, Node]]:
     """Return a node as a term, in which leaves replace computed nodes with names, and the node of each such leaf."""
     letters = {n: leaf(n.shape) for n in named if n.args}  # into which no rule looks
-    terms = {n: Term(number) for n, number in known.items()}
-    for n in scheduled([node], [*named, *known]):
-        if n not in terms:
-            terms[n] = Term(1, body=letters.get(n, n)) if n in named else _read(n, [terms[a] for a in n.args])
-    return terms[node], {letter: n for n, letter in letters.items()}
+    terms = {n: Term(1, body=letters.get(n, n)) for n in named} | {n: Term(number) for n, number in known.items()}
+    return interpret(scheduled([node], terms), _read, terms)[node], {letter: n for n, letter in letters.items()}
 
 
-def _read(node: Node, args: list[Term]) -> Term:
+def _read(node: Node, args: Sequence[Term]) -> Term:
     """Return a node as a term, from the terms of its arguments."""
     if isinstance(node.value, Exact):
         return Term(node.value)
@@ -185,9 +183,9 @@ def _transposed(body: Node, node: Node) -> Node:
     plain = node.settings == ((1, 0),)
     if plain and body.settings == node.settings and (before := operand(body, "transpose")) is not None:
         return before
-    if plain and body.op == "matmul" and all(len(a.shape) == 2 for a in body.args):
-        a, b = body.args
-        return Node("matmul", (_transposed(b, _flip(b)), _transposed(a, _flip(a))), node.shape)
+    match operands(body, "matmul"):
+        case a, b if plain and len(a.shape) == len(b.shape) == 2:
+            return Node("matmul", (_transposed(b, _flip(b)), _transposed(a, _flip(a))), node.shape)
     return replace(node, args=(body,))
 
 
@@ -218,8 +216,10 @@ def _power_product(a: Node, b: Node) -> Node | None:
 
 def _power(node: Node) -> tuple[Node, int]:
     """Return a base and its whole exponent."""
-    whole = node.op == "pow" and isinstance(node.args[1].value, int)
-    return (node.args[0], int(f"{node.args[1].value}")) if whole else (node, 1)
+    match operands(node, "pow"):
+        case base, Node(value=int(exponent)):
+            return base, exponent
+    return node, 1
 
 
 def _div(node: Node, a: Term, b: Term) -> Term | None:
@@ -350,9 +350,9 @@ def _gathered(a: Term, x: Node, b: Term, z: Node) -> Term | None:
 def _addends(body: Node) -> list[tuple[Exact, Node]]:
     """Return the last terms of a sum of arrays with their factors, after the rest of the sum."""
     result: list[tuple[Exact, Node]] = []
-    while body.op in ("add", "sub") and body.args[0].shape == body.args[1].shape and len(result) < _TERMS:
+    while (sign := _SIGNS.get(body.op)) and body.args[0].shape == body.args[1].shape and len(result) < _TERMS:
         number, last = _factor(body.args[1])
-        result.append((number if body.op == "add" else -number, last))
+        result.append((sign * number, last))
         body = body.args[0]
     return [_factor(body), *reversed(result)]
 
@@ -362,20 +362,23 @@ def _factor(node: Node) -> tuple[Exact, Node]:
     if (positive := operand(node, "neg")) is not None:
         number, rest = _factor(positive)
         return -number, rest
-    factor = node.args[0].value if node.op == "mul" and node.args[1].shape == node.shape else None
-    return (factor, node.args[1]) if isinstance(factor, Exact) else (1, node)
+    match operands(node, "mul"):
+        case factor, rest if isinstance(factor.value, Exact) and rest.shape == node.shape:
+            return factor.value, rest
+    return 1, node
 
 
 def _joined(a: Node, b: Node, op: str) -> Node:
     """Return a sum of bodies: A @ (x + z) for A @ x + A @ z."""
-    if a.op == b.op == "matmul":
-        for k in (0, 1):
-            if are_equal(a.args[k], b.args[k]) and a.args[1 - k].shape == b.args[1 - k].shape:
-                first, second = a.args[1 - k], b.args[1 - k]
-                if op == "add" and operand(first, "transpose") is not None:
-                    first, second = second, first
-                inner = Node(op, (first, second), first.shape)
-                return Node("matmul", (a.args[0], inner) if k == 0 else (inner, a.args[1]), a.shape)
+    factors = [operands(a, "matmul"), operands(b, "matmul")]
+    for k in (0, 1) if all(factors) else ():
+        common, other = (pair[k] for pair in factors)
+        first, second = (pair[1 - k] for pair in factors)
+        if are_equal(common, other) and first.shape == second.shape:
+            if op == "add" and operand(first, "transpose") is not None:
+                first, second = second, first
+            inner = Node(op, (first, second), first.shape)
+            return Node("matmul", (common, inner) if k == 0 else (inner, common), a.shape)
     return Node(op, (a, b), a.shape)
 
 

@@ -8,10 +8,8 @@ from gradcli.engine.evaluate import at_point
 from gradcli.explain.results import Named
 from gradcli.graph.construct import spread
 from gradcli.graph.graph import Graph, scheduled
-from gradcli.graph.node import Node, is_const
-from gradcli.graph.rewrite import rewritten
-
-_MOVED = ("broadcast", "reshape")  # operations that keep each number
+from gradcli.graph.node import Node, is_const, operand, operands
+from gradcli.graph.rewrite import Rewriter
 
 
 def without_ties(form: Node, names: Collection[Node], graph: Graph, at: Named) -> Node:
@@ -27,23 +25,23 @@ def without_ties(form: Node, names: Collection[Node], graph: Graph, at: Named) -
     True
     """
     nodes = [n for n in scheduled([form], names) if n not in names]
-    counts = [n.args[1] for n in nodes if n.op == "div" and _counts(n.args[1])]
+    counts = [divisor for n in nodes for divisor in operands(n, "div")[1:] if _counts(divisor)]
     if not counts:
         return form
     ones = {n for n, number in at_point(graph, at, counts).items() if (number == 1).all()}
 
     def without(node: Node) -> Node | None:
-        return spread(node.args[0], node.shape) if node.op == "div" and node.args[1] in ones else None
+        return spread(node.args[0], node.shape) if node.args[1] in ones else None
 
-    return rewritten(nodes, without, {name: name for name in names}).get(form, form)
+    return Rewriter({"div": without}, sharing=False).rewritten(nodes, {n: n for n in names}).get(form, form)
 
 
 def _counts(node: Node) -> bool:
     """Return whether a node is how many elements are equal to something."""
-    while node.op in _MOVED:
-        (node,) = node.args
-    chosen = node.args[0] if node.op == "sum" else None
-    if chosen is None or chosen.op != "where":
-        return False
-    condition, yes, no = chosen.args
-    return condition.op == "eq" and is_const(yes, 1) and is_const(no, 0)
+    while (inner := operand(node, "broadcast") or operand(node, "reshape")) is not None:
+        node = inner
+    chosen = operand(node, "sum")
+    match () if chosen is None else operands(chosen, "where"):
+        case condition, yes, no:
+            return operands(condition, "eq") != () and is_const(yes, 1) and is_const(no, 0)
+    return False

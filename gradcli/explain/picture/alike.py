@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
-from gradcli.graph.rewrite import settings_key
+from gradcli.graph.rewrite import interpret, operation_key
 
 LEAST = 8  # nodes that are drawn as one: fewer are shown each by itself, and fit beside each other
 _ROUNDS = 4  # in which leaves are told apart; more are hardly ever needed
@@ -58,14 +58,10 @@ def _colours(graph: Graph) -> Colours:
 
 def _computed(graph: Graph, leaves: Mapping[Node, Hashable], outputs: frozenset[Node]) -> Colours:
     numbers: dict[Hashable, int] = {}
-    colours: dict[Node, int] = {}
-    for n in graph.nodes:
-        look: Hashable
-        if n in leaves:
-            look = ("input", leaves[n])
-        else:
-            settings = "" if n.op == "index" else settings_key(n)
-            arguments: Sequence[int] = [colours[a] for a in n.args]
-            look = (n.op, n.shape, n.dtype, settings, n in outputs, *arguments)
-        colours[n] = numbers.setdefault(look, len(numbers))
-    return colours
+
+    def colour(n: Node, arguments: Sequence[int]) -> int:
+        kind = ("index", n.shape) if n.op == "index" else operation_key(n)
+        look = ("input", leaves[n]) if n in leaves else (kind, n in outputs, *arguments)
+        return numbers.setdefault(look, len(numbers))
+
+    return interpret(graph.nodes, colour, {})

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.graph.array import Array
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
-from gradcli.graph.rewrite import same_operation
+from gradcli.graph.rewrite import operation_key
 
 PERIOD = 64  # operations of the longest part that is looked for: a layer of a network has fewer
 TIMES = 3  # fewer are no repetition
@@ -81,14 +81,14 @@ class _Search:
 
     def _look(self, node: Node) -> Hashable:
         arguments = tuple(self._argument(node, a) for a in node.args)
-        return (node.op, node.shape, node.settings, node.dtype, arguments)
+        return (operation_key(node), arguments)
 
     def _argument(self, node: Node, a: Node) -> Hashable:
         """Return an argument's key relative to its reader: a distance, a leaf of its own, or the node."""
         if a in self.place:
             return self.place[node] - self.place[a]
         if a.is_constant:
-            return ("const", a.shape, "" if self.varying else repr(a.settings))
+            return ("const", a.shape) if self.varying else operation_key(a)
         return ("leaf", a.shape) if len(self.users[a]) == 1 else ("leaf", id(a))
 
     def candidates(self) -> Iterator[Repeat]:
@@ -118,7 +118,7 @@ class _Search:
         """Tell whether the first part equals the next, but for arguments that each part takes from the one before."""
         carried: dict[Node, Node] = {}
         for a, b in zip(self._part(first, period), self._part(second, period), strict=True):
-            if not same_operation(a, b):
+            if operation_key(a) != operation_key(b):
                 return False
             for mine, other in zip(a.args, b.args, strict=True):
                 if first <= self.place.get(other, -1) < second:
