@@ -7,7 +7,7 @@ one is given.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from itertools import chain
 
@@ -28,11 +28,15 @@ def forward(node: Node) -> Callable[..., Array]:
     result = _elementwise(node.op)
     if result is not None:
         return result
-    if OPERATIONS[node.op].kind == "contraction" and node.dtype == "float64" and products_of(node) <= _SMALL:
-        return partial(_small_product, labels(node))
     function = NUMPY.get(node.op) or OPERATIONS[node.op].move
     assert function is not None  # a test has every primitive operation
-    return partial(function, *node.settings)
+    general = partial(function, *node.settings)
+    if OPERATIONS[node.op].kind == "contraction" and node.dtype == "float64":
+        if products_of(node) <= _SMALL:
+            return partial(_small_product, labels(node))
+        if products_of(node) >= _LARGE:
+            return partial(_large_product, labels(node), general)
+    return general
 
 
 @cache
@@ -74,13 +78,34 @@ def _recurrence(axis: int, a: Array, b: Array, out: Array | None = None) -> Arra
 
 
 _SMALL = 32  # multiplications of a product, up to which BLAS is no faster
+_LARGE = 2**15  # from which a call of BLAS for each point takes less time than loops over the points
 
 
 def _small_product(axes: Sequence[Sequence[object]], a: Array, b: Array, out: Array | None = None) -> Array:
     """Multiply and add in one order at all points, whether or not a factor is the same at all of them."""
-    numbers = {label: i for i, label in enumerate(dict.fromkeys(chain(*axes)))}
-    first, second, result = ([numbers[label] for label in labels] + [len(numbers)] for labels in axes)
+    first, second, result = ([*labels, _POINTS] for labels in _numbered(axes))
     return np.asarray(np.einsum(a, first, b, second, result, out=out))
+
+
+def _large_product(
+    axes: Sequence[Sequence[object]], general: Callable[..., Array], a: Array, b: Array, out: Array | None = None
+) -> Array:
+    """Multiply by BLAS at each point alone, where both factors vary: its numbers do not depend on the other points."""
+    if a.shape[-1] != b.shape[-1] or object in (a.dtype, b.dtype):
+        return general(a, b, out=out)
+    first, second, result = _numbered(axes)
+    factors = (np.ascontiguousarray(np.moveaxis(x, -1, 0)) for x in (a, b))
+    pairs = zip(*factors, strict=True)
+    return into(out, np.stack([np.einsum(x, first, y, second, result, optimize=True) for x, y in pairs], axis=-1))
+
+
+_POINTS = 51  # the label of the points: the last one that NumPy has
+
+
+def _numbered(axes: Sequence[Sequence[object]]) -> Iterator[list[int]]:
+    """Yield the labels of factors and result as numbers, which NumPy takes."""
+    numbers = {label: i for i, label in enumerate(dict.fromkeys(chain(*axes)))}
+    return ([numbers[label] for label in labels] for labels in axes)
 
 
 def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:

@@ -38,7 +38,7 @@ def threads(session: Session) -> None:
     title(f"{problem.title}, {problem.count:,} points: threads")
     competitors = []
     for n in range(1, cores() + 1):
-        for name, package in ((NUMPY, "numpy"), (LLVM, "llvmlite")):
+        for name, package in ((NUMPY, "numpy"), (LLVM, "llvm")):
             run = partial(engine, name=package, threads=n)
             competitors.append(Competitor(f"{name}, {n} thread{'s' * (n > 1)}", run, package))
     rows = race(problem, competitors)
