@@ -92,7 +92,7 @@ class _Line:
 
 
 def _is_read() -> bool:
-    """Tell whether another program reads what is printed, which may show it on the same terminal."""
+    """Return whether another program reads what is printed, which may show it on the same terminal."""
     try:
         return not sys.stdout.isatty() and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
     except (AttributeError, OSError, ValueError):  # closed, or replaced by what is no file

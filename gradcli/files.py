@@ -30,7 +30,7 @@ def forget_read() -> None:
 
 
 def is_read(path: str) -> bool:
-    """Tell whether a path is that of a file that was read, under whatever name."""
+    """Return whether a path is that of a file that was read, under whatever name."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):

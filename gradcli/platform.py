@@ -173,7 +173,7 @@ _DEVICES = {"CON", "PRN", "AUX", "NUL", *(f"{port}{k}" for port in ("COM", "LPT"
 
 
 def is_device_name(path: str, windows: bool = WINDOWS) -> bool:
-    r"""Tell whether a path is that of a device by its name alone.
+    r"""Return whether a path is that of a device by its name alone.
 
     >>> is_device_name(r"C:\data\nul.csv", windows=True), is_device_name("null.csv", windows=True)
     (True, False)
@@ -214,7 +214,7 @@ def styles() -> None:
 
 
 def is_closed_pipe(error: OSError) -> bool:
-    """Tell whether an error in writing says that nobody reads any more: Windows has no name of its own for it."""
+    """Return whether an error in writing says that nobody reads any more: Windows has no name of its own for it."""
     return isinstance(error, BrokenPipeError) or (WINDOWS and error.errno == errno.EINVAL)
 
 

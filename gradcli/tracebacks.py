@@ -47,7 +47,7 @@ _HERE = str(Path(__file__).parent)
 
 
 def is_ours(filename: str) -> bool:
-    """Tell whether a file is one of gradcli's, or of Python's imports."""
+    """Return whether a file is one of gradcli's, or of Python's imports."""
     return filename.startswith((_HERE, "<frozen importlib"))
 
 

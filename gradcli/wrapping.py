@@ -107,7 +107,7 @@ def _lines(text: str, width: int, hang: str, formula: bool) -> list[str]:
 
 
 def _is_wider(text: str, room: int) -> bool:
-    """Tell whether a text takes more columns, of which the first decide where it is long."""
+    """Return whether a text takes more columns, of which the first decide where it is long."""
     return len(text) > room if text.isascii() else any(used > room for used in accumulate(map(_cell, text)))
 
 
@@ -136,7 +136,7 @@ def _breaks(text: str, formula: bool) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _between(text: str, i: int) -> bool:
-    """Tell whether the operator there is between two operands, without spaces; the signs of 1e-3 and -x do not."""
+    """Return whether the operator there is between two operands, without spaces; the signs of 1e-3 and -x do not."""
     before, after = text[:i][-1:], text[i + 1 : i + 2]
     if text[i] in "+-":
         exponent = before in "eE" and text[:i][-2:-1].isdigit()

@@ -35,7 +35,7 @@ _NUMBERS = 4_000_000  # that are worked out for them
 
 
 def is_file(text: str) -> bool:
-    """Tell whether a statement is the name of a file that there is: it has a file extension, and no `=`."""
+    """Return whether a statement is the name of a file that there is: it has a file extension, and no `=`."""
     return "=" not in text and "\n" not in text and bool(Path(text).suffix) and Path(text).is_file()
 
 

@@ -242,12 +242,12 @@ def same_at_all(calls: Sequence[Sequence[Named]]) -> frozenset[str]:
 
 
 def _is_letter(text: str, outputs: Outputs) -> bool:
-    """Tell whether `--v` asks for formulas in v; an output of that name would have a value."""
+    """Return whether `--v` asks for formulas in v; an output of that name would have a value."""
     return text.strip() == "v" and "v" not in outputs
 
 
 def in_letters(cotangents: Sequence[str], outputs: Outputs) -> bool:
-    """Tell whether formulas in v are wanted beside its numbers, as in `--v v=1,10`."""
+    """Return whether formulas in v are wanted beside its numbers, as in `--v v=1,10`."""
     return len(cotangents) == 1 and _numbers(cotangents[0], outputs) != cotangents[0]
 
 

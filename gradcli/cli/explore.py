@@ -121,7 +121,7 @@ def _as_backward(options: SystemOptions, cotangents: tuple[str, ...], steps: boo
 
 
 def has_unicode() -> bool:
-    """Tell whether the terminal shows letters beyond ASCII."""
+    """Return whether the terminal shows letters beyond ASCII."""
     return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
 
 

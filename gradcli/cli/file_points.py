@@ -299,5 +299,5 @@ def _is_parquet(path: str | None) -> bool:
 
 
 def _is_data_set(path: str | None) -> bool:
-    """Tell whether points are Parquet: a file or a folder with that extension, or a folder of any name."""
+    """Return whether points are Parquet: a file or a folder with that extension, or a folder of any name."""
     return _is_parquet(path) or os.path.isdir(path or "-")

@@ -39,7 +39,7 @@ def _limit() -> str:
 
 
 def lacking(error: Exception) -> bool:
-    """Tell whether an error is for want of memory: under a limit, libraries have many words for it.
+    """Return whether an error is for want of memory: under a limit, libraries have many words for it.
 
     >>> lacking(MemoryError()), lacking(OSError(12, "Cannot allocate memory")), lacking(ValueError())
     (True, True, False)

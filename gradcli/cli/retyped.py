@@ -121,7 +121,7 @@ def separated(error: InputError, arguments: Sequence[str]) -> InputError:
 
 
 def _is_about(error: InputError, extra: Sequence[str]) -> bool:
-    """Tell whether an error is about arguments that were read as statements."""
+    """Return whether an error is about arguments that were read as statements."""
     names = {assigned[1] for text in extra if (assigned := _ASSIGNED.fullmatch(text))}
     if len(names) < len(extra):  # a number alone is not a statement
         return True

@@ -21,7 +21,7 @@ _FUNCTION = re.compile(r"(.*\.py):([^\W\d]\w*(?:\.[^\W\d]\w*)*)", re.DOTALL)
 
 
 def is_subsystem(file: str) -> bool:
-    """Tell whether a file of `-F` is read otherwise than as statements.
+    """Return whether a file of `-F` is read otherwise than as statements.
 
     Errors: `InputError` for a Python file without the name of a function.
 
@@ -38,7 +38,7 @@ def is_subsystem(file: str) -> bool:
 
 
 def is_function(file: str) -> bool:
-    """Tell whether a file of `-F` is a function in a Python file.
+    """Return whether a file of `-F` is a function in a Python file.
 
     >>> is_function("net.py:loss"), is_function("C:\\\\net.py:Model.loss"), is_function("y = x.py:3")
     (True, True, False)

@@ -153,7 +153,7 @@ def _columns(value: Array, count: int, start: int, number: int) -> Array:
 
 
 def depends_on_count(nodes: Iterable[Node]) -> bool:
-    """Tell whether NumPy rounds some of the nodes in another way at a single point than at several.
+    """Return whether NumPy rounds some of the nodes in another way at a single point than at several.
 
     It adds the terms of one sum in pairs, and those of several sums one after the other.
     """

@@ -36,16 +36,16 @@ class PlanOfRows:
         put = {a for n in steps if n.op == "stack" for a in n.args}
         put -= {a for n in steps if n.op != "stack" for a in n.args} | set(self._others.values())
         self._read = [name for name, n in schedule.inputs.items() if n not in put]
-        self._last = self._made(0)  # rows, and the arrays that hold them
+        self._last = self._arrays_for(0)  # rows, and the arrays that hold them
 
     def new(self, count: int) -> dict[str, Array]:
         """Return arrays for the results at `count` points."""
-        self._last = rows, _ = self._made(count)
+        self._last = rows, _ = self._arrays_for(count)
         return dict(zip(self._rows, rows, strict=True)) | {
             name: np.empty((*n.shape, count)) for name, n in self._others.items()
         }
 
-    def _made(self, count: int) -> tuple[list[Array], dict[str, Array]]:
+    def _arrays_for(self, count: int) -> tuple[list[Array], dict[str, Array]]:
         arrays = {name: np.empty((size, count)) for name, size in self._sizes.items()}
         parts = {name: list(array) for name, array in arrays.items()}
         return [parts[name][i] for name, i in self._rows.values()], arrays
@@ -62,7 +62,7 @@ class PlanOfRows:
 
     def run(self, buffers: list[Array], points: Arrays, results: Arrays) -> None:
         """Run the calls on a block of points, as many as the buffers hold, and copy the rows to the results."""
-        rows, arrays = self._made(next(iter(results.values())).shape[-1])
+        rows, arrays = self._arrays_for(next(iter(results.values())).shape[-1])
         self._plan.run(buffers, points, arrays | {name: results[name] for name in self._others})
         for name, row in zip(self._rows, rows, strict=True):
             results[name][...] = row

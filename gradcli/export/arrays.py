@@ -87,7 +87,7 @@ class ArrayWriter:
         self.result_names = {n: name for name, n in self.function.results.items()}
 
     def is_infix(self, node: Node) -> bool:
-        """Tell whether the operation is an operator of the language."""
+        """Return whether the operation is an operator of the language."""
         return node.op in _INFIX and self.language.rules.get(node.op) == "infix"
 
     def helper(self, name: str) -> str:

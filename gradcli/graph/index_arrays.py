@@ -105,7 +105,7 @@ def index_array(numbers: Any, size: int) -> IndexArray:
 
 
 def is_mask(numbers: Any) -> bool:
-    """Tell whether lists hold conditions: True and False only."""
+    """Return whether lists hold conditions: True and False only."""
     return isinstance(numbers, list | tuple) and all(type(e) is bool for e in flattened(numbers)[1])
 
 

@@ -92,7 +92,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def is_mirrored(kind: str | None, shape: Shape) -> bool:
-    """Tell whether an input of a kind is a symmetric matrix.
+    """Return whether an input of a kind is a symmetric matrix.
 
     >>> is_mirrored("positive", (2, 2)), is_mirrored("positive", (2,)), is_mirrored("orthogonal", (2, 2))
     (True, False, False)
@@ -101,7 +101,7 @@ def is_mirrored(kind: str | None, shape: Shape) -> bool:
 
 
 def is_of_kind(kind: str, value: Array) -> bool:
-    """Tell whether a value is of a kind.
+    """Return whether a value is of a kind.
 
     >>> is_of_kind("symmetric", np.array([[2.0, 1.0], [1.0, 3.0]])), is_of_kind("positive", np.array(-1.0))
     (True, False)

@@ -172,7 +172,7 @@ def lift(value: Node | Exact) -> Node:
 
 
 def is_const(node: Node, value: int) -> bool:
-    """Tell whether the node is that constant, of any shape."""
+    """Return whether the node is that constant, of any shape."""
     return node.is_constant and node.settings[0] == value
 
 

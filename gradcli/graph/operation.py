@@ -144,7 +144,7 @@ class Operation:
         return bool(self.slopes) or self.pullback is not None
 
     def is_linear_in(self, position: int) -> bool:
-        """Tell whether the result is linear in an argument while the other arguments are constant."""
+        """Return whether the result is linear in an argument while the other arguments are constant."""
         return position in self.linear or self.kind == "contraction" or self.move is not None
 
     def moved(self, settings: Sequence[object], *arrays: Array, join: np.ufunc = np.add) -> Array:

@@ -139,7 +139,7 @@ def optimise(graph: Graph) -> Graph:
 
 
 def are_equal(a: Node, b: Node) -> bool:
-    """Tell whether two nodes are the same operations on the same leaves and constants, in the same order.
+    """Return whether two nodes are the same operations on the same leaves and constants, in the same order.
 
     >>> from gradcli.graph.node import leaf
     >>> x, z = leaf(), leaf()

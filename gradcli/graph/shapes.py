@@ -37,7 +37,7 @@ def indices(shape: Shape) -> Iterator[tuple[int, ...]]:
 
 
 def inside(key: Sequence[int], shape: Shape) -> bool:
-    """Tell whether an array of a shape has an element with that index, which is counted from 0.
+    """Return whether an array of a shape has an element with that index, which is counted from 0.
 
     >>> inside((1, 2), (2, 3)), inside((1, 3), (2, 3)), inside((1,), (2, 3))
     (True, False, False)

@@ -197,7 +197,7 @@ def _through(node: Node, known: dict[Node, Array]) -> Array:
 
 
 def _is_leaf_or_moved(node: Node) -> bool:
-    """Tell whether a node is a leaf or a constant, or only moves its elements."""
+    """Return whether a node is a leaf or a constant, or only moves its elements."""
     while len(node.args) == 1 and OPERATIONS[node.op].move is not None:
         node = node.args[0]
     return not node.args

@@ -141,7 +141,7 @@ def module_of(tree: ast.Attribute, call: ast.Call | None = None) -> str | None:
 
 
 def _is_method(tree: ast.Attribute, call: ast.Call) -> bool:
-    """Tell whether a call fits the method of a variable: no argument too many, and its settings no variables."""
+    """Return whether a call fits the method of a variable: no argument too many, and its settings no variables."""
     if tree.attr not in METHODS:
         return False
     signature = signature_of(METHODS[tree.attr])

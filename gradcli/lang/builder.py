@@ -290,7 +290,7 @@ def _check_finite(number: Constant) -> None:
 
 
 def is_condition(node: Node) -> bool:
-    """Tell whether a node is true or false: a comparison, or the last condition of a Piecewise."""
+    """Return whether a node is true or false: a comparison, or the last condition of a Piecewise."""
     return node.dtype == "bool" or (node.is_constant and node.value is True)
 
 

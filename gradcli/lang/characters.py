@@ -84,7 +84,7 @@ def _words(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_of_names(character: str) -> bool:
-    """Tell whether a character is one of names."""
+    """Return whether a character is one of names."""
     if character in _SIGNS or unicodedata.decomposition(character).startswith("<super>"):
         return False  # Python takes xⁿ for xn
     if not character.isprintable():

@@ -278,7 +278,7 @@ def joined(pieces: Sequence[tuple[Array, Node]]) -> Node:
 
 
 def _is_pointwise(node: Node, args: Sequence[Node], shape: tuple[int, ...]) -> bool:
-    """Tell whether a node is computed from the arguments element by element."""
+    """Return whether a node is computed from the arguments element by element."""
     seen = set(args)
     work = [node]
     while work:

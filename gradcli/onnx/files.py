@@ -53,7 +53,7 @@ def load(path: str) -> Any:
 
 
 def _is_text(model: Any) -> bool:
-    """Tell whether all strings of a message are text; protobuf leaves those that are not UTF-8 as bytes."""
+    """Return whether all strings of a message are text; protobuf leaves those that are not UTF-8 as bytes."""
     waiting = [model]
     while waiting:
         for field, value in waiting.pop().ListFields():

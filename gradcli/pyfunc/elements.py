@@ -94,7 +94,7 @@ def _covered(x: Node) -> Array:
 
 
 def is_basic(key: Key) -> bool:
-    """Tell whether an index takes a part of an array in its own memory."""
+    """Return whether an index takes a part of an array in its own memory."""
     return all(k is None or k is Ellipsis or type(k) in (int, slice) for k in key)
 
 
@@ -138,6 +138,6 @@ def _along(n: int, k: Any) -> range | IndexArray:
 
 
 def _apart(keys: list[range | IndexArray]) -> bool:
-    """Tell whether there are slices between arrays of indices, whose axes come first then."""
+    """Return whether there are slices between arrays of indices, whose axes come first then."""
     chosen = [i for i, p in enumerate(keys) if isinstance(p, IndexArray)]
     return chosen[-1] - chosen[0] >= len(chosen)

@@ -147,7 +147,7 @@ def _random(name: str, original: Callable[..., Any]) -> Rule:
 
 
 def _is_traced_code() -> bool:
-    """Tell whether the caller of a patched function is the user's, or what NumPy has written in Python."""
+    """Return whether the caller of a patched function is the user's, or what NumPy has written in Python."""
     file = sys._getframe(2).f_code.co_filename
     return is_users(file) or (_DEPTH > 0 and file.startswith(_NUMPY))
 

@@ -104,7 +104,7 @@ class aside:
 
 @cache
 def is_users(file: str) -> bool:
-    """Tell whether a file of a frame is the user's, and none of gradcli's or of a library such as NumPy."""
+    """Return whether a file of a frame is the user's, and none of gradcli's or of a library such as NumPy."""
     return not file.startswith(_OURS) and not any(folder in file for folder in _LIBRARIES)
 
 

@@ -461,7 +461,7 @@ def _array(array: Array) -> Node:
 
 
 def contains(x: Any) -> bool:
-    """Tell whether there is a tracer in nested lists."""
+    """Return whether there is a tracer in nested lists."""
     return type(x) is Tracer or (type(x) in (list, tuple) and any(map(contains, x)))
 
 

@@ -49,7 +49,7 @@ def leaves(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def is_number(x: Any) -> bool:
-    """Tell whether something is a real number or an array of them, which a derivative may be taken by."""
+    """Return whether something is a real number or an array of them, which a derivative may be taken by."""
     if type(x) is Tracer:
         return True
     if isinstance(x, np.ndarray):

@@ -40,12 +40,12 @@ def _page_format(style: str) -> Any:
 
 
 def has_documents(style: str) -> bool:
-    """Tell whether a page format can be a complete document."""
+    """Return whether a page format can be a complete document."""
     return hasattr(_page_format(style), "document")
 
 
 def is_printed(style: str) -> bool:
-    """Tell whether a page format is for a terminal, which shows notes beside the page: a file holds them."""
+    """Return whether a page format is for a terminal, which shows notes beside the page: a file holds them."""
     return getattr(_page_format(style), "PRINTED", False)
 
 

@@ -74,7 +74,7 @@ def flag(name: str, value: bool) -> bool:
 
 
 def integers(numbers: Axis | Sequence[Axis], example: str) -> tuple[int, ...]:
-    """Return whole numbers given one by one or as one tuple; a complaint shows the example."""
+    """Return the integers of several arguments or of one tuple; an error shows the example."""
     typed = tuple(numbers) if isinstance(numbers, list | tuple) else (numbers,)
     listed = typed[0] if len(typed) == 1 and isinstance(typed[0], list | tuple) else typed
     if not all(type(n) is int for n in listed):

@@ -131,7 +131,7 @@ class Rows:
 
 
 def _blank(row: list[str]) -> bool:
-    """Tell whether a row was a blank line. One of the cell `""` was not: it is a point without its number."""
+    """Return whether a row was a blank line. One of the cell `""` was not: it is a point without its number."""
     return not row or (len(row) == 1 and row[0].isspace())
 
 

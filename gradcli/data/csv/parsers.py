@@ -37,7 +37,7 @@ MISSING = "NA"  # as an empty cell
 
 
 def plain(chunk: bytes) -> bool:
-    """Tell whether each line of a chunk is one row whose cells are separated by commas alone, without quotes."""
+    """Return whether each line of a chunk is one row whose cells are separated by commas alone, without quotes."""
     return b'"' not in chunk and (b"\r" not in chunk or chunk.count(b"\r") == chunk.count(b"\r\n"))
 
 
@@ -120,7 +120,7 @@ def by_numpy(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array] 
 
 
 def _rectangular(chunk: bytes, table: Table) -> bool:
-    """Tell whether each line has as many cells as the header: NumPy does not count those that it does not use."""
+    """Return whether each line has as many cells as the header: NumPy does not count those that it does not use."""
     characters = np.frombuffer(chunk, np.uint8)
     separators = characters[(characters == ord(table.delimiter)) | (characters == ord("\n"))]
     if separators.size % table.width:

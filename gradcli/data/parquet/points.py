@@ -192,7 +192,7 @@ def _values(batch: Any, column: str) -> Array:
 
 
 def _is_numeric(kind: Any) -> bool:
-    """Tell whether a column is one of numbers; one of nulls alone may be so, as of a table without rows."""
+    """Return whether a column is one of numbers; one of nulls alone may be so, as of a table without rows."""
     from pyarrow import types
 
     if types.is_dictionary(kind):

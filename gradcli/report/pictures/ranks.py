@@ -31,7 +31,7 @@ def ranks(sources: Sequence[Sequence[int]]) -> Ranks:
         for s in sources[k]:
             first[s] = min(first.get(s, of[k]), of[k])
     span = _SPAN
-    while span > 2 and _passed(sources, of, span) > _PASSES * len(sources):
+    while span > 2 and _layers_crossed(sources, of, span) > _PASSES * len(sources):
         span //= 2
     far = {
         (k, i) for k, mine in enumerate(sources) for i, s in enumerate(mine)
@@ -40,8 +40,8 @@ def ranks(sources: Sequence[Sequence[int]]) -> Ranks:
     return Ranks(tuple(of), frozenset(far))
 
 
-def _passed(sources: Sequence[Sequence[int]], of: Sequence[int], span: int) -> int:
-    """Return how many layers the lines pass that pass no more than a span."""
+def _layers_crossed(sources: Sequence[Sequence[int]], of: Sequence[int], span: int) -> int:
+    """Return how many layers the lines cross, of those that cross no more than a span."""
     longest: dict[int, int] = {}
     for k, mine in enumerate(sources):
         for s in mine:
