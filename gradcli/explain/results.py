@@ -48,14 +48,17 @@ class Wanted(NamedTuple):
 class Measured(NamedTuple):
     """Numbers of a forward and a reverse pass that have run elsewhere, in a script say, without a batch axis.
 
-    Gradients by name, adjoints by node, contributions by node and position of the argument, values by node.  What is
-    missing here is computed from the graph, and from these.
+    Gradients by name, adjoints by node, contributions by node and position of the argument, values by node; J or H as
+    the `matrix` over all elements; the `products` J·u by the outputs, or H·u by the leaves.  What is missing here is
+    computed from the graph, and from these.
     """
 
     gradients: Mapping[str, Array] = MappingProxyType({})
     adjoints: Mapping[Node, Array] = MappingProxyType({})
     contributions: Mapping[tuple[Node, int], Array] = MappingProxyType({})
     values: Mapping[Node, Array] = MappingProxyType({})
+    matrix: Array | None = None
+    products: Named | None = None
 
 
 UNMEASURED = Measured()

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import heapq
 import linecache
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -79,17 +80,27 @@ class Pulled:
     adjoints: Mapping[Node, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Request:
-    """What a script asked for by name, and takes several calls of `grad`: a Jacobian, say; with its tangents."""
+    """What a script asked for by name, and takes several calls of `grad`, a Jacobian say; with its tangents.
+
+    `result` is set by what computes it: the blocks of J by the inputs, those of H by two of them, the products J·u by
+    the outputs, or H·u by the inputs.
+    """
 
     name: str
     u: Sequence[Tensor] = ()
+    result: Sequence[Any] = ()
 
 
-def requested(name: str, u: Sequence[Tensor] = ()) -> _Switch:
-    """Let the calls in a block know what they are for, unless they know."""
-    return _Switch(request=Mode.request or Request(name, u))
+@contextmanager
+def requested(request: Request) -> Iterator[Request]:
+    """Let the calls in a block know what they are for, unless they know, and explain it once the result is there."""
+    outer = Mode.request
+    with _Switch(request=outer or request):
+        yield request
+    if outer is None and request.result and Recorder.answered is not None:
+        Recorder.answered(request)
 
 
 @dataclass

@@ -21,7 +21,7 @@ from gradcli.pytorch.autograd.functional import (
     variable,
     variables,
 )
-from gradcli.pytorch.backward import requested
+from gradcli.pytorch.backward import Request, requested
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if
@@ -112,11 +112,11 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     def pull(v: Any, *_: Any) -> tuple[Any, ...]:
         refuse_if(_structure(v) != _structure(y), "structure of v", _structure(v), _structure(y))
         flowing = [(o, w) for o, w in zip(leaves(y), leaves(v), strict=True) if o.requires_grad]
-        with enable_grad(), requested("vjp"):
-            grads: Iterable[Any] = map(zeros_like, xs)
+        grads: Sequence[Any] = [*map(zeros_like, xs)]
+        with enable_grad(), requested(Request("vjp")) as request:
             if flowing:
                 ys, vs = map(list, zip(*flowing, strict=True))
-                grads = _grad(ys, xs, vs, True, True, materialize_grads=True)
+                request.result = grads = _grad(ys, xs, vs, True, True, materialize_grads=True)
         return _cut(filled(arguments, iter(grads)), xs)
 
     return (_cut(y, xs), pull, _cut(aux, xs)) if has_aux else (_cut(y, xs), pull)
@@ -162,7 +162,7 @@ def _jacobians(
     return of
 
 
-def _columns(y: Tensor, xs: tuple[Tensor, ...], name: str = "jacfwd") -> list[Tensor]:
+def _columns(y: Tensor, xs: tuple[Tensor, ...], name: str = "jacfwd") -> Sequence[Tensor]:
     """Return the Jacobians of a tensor by others, a column at a time: zeros have the signs that they have forward."""
 
     def by(x: Tensor) -> Tensor:
@@ -170,18 +170,32 @@ def _columns(y: Tensor, xs: tuple[Tensor, ...], name: str = "jacfwd") -> list[Te
         result = assembled([pushed(y, xs, t) for t in tangents], -1, y, x)
         return result if x.dim() else called(result, "SqueezeBackward1")
 
-    with requested(name):
-        return [by(x) for x in xs]
+    with requested(Request(name)) as request:
+        request.result = [by(x) for x in xs]
+    return request.result
 
 
 jacrev = _jacobians(derivatives)
 jacfwd = _jacobians(_columns, "jvp(f, primals, tangents)")
-_gradients_told = _jacobians(functools.partial(derivatives, name="hessian"))
-_columns_untold = _jacobians(functools.partial(_columns, name=""))
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    return _columns_untold(_gradients_told(func, argnums), argnums)
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        request = Request("hessian")
+        rows: list[Sequence[Tensor]] = []
+
+        def columns(y: Tensor, xs: tuple[Tensor, ...]) -> Sequence[Tensor]:
+            rows.append(_columns(y, xs, ""))
+            return rows[-1]
+
+        slopes = _jacobians(functools.partial(derivatives, whole=request))(func, argnums)
+        result = _jacobians(columns)(slopes, argnums)(*args, **kwargs)
+        with requested(request):
+            request.result = rows
+        return result
+
+    return call
 
 
 def _lanes(x: Any, dim: int, call: str) -> tuple[Tensor, ...]:

@@ -44,6 +44,7 @@ class Recorder:
     swept: ClassVar[Line | None] = None  # the line of the last backward
     before: ClassVar[Callable[[Any], None] | None] = None  # called with a call of `backward` or `grad` before it runs
     done: ClassVar[Callable[[Any], None] | None] = None  # and of one that is done
+    answered: ClassVar[Callable[[Any], None] | None] = None  # called with a `Request` that has its result
     stepped: ClassVar[Callable[[Any, list[Any]], None] | None] = None  # called after an optimizer's step
     applied: ClassVar[Callable[[type, tuple[Any, ...], tuple[bool, ...]], None] | None] = None  # of an own function
     # What is defined above the record, and set there: `backward`, `cuts` and `autograd.graph`.

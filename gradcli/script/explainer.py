@@ -26,7 +26,7 @@ from gradcli.script.system import Recorded
 from gradcli.wrapping import in_words, wrapped
 
 if TYPE_CHECKING:
-    from gradcli.pytorch.backward import Call
+    from gradcli.pytorch.backward import Call, Request
     from gradcli.pytorch.session import Script
 
 _ROOM = 3000  # calls inside of calls
@@ -51,17 +51,18 @@ class Explainer:
     warned: set[int] = field(default_factory=set)
     waiting: dict[int, CallScene] = field(default_factory=dict)  # by the identity of the call that is running
     request: Any = None  # what the last call was for, whose page tells of all calls for it
+    requests: dict[Request, tuple[Call, CallScene]] = field(default_factory=dict)  # without a result yet
 
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Listen while the script runs."""
         Recorder.explains, Recorder.stepped = True, self.stepped
-        Recorder.before, Recorder.done = self.begins, self.is_done
+        Recorder.before, Recorder.done, Recorder.answered = self.begins, self.is_done, self.is_answered
         try:
             yield
         finally:
             Recorder.explains, Recorder.stepped = False, None
-            Recorder.before = Recorder.done = None
+            Recorder.before = Recorder.done = Recorder.answered = None
 
     def begins(self, call: Call) -> None:
         """Read the recorded graph, before the call frees it."""
@@ -120,7 +121,18 @@ class Explainer:
             self.warned.add(scene.line)  # its page tells of the calls that follow
         if self.style == "json":
             self._show_row(call, scene)
-            return
+        elif call.request is not None:
+            self.requests[call.request] = call, scene
+        else:
+            self._show(call, scene)
+
+    def is_answered(self, request: Request) -> None:
+        """Explain the first of the calls for what a script asked for by name, which has its result now."""
+        if request in self.requests:
+            self._show(*self.requests.pop(request))
+
+    def _show(self, call: Call, scene: CallScene) -> None:
+        """Show the page of a call."""
         if self.drawing is not None:
             self.drawing.add(scene)
         try:

@@ -10,13 +10,14 @@ import numpy as np
 from gradcli.explain.results import Measured
 from gradcli.graph.node import Node
 from gradcli.pytorch.backward import Call
-from gradcli.pytorch.record import Edge
+from gradcli.pytorch.record import Edge, edge_of
 from gradcli.script.system import Recorded
 from gradcli.script.written import decimal
 
 Array = np.ndarray[Any, Any]
 
 _EXACT = 1_000  # elements that are converted by their decimals
+_ROUNDING = 1e-3  # of the largest number: above it, float32 has lost more than digits
 
 
 def measured(call: Call, recorded: Recorded) -> Measured:
@@ -36,6 +37,34 @@ def measured(call: Call, recorded: Recorded) -> Measured:
             contributions |= {(copies[n], i): numbers(a) for (n, i), a in pulled.contributions.items() if n in copies}
             adjoints |= {copies[n]: numbers(a) for n, a in pulled.adjoints.items() if n in copies}
     return Measured(gradients, adjoints, contributions, values(recorded, recorded.graph.nodes))
+
+
+def answered(call: Call, recorded: Recorded) -> Measured:
+    """Return the record of a call that is one of several for what a script asked for by name, with the result of all.
+
+    The script's result has a block for each input of the call; those that the system does not have are left out.
+    """
+    known, result = measured(call, recorded), call.request.result if call.request is not None else ()
+    positions = {recorded.steps.get(edge_of(x), ""): k for k, x in enumerate(call.inputs or ())}
+    order = [(positions[name], recorded.at[name].size) for name in recorded.wrt]
+    match call.request and call.request.name:
+        case _ if not result:
+            return known
+        case "jvp":
+            return known._replace(products={recorded.roots[0]: numbers(result[0]._a)})
+        case "hvp":
+            return known._replace(products={name: numbers(result[positions[name]]._a) for name in recorded.wrt})
+        case "hessian":
+            rows = [[numbers(result[i][j]._a).reshape(m, n) for j, n in order] for i, m in order]
+            return known._replace(matrix=np.block(rows))
+    blocks = [numbers(result[i]._a).reshape(-1, n) for i, n in order]
+    return known._replace(matrix=np.hstack(blocks))
+
+
+def differ(formulas: Array, record: Array) -> bool:
+    """Return whether the numbers of a record are other ones than those of their formulas, by more than digits."""
+    largest = np.abs(record[np.isfinite(record)]).max(initial=0)
+    return not np.allclose(formulas, record, 0, _ROUNDING * largest, equal_nan=True)
 
 
 def values(recorded: Recorded, nodes: Iterable[Node]) -> dict[Node, Array]:

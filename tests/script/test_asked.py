@@ -141,3 +141,21 @@ def test_a_gradient_inside_of_the_function_has_its_own_page(pages):
     assert "∂y/∂x = [12, 9]" in first
     assert "jacobian returns J" in second
     assert not rest
+
+
+@pytest.mark.parametrize(
+    ("call", "shown", "what"),
+    [
+        ("functional.jacobian(rounded, x)", "y[0]   2*x[0] = 3   0\n", "J"),
+        ("func.jacrev(rounded)(x)", "y[1]   0            2*x[1] = 2\n", "J"),
+        ("func.jacfwd(rounded)(x)", "y[0]   2*x[0] = 3   0\n", "J"),
+        ("func.hessian(lambda x: rounded(x).sum())(x)", "∂/∂x[0]   2", ""),
+        ("functional.hessian(lambda x: (rounded(x)**2).sum(), x)", "∂/∂x[0]   12*x[0]**2 = 18\n", "H"),
+        ("func.jvp(rounded, (x,), (u,))", "ẏ[1] = 2·10   = 20\n", "J·u"),
+        ("functional.hvp(lambda x: (rounded(x)**2).sum(), x, u)", "H·u for x = [18, 80]\n", "H·u"),
+    ],
+)
+def test_a_page_has_the_numbers_that_float32_gave_the_script(pages, call, shown, what):
+    page, _ = pages(f"{F}def rounded(x):\n    return (x + 1e8 - 1e8)*x\n{call}")
+    assert shown in page
+    assert (f"note: the script's float32 rounds each operation, so {what} differs from" in page) == bool(what)

@@ -17,7 +17,7 @@ from gradcli.explain.corners import Corners
 from gradcli.explain.evaluation import Values, evaluated, seeded
 from gradcli.explain.origin import warn_of_values
 from gradcli.explain.protocol import first_not_finite, tangent_of, without_seeds
-from gradcli.explain.results import Array, Named, Row, Shown, Wanted, noted
+from gradcli.explain.results import UNMEASURED, Array, Measured, Named, Row, Shown, Wanted, noted
 from gradcli.explain.rules import standing_in
 from gradcli.explain.sections import Formula, Math, Name, Product, Sum, Value, quantity
 from gradcli.explain.shared import formulas_of, style_of, summed, symbolic
@@ -109,11 +109,12 @@ def jvp(
     cotangents: Sequence[Named],
     notes: Notes,
     wanted: Wanted,
+    measured: Measured = UNMEASURED,
 ) -> JvpResult:
     """Return J·u at each point, `directions[p]` being the tangents of the leaves `wrt` at point p; or as formulas.
 
     `cotangents`, one a point or none, add vᵀJ; a page has the Jacobian with its formulas where it is small, by the
-    leaves that move.
+    leaves that move.  What was `measured`, at one point, is not computed.
     """
     pushed = push(graph, wrt)
     moving = [name for name in wrt if any(np.any(u[name]) for u in directions)] or [*wrt]
@@ -125,7 +126,7 @@ def jvp(
     small = wanted.page and _is_small(graph, moving)
     matrix = NumericJacobian(graph, moving) if small else None
     pulled = sweep(graph, wrt) if cotangents else None
-    numbers = _Numbers(graph, pushed, pulled, matrix, wanted, notes)
+    numbers = _Numbers(graph, pushed, pulled, matrix, wanted, notes, measured)
     written = symbolic(graph, moving, wanted.steps) if small else None
     results = tuple(numbers.points(points, directions, cotangents or [{}] * len(points)))
     return JvpResult(graph, tuple(moving), style, results, symbolic=written)
@@ -147,6 +148,7 @@ class _Numbers:
     jacobian: NumericJacobian | None
     wanted: Wanted
     notes: Notes
+    measured: Measured
 
     @cached_property
     def corners(self) -> Corners:
@@ -156,7 +158,7 @@ class _Numbers:
     def nodes(self) -> Iterator[Node]:
         """Yield the nodes whose values the results have."""
         yield from self.graph.names.values()
-        yield from self.pushed.graph.outputs.values()
+        yield from self.pushed.graph.outputs.values() if self.measured.products is None else ()
         if self.wanted.steps:
             yield from (*self.graph.nodes, *self.pushed.tangents.values())
         yield from self.corners.nodes
@@ -172,14 +174,16 @@ class _Numbers:
         inputs = {**self.pushed.graph.inputs, **(self.pulled.graph.inputs if self.pulled else {})}
         seeds = list(zip(points, directions, cotangents, strict=True))
         columns = [at | seeded("u", u) | seeded("v", v) for at, u, v in seeds]
-        computed = evaluated(inputs, columns, self.nodes(), self.wanted.same, self.wanted.block)
+        known = self.measured.values
+        computed = evaluated(inputs, columns, self.nodes(), self.wanted.same, self.wanted.block, known)
         for (at, u, v), values in zip(seeds, computed, strict=True):
             yield self.point(at, u, v, values)
 
     def point(self, at: Named, u: Named, v: Named, values: Values) -> JvpPoint:
         """Return the result at one point, given the values of the nodes."""
         value = {name: values[y] for name, y in self.graph.outputs.items()}
-        product = {name: values[self.pushed.graph.outputs[f"{name}.jvp"]] for name in self.graph.outputs}
+        outputs = {name: self.pushed.graph.outputs[f"{name}.jvp"] for name in self.graph.outputs}
+        product = self.measured.products or {name: values[n] for name, n in outputs.items()}
         corners = self.corners.note(values, self.notes, self.wanted.page)
         if self.wanted.warn:
             warn_of_values(self.graph, at, value, self.notes)

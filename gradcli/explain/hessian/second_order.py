@@ -18,7 +18,7 @@ from gradcli.explain.corners import Corners
 from gradcli.explain.evaluation import Values, evaluated, seeded
 from gradcli.explain.origin import not_finite_entry, warn_of_values
 from gradcli.explain.protocol import first_not_finite, tangent_of, without_seeds
-from gradcli.explain.results import Array, Named, Row, Shown, Wanted, noted
+from gradcli.explain.results import UNMEASURED, Array, Measured, Named, Row, Shown, Wanted, noted
 from gradcli.explain.shared import MAX_FORMULAS, check_entries, formulas_of, style_of
 from gradcli.graph import hessian as second
 from gradcli.graph.graph import Graph
@@ -142,10 +142,11 @@ def hessian(
     notes: Notes,
     wanted: Wanted,
     written: Callable[[Graph, Sequence[str], bool], SymbolicJacobian | None] = lower_half,
+    measured: Measured = UNMEASURED,
 ) -> HessianResult:
     """Return the Hessian of the scalar output with respect to the leaves `wrt`, as `written` and at each point.
 
-    At points, formulas are left out where they would take minutes.
+    At points, formulas are left out where they would take minutes.  What was `measured`, at one point, is not computed.
 
     Errors: `InputError` when there is more than one scalar output, or H would have more than a million entries.
     """
@@ -154,13 +155,14 @@ def hessian(
     check_entries(slopes, wrt, "choose some inputs with --wrt; --u gives H·u without H", "Hessian")
     symbolic = written(graph, wrt, bool(points))
     result = []
-    numeric = NumericJacobian(slopes, wrt) if points else None
+    numeric = NumericJacobian(slopes, wrt) if points and measured.matrix is None else None
     corners = Corners(graph, wanted.notes)
     nodes = [*graph.outputs.values(), *slopes.outputs.values(), *corners.nodes]
     nodes += [] if numeric is None else numeric.blocks
-    for at, values in zip(points, evaluated(slopes.inputs, points, nodes, wanted.same, wanted.block), strict=True):
-        assert numeric is not None
-        whole = numeric.matrix(values, wanted.block)
+    computed = evaluated(slopes.inputs, points, nodes, wanted.same, wanted.block, measured.values)
+    for at, values in zip(points, computed, strict=True):
+        whole = measured.matrix if numeric is None else numeric.matrix(values, wanted.block)
+        assert whole is not None
         value = {name: values[y] for name, y in graph.outputs.items()}
         noted_corners = corners.note(values, notes, wanted.page)
         if wanted.warn:
@@ -201,20 +203,24 @@ def hvp(
     directions: Sequence[Named],
     notes: Notes,
     wanted: Wanted,
+    measured: Measured = UNMEASURED,
 ) -> HvpResult:
     """Return H·u at each point; `directions[p]` are the tangents of the leaves `wrt` at point p.
+
+    What was `measured`, at one point, is not computed.
 
     Errors: `InputError` when there is more than one scalar output.
     """
     doubled = second.hvp(graph, wrt)
     corners = Corners(graph, wanted.notes)
-    nodes = [*graph.outputs.values(), *doubled.outputs.values(), *corners.nodes]
+    nodes = [*graph.outputs.values(), *corners.nodes]
+    nodes += doubled.outputs.values() if measured.products is None else ()
     columns = [at | seeded("u", u) for at, u in zip(points, directions, strict=True)]
     result = []
-    computed = evaluated(doubled.inputs, columns, nodes, wanted.same, wanted.block)
+    computed = evaluated(doubled.inputs, columns, nodes, wanted.same, wanted.block, measured.values)
     for at, u, values in zip(points, directions, computed, strict=True):
         value = {name: values[y] for name, y in graph.outputs.items()}
-        products = {name: values[doubled.outputs[f"{name}.hvp"]] for name in wrt}
+        products = measured.products or {name: values[doubled.outputs[f"{name}.hvp"]] for name in wrt}
         noted_corners = corners.note(values, notes, wanted.page)
         if wanted.warn:
             warn_of_values(graph, at, value, notes)

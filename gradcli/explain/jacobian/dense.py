@@ -16,7 +16,7 @@ from gradcli.explain.columns import Columns, jacobian_columns, sparse_columns
 from gradcli.explain.corners import Corners
 from gradcli.explain.evaluation import evaluated_calls
 from gradcli.explain.origin import not_finite_entry, warn_of_values
-from gradcli.explain.results import Array, Named, Row, Shown, Wanted, defined, noted
+from gradcli.explain.results import UNMEASURED, Array, Measured, Named, Row, Shown, Wanted, defined, noted
 from gradcli.explain.shared import check_entries, style_of, symbolic
 from gradcli.explain.trace import Trace, symbolic_trace, trace_of
 from gradcli.graph.graph import Graph
@@ -71,10 +71,12 @@ def jacobian(
     notes: Notes,
     wanted: Wanted,
     written: Callable[[Graph, Sequence[str], bool], SymbolicJacobian] = symbolic,
+    measured: Measured = UNMEASURED,
 ) -> JacobianResult:
     """Return the Jacobian of the outputs with respect to the leaves `wrt`, as `written` and at each point.
 
-    With steps, also the trace of the first rows: row i is what a call with a one-hot v leaves.
+    With steps, also the trace of the first rows: row i is what a call with a one-hot v leaves.  What was `measured`, at
+    one point, is not computed.
 
     Errors: `InputError` when it would have more than a million entries.
     """
@@ -83,16 +85,17 @@ def jacobian(
     result = []
     swept = sweep(graph, wrt) if wanted.steps else None
     vectors = list(islice(one_hots(graph), MAX_STEPPED_ROWS)) if swept else [{}]
-    numeric = NumericJacobian(graph, wrt) if points else None
+    numeric = NumericJacobian(graph, wrt) if points and measured.matrix is None else None
     corners = Corners(graph, wanted.notes)
     nodes = [*graph.outputs.values(), *corners.nodes]
     nodes += [] if numeric is None else numeric.blocks
     nodes += [] if swept is None else swept.traced()
     inputs = graph.inputs if swept is None else swept.graph.inputs
-    computed = evaluated_calls(inputs, points, [vectors] * len(points), nodes, wanted.same, wanted.block)
+    known = measured.values
+    computed = evaluated_calls(inputs, points, [vectors] * len(points), nodes, wanted.same, wanted.block, known)
     for at, rows in zip(points, computed, strict=True):
-        assert numeric is not None
-        matrix = numeric.matrix(rows[0], wanted.block)
+        matrix = measured.matrix if numeric is None else numeric.matrix(rows[0], wanted.block)
+        assert matrix is not None
         values = {name: rows[0][y] for name, y in graph.outputs.items()}
         if wanted.warn:
             warn_of_values(graph, at, values, notes)

@@ -7,7 +7,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from gradcli.pytorch.autograd import grad
-from gradcli.pytorch.backward import requested
+from gradcli.pytorch.backward import Request, requested
 from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import ones_like, zeros_like
@@ -98,11 +98,19 @@ def gradients(y: Tensor, xs: Sequence[Tensor], v: Any = None, create: bool = Tru
     return grad(y, xs, v, retain_graph=True, create_graph=create, materialize_grads=True)
 
 
-def derivatives(y: Tensor, xs: tuple[Tensor, ...], create: bool = True, name: str = "jacrev") -> tuple[Tensor, ...]:
-    """Return the Jacobians of a tensor by each of several, of its shape followed by theirs."""
-    with requested(name):
+def derivatives(
+    y: Tensor, xs: tuple[Tensor, ...], create: bool = True, name: str = "jacrev", whole: Request | None = None
+) -> tuple[Tensor, ...]:
+    """Return the Jacobians of a tensor by each of several, of its shape followed by theirs.
+
+    They are what is asked for under a name, or a part of the `whole`.
+    """
+    with requested(whole or Request(name)) as request:
         rows = [gradients(y, xs, unit(y, i), create) for i in range(y.numel())]
-    return tuple(assembled([row[k] for row in rows], 0, y, x) for k, x in enumerate(xs))
+        result = tuple(assembled([row[k] for row in rows], 0, y, x) for k, x in enumerate(xs))
+        if request is not whole:
+            request.result = result
+    return result
 
 
 @enable_grad()
@@ -118,9 +126,10 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, s
     xs = _variables(func, inputs, create_graph)
     y = func(*xs)
     refuse_if(y.numel() != 1, "result of a hessian")
-    with requested("hessian"):
-        result = [filled(inputs, iter(derivatives(g, xs, create_graph))) for g in gradients(y, xs)]
-    return _cut(filled(inputs, iter(result)), create_graph)
+    with requested(Request("hessian")) as request:
+        request.result = [derivatives(g, xs, create_graph) for g in gradients(y, xs)]
+    rows = (filled(inputs, iter(blocks)) for blocks in request.result)
+    return _cut(filled(inputs, rows), create_graph)
 
 
 @enable_grad()
@@ -128,9 +137,9 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     xs = _variables(func, inputs, create_graph)
     y = func(*xs)
     vs = _vectors(v, y, "user-provided function returns")
-    with requested("vjp"):
-        result = grad(leaves(y), xs, vs, create_graph=create_graph, materialize_grads=True)
-    return _cut((y, filled(inputs, iter(result))), create_graph)
+    with requested(Request("vjp")) as request:
+        request.result = grad(leaves(y), xs, vs, create_graph=create_graph, materialize_grads=True)
+    return _cut((y, filled(inputs, iter(request.result))), create_graph)
 
 
 @enable_grad()
@@ -145,9 +154,9 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """Return what a function gives, and vᵀH, which is H·v, as H is symmetric."""
     xs = _variables(func, inputs, create_graph)
     y, vs = func(*xs), _vectors(v, inputs, "input to the user-provided function is")
-    with requested("hvp", vs):
-        result = _of_gradients(y, xs, vs, xs, None, create_graph)
-    return _cut((y, filled(inputs, iter(result))), create_graph)
+    with requested(Request("hvp", vs)) as request:
+        request.result = _of_gradients(y, xs, vs, xs, None, create_graph)
+    return _cut((y, filled(inputs, iter(request.result))), create_graph)
 
 
 hvp = vhp
@@ -156,8 +165,9 @@ hvp = vhp
 def pushed(y: Tensor, xs: Sequence[Tensor], tangents: Sequence[Tensor]) -> Tensor:
     """Return J·v of a tensor: the derivative of wᵀJ by w, times v."""
     w = zeros_like(y.detach(), requires_grad=True)
-    with requested("jvp", tangents):
-        return _of_gradients(y, xs, tangents, (w,), w, True)[0]
+    with requested(Request("jvp", tangents)) as request:
+        request.result = _of_gradients(y, xs, tangents, (w,), w, True)
+    return request.result[0]  # type: ignore[no-any-return]
 
 
 def _of_gradients(y: Tensor, xs: Any, vs: Any, by: Sequence[Tensor], w: Tensor | None, create: bool) -> tuple[Any, ...]:

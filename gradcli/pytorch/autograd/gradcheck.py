@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.autograd.functional import derivatives, leaves
-from gradcli.pytorch.backward import requested
+from gradcli.pytorch.backward import Request, requested
 from gradcli.pytorch.messages import refusal, refuse_if, warn
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.operations.creation import zeros_like
@@ -61,16 +61,16 @@ def _compare(
     if not outputs:
         real = [k for k, y in enumerate(results) if y._a.dtype.kind == "f"]
         _compare_with_none((_numeric(func, arguments, i, k, eps) for i in active for k in real), near["atol"])
-    xs, request = tuple(arguments[i] for i in active), requested("gradcheck")
+    xs, request = tuple(arguments[i] for i in active), Request("gradcheck")
     for k, y in enumerate(outputs):
         numerics = [_numeric(func, arguments, i, k, eps) for i in active]
         for _again in range(2):  # as PyTorch does, which a backward that prints shows
-            with request:
-                result = derivatives(y, xs, False)
+            with requested(request):
+                request.result = result = derivatives(y, xs, False)
         for j, (numeric, jacobian) in enumerate(zip(numerics, result, strict=True)):
             _compare_one(f"output {k} with respect to input {j}", numeric, jacobian._a.reshape(y.numel(), -1).T, near)
     for _again in range(2 if len(outputs) == 1 else 2 + len(outputs)):
-        with request:
+        with requested(request):
             grad(outputs, xs, list(map(zeros_like, outputs)), retain_graph=True, allow_unused=True)
 
 
@@ -113,7 +113,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
     def gradients(*args: Any) -> Any:
         xs, vs = args[: len(arguments)], args[len(arguments) :]
         active = [x for x in xs if isinstance(x, Tensor) and x.requires_grad]
-        with enable_grad(), requested(""):
+        with enable_grad(), requested(Request("")):
             result = grad(func(*xs), active, list(vs), create_graph=True, allow_unused=True)
         return tuple(g for g in result if g is not None)
 

@@ -8,8 +8,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from gradcli.errors import InputError
 from gradcli.explain.backward.accumulation import backward
 from gradcli.explain.backward.backward_page import Choice, backward_pages
@@ -27,7 +25,7 @@ from gradcli.graph.names import element_name
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import edge_of
 from gradcli.script.loops import Loop, Written, folded_system, loops, named
-from gradcli.script.measured import measured, values
+from gradcli.script.measured import answered, differ, measured, values
 from gradcli.script.pages.gradients import done, not_finite
 from gradcli.script.pages.long import folded_by_line
 from gradcli.script.pages.quantities import constants, earlier_names, quantities
@@ -37,7 +35,6 @@ from gradcli.script.system import Recorded, reachable
 from gradcli.wrapping import in_words
 
 MOST = 150  # operations that are looked at one by one
-_ROUNDING = 1e-3  # of the largest gradient: above it, float32 has lost more than digits
 
 
 def page(call: Call, scene: CallScene) -> Page:
@@ -82,11 +79,14 @@ def _explained(call: Call, scene: CallScene, recorded: Recorded) -> Page:
             return Page((folded_by_line(call, scene, steps),))
         return Page((_long(scene, graph, folded), Section("grad", (_ROUNDS,))))
     if call.request is not None and call.request.name != "vjp":
-        from gradcli.script.pages.request import request_page
+        from gradcli.script.pages.request import request_page, rounded
 
         u = {scene.name(x): tangent._a[..., 0] for x, tangent in zip(call.inputs or (), call.request.u, strict=False)}
         shown = Shown(graph, tuple(recorded.wrt), style_of(graph))
-        return request_page(call.request.name, shown, recorded.at, u, folded, measured(call, recorded))
+        known = answered(call, recorded)
+        if not scene.altered and (name := rounded(call.request.name, shown, recorded.at, u, known)):
+            scene.notes.lines.append(_note_of_rounding(call, recorded, [name]))
+        return request_page(call.request.name, shown, recorded.at, u, folded, known)
     known = measured(call, recorded)
     wanted = Wanted(
         recorded.retained,
@@ -101,20 +101,27 @@ def _explained(call: Call, scene: CallScene, recorded: Recorded) -> Page:
     result = backward(graph, recorded.wrt, [recorded.at], [[recorded.v]], wanted, scene.notes, known)
     if not scene.altered and (names := list(_rounded(result))):
         scene.altered = True
-        dtype, grads = str(call.roots[0][0].dtype).removeprefix("torch."), in_words([f"{n}.grad" for n in names])
-        why = f"the script's {dtype} rounds each operation"
-        if recorded.has_packed:
-            why = "hooks on saved tensors change what the backward reads"
-        differ = "differs from its formula" if len(names) == 1 else "differ from their formulas"
-        scene.notes.lines.append(f"note: {why}, so {grads} {differ}")
+        scene.notes.lines.append(_note_of_rounding(call, recorded, [f"{n}.grad" for n in names]))
     return _of_script(result, folded, scene)
+
+
+def _note_of_rounding(call: Call, recorded: Recorded, names: Sequence[str]) -> str:
+    """Return the note that numbers of the script are not those of their formulas."""
+    why = f"the script's {call.roots[0][0].dtype.name} rounds each operation"
+    if recorded.has_packed:
+        why = "hooks on saved tensors change what the backward reads"
+    differ = "differs from its formula" if len(names) == 1 else "differ from their formulas"
+    return f"note: {why}, so {in_words(names)} {differ}"
 
 
 _ROUNDS = Text(("A formula through all rounds of a loop is not written out; --graph FILE draws each round.",))
 
 
 def _rounded(result: BackwardResult) -> Iterator[str]:
-    """Yield the leaves whose gradients are not vᵀJ, with J as the page has it, because of rounding."""
+    """Yield the leaves whose gradients are not vᵀJ, with J as the page has it, because of rounding.
+
+    The formulas of J are evaluated for that alone: what they give is not in the record.
+    """
     (point,) = result.points
     if point.jacobian is None:
         return
@@ -122,8 +129,7 @@ def _rounded(result: BackwardResult) -> Iterator[str]:
     for name in result.wrt:
         grad = point.grad[name].reshape(-1)
         end += grad.size
-        largest = np.abs(grad[np.isfinite(grad)]).max(initial=0)
-        if not np.allclose(shown[end - grad.size : end], grad, 0, _ROUNDING * largest, equal_nan=True):
+        if differ(shown[end - grad.size : end], grad):
             yield name
 
 

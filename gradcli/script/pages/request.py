@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from gradcli.engine.numeric_jacobian import NumericJacobian
 from gradcli.errors import Notes
+from gradcli.explain.backward.weights import flat
 from gradcli.explain.evaluation import evaluated
 from gradcli.explain.forward.jvp import jvp
 from gradcli.explain.forward.jvp_page import jvp_pages
@@ -18,31 +21,34 @@ from gradcli.explain.sections import Math, Matrix, Name, Page, Partial, Section,
 from gradcli.explain.shared import formulas_of
 from gradcli.explain.system import system_section
 from gradcli.graph.graph import dimensions
+from gradcli.graph.hessian import gradient
 from gradcli.graph.names import all_elements
 from gradcli.script.loops import Loop, folded_system
+from gradcli.script.measured import differ
 
 _ENTRIES = 64  # of a matrix that is shown
 _FORMULAS = 5_000  # elements that are worked out as formulas for it
 _WANTED = Wanted(page=True, warn=False)
 
 
-def _jacobian(shown: Shown, at: Named, u: Named) -> Sequence[Section]:
+def _jacobian(shown: Shown, at: Named, u: Named, measured: Measured) -> Sequence[Section]:
     rows, columns = dimensions(shown.graph, shown.wrt)
     if rows * columns > _ENTRIES:
         return _large((*heading(shown), f": {rows:,} × {columns:,}{zeros(shown, rows, columns)}"))
     if formulas_of(shown.graph) > _FORMULAS:
-        cells = number_cells(NumericJacobian(shown.graph, shown.wrt)(at))
+        matrix = measured.matrix
+        cells = number_cells(NumericJacobian(shown.graph, shown.wrt)(at) if matrix is None else matrix)
         names, heads = all_elements(shown.graph.outputs), tuple(Partial("", c) for c in all_elements(shown.leaves))
         return [Section("jacobian", (Matrix("J", tuple(map(Name, names)), heads, cells),), heading(shown))]
-    result = jacobian(shown.graph, shown.wrt, [at], Notes(), _WANTED)
+    result = jacobian(shown.graph, shown.wrt, [at], Notes(), _WANTED, measured=measured)
     return jacobian_sections(result, result.points[0].jacobian, brief=is_long(result) or bool(result.formulas.defined))
 
 
-def _hessian(shown: Shown, at: Named, u: Named) -> Sequence[Section]:
+def _hessian(shown: Shown, at: Named, u: Named, measured: Measured) -> Sequence[Section]:
     _, columns = dimensions(shown.graph, shown.wrt)
     if columns**2 > _ENTRIES:
         return _large((f"H, the second derivatives: {columns:,} × {columns:,}",))
-    result = hessian(shown.graph, shown.wrt, [at], Notes(), _WANTED)
+    result = hessian(shown.graph, shown.wrt, [at], Notes(), _WANTED, measured=measured)
     return hessian_pages(result, ("hessian", "curvature"))[0].sections
 
 
@@ -50,23 +56,36 @@ def _large(said: tuple[Math, ...]) -> list[Section]:
     return [Section("matrix", (Text(said),))]
 
 
-def _jvp(shown: Shown, at: Named, u: Named) -> Sequence[Section]:
-    result = jvp(shown.graph, shown.wrt, [at], [u], [], Notes(), _WANTED)
+def _jvp(shown: Shown, at: Named, u: Named, measured: Measured) -> Sequence[Section]:
+    result = jvp(shown.graph, shown.wrt, [at], [u], [], Notes(), _WANTED, measured)
     return jvp_pages(result, ("u", "jacobian", "jvp"))[0].sections
 
 
-def _hvp(shown: Shown, at: Named, u: Named) -> Sequence[Section]:
-    result = hvp(shown.graph, shown.wrt, [at], [u], Notes(), _WANTED)
+def _hvp(shown: Shown, at: Named, u: Named, measured: Measured) -> Sequence[Section]:
+    result = hvp(shown.graph, shown.wrt, [at], [u], Notes(), _WANTED, measured)
     return hvp_pages(result, ("hessian",))[0].sections
 
 
 # What makes the sections behind the system, by the function that was called.
-_SECTIONS: dict[str, Callable[[Shown, Named, Named], Sequence[Section]]] = {
+_SECTIONS: dict[str, Callable[[Shown, Named, Named, Measured], Sequence[Section]]] = {
     **dict.fromkeys(("jacobian", "jacrev", "jacfwd", "gradcheck"), _jacobian),
     "hessian": _hessian,
     "jvp": _jvp,
     "hvp": _hvp,
 }
+
+
+def rounded(name: str, shown: Shown, at: Named, u: Named, measured: Measured) -> str:
+    """Return the name of the result where the script's numbers are not those of its formulas; "" where they are."""
+    is_second, is_product = name in ("hessian", "hvp"), measured.products is not None
+    slopes = gradient(shown.graph, shown.wrt) if is_second else shown.graph
+    record = measured.matrix if measured.products is None else flat(measured.products)
+    if record is None or np.prod(dimensions(slopes, shown.wrt)) > _ENTRIES:
+        return ""
+    formulas, what = NumericJacobian(slopes, shown.wrt)(at), "H" if is_second else "J"
+    if is_product:
+        formulas, what = formulas @ flat({name: u[name] for name in shown.wrt}), f"{what}·u"
+    return what if differ(formulas, record) else ""
 
 
 def request_page(name: str, shown: Shown, at: Named, u: Named, folded: Sequence[Loop], measured: Measured) -> Page:
@@ -78,4 +97,4 @@ def request_page(name: str, shown: Shown, at: Named, u: Named, folded: Sequence[
     (values,) = evaluated(shown.graph.inputs, [at], names.values(), known=measured.values)
     named = {name: values[n] for name, n in names.items()}
     system = folded_system(shown.graph, folded, at, named) if folded else system_section(shown, at, named)
-    return Page((system, *_SECTIONS[name](shown, at, u)), shown.style)
+    return Page((system, *_SECTIONS[name](shown, at, u, measured)), shown.style)
