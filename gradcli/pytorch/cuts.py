@@ -33,13 +33,22 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class How:
-    """How a line cuts numbers off: `code` is what the script calls, `.item()`, or the name of an operation."""
+    """How a line cuts numbers off: `code` is what the script calls, `.item()`, or the name of an operation.
+
+    `arguments` are those of a function that copies numbers, as a message has them.
+    """
 
     kind: Kind
     code: str
+    arguments: str = ""
 
     def __str__(self) -> str:
-        return self.kind.value.format("a conversion to integers" if self.is_cast else self.code)
+        return self.kind.value.format("a conversion to integers" if self.is_cast else self.call)
+
+    @property
+    def call(self) -> str:
+        """What the script calls, with the arguments where they are known: torch.tensor([…])."""
+        return f"{self.code}({self.arguments})" if self.arguments else self.code
 
     @property
     def is_cast(self) -> bool:
@@ -74,12 +83,12 @@ class Cut:
 CUTS: dict[tuple[str, int], Cut] = {}  # by the file and the line
 
 
-def cut(x: Tensor, kind: Kind, code: str) -> Cut | None:
+def cut(x: Tensor, kind: Kind, code: str, arguments: str = "") -> Cut | None:
     """Record that the line that is running cuts a tensor off; return None for a tensor without a graph."""
     before = x._detached
     if not Recorder.explains or (before is None and not x.requires_grad):
         return None
-    line, how = script_line(), How(kind, code)
+    line, how = script_line(), How(kind, code, arguments)
     result = CUTS.setdefault((line.file, int(line)), Cut(line, [how]))
     if how not in result.hows:
         result.hows.append(how)
@@ -89,11 +98,11 @@ def cut(x: Tensor, kind: Kind, code: str) -> Cut | None:
     return result
 
 
-def cut_all(data: Any, kind: Kind, code: str) -> Cut | None:
+def cut_all(data: Any, kind: Kind, code: str, arguments: str = "") -> Cut | None:
     """Record that the line that is running cuts off the tensors in lists."""
     parts = data if isinstance(data, list | tuple) else [data]
     inner = [p for p in parts if isinstance(p, list | tuple) or hasattr(p, "_detached")]
-    result = [(cut_all if isinstance(p, list | tuple) else cut)(p, kind, code) for p in inner]
+    result = [(cut_all if isinstance(p, list | tuple) else cut)(p, kind, code, arguments) for p in inner]
     return next((c for c in result if c is not None), None)
 
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from gradcli.errors import InputError
 from gradcli.explain.picture.picture import View, picture
+from gradcli.pytorch.backward import Call
 from gradcli.report.pictures.converted import drawn_as, picture_file
 from gradcli.report.pictures.render import render_picture
 from gradcli.report.render import DIGITS
+from gradcli.script.measured import measured
 from gradcli.script.scene import CallScene
 
 _NODES = 10_000  # of a graph that is drawn
@@ -22,14 +24,14 @@ class Drawing:
     text: str = ""
     trouble: str = "no backward is explained"
 
-    def add(self, scene: CallScene) -> None:
+    def add(self, call: Call, scene: CallScene) -> None:
         """Draw a call, unless one is drawn."""
         if self.text:
             return
         self.trouble = self._trouble(scene)
         if not self.trouble:
             recorded = scene.recorded
-            view = View(recorded.wrt, recorded.at, recorded.v)
+            view = View(recorded.wrt, recorded.at, recorded.v, measured=measured(call, recorded))
             try:
                 self.text = self._live(scene, view) if self.style == "html" else self._picture(scene, view)
             except InputError as error:  # the script goes on

@@ -133,8 +133,6 @@ class Explainer:
 
     def _show(self, call: Call, scene: CallScene) -> None:
         """Show the page of a call."""
-        if self.drawing is not None:
-            self.drawing.add(scene)
         try:
             with _room(), lasting(f"explaining line {scene.line}"):
                 text = self._page(call, scene)
@@ -143,6 +141,8 @@ class Explainer:
             text = f"not explained: {scene.trouble}"
             with suppress(Exception):
                 text = self._page(call, scene)
+        if self.drawing is not None:
+            self.drawing.add(call, scene)
         self.shown.explained(call, scene, f"line {scene.line}: {scene.source(scene.line)}", text)
 
     def _show_row(self, call: Call, scene: CallScene) -> None:
@@ -152,7 +152,7 @@ class Explainer:
 
         data = row(call, scene)
         if self.drawing is not None:
-            self.drawing.add(scene)
+            self.drawing.add(call, scene)
         if self.seen[scene.line] == max(1, self.round) or self.every:
             with _room(), suppress(Exception):
                 data |= explanation(page(call, scene))
@@ -197,8 +197,8 @@ class Explainer:
 
         try:
             reason = why(error, self.script)
-        except Exception as own:
-            reason = _fault(own)
+        except Exception as fault:
+            reason = _fault(fault)
         if reason:
             self.note(reason)
         self.shown.failed(text + reason, line_of(error))

@@ -62,10 +62,17 @@ class Scene:
         result = source_line(self.script, line) if is_main else linecache.getline(file, line).strip()
         return _without_comment(result)
 
+    def number(self, line: int) -> str:
+        """Return the number of a line, with its file where that is not the script: 5, or 5 of helper.py."""
+        return f"{int(line)}{self._of_file(line)}"
+
     def where(self, line: int) -> str:
         """Return a line in words: line 5, or line 5 of helper.py."""
+        return f"line {self.number(line)}"
+
+    def _of_file(self, line: int) -> str:
         file = self.file(line)
-        return f"line {int(line)}" + ("" if file == self.script.name else f" of {Path(file).name}")
+        return "" if file == self.script.name else f" of {Path(file).name}"
 
     def code(self, line: int) -> str:
         """Return a line with its number, for the middle of a sentence: line 3, `y = x.exp()`, with the comma."""
@@ -80,8 +87,7 @@ class Scene:
         numbers = [str(number) for (_, number), _ in ordered]
         if len(numbers) > 2 and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1:
             numbers = [f"{numbers[0]} to {numbers[-1]}"]
-        first = ordered[0][1]
-        return f"lines {in_words(numbers)}{self.where(first).removeprefix(f'line {int(first)}')}"
+        return f"lines {in_words(numbers)}{self._of_file(ordered[0][1])}"
 
 
 @dataclass

@@ -15,7 +15,7 @@ from gradcli.explain.backward.tables import local_derivative, with_number
 from gradcli.explain.backward.weights import loss
 from gradcli.explain.images import gradient_panel, image_nodes, value_panel
 from gradcli.explain.picture.folding import Fold, folds, leaves_alike
-from gradcli.explain.results import Array, Named
+from gradcli.explain.results import UNMEASURED, Array, Measured, Named
 from gradcli.explain.rules import rule, slopes
 from gradcli.explain.sections import Computed, Equal, Math, Name, Panel, Partial, Product, Value, Words
 from gradcli.explain.shared import style_of
@@ -143,13 +143,14 @@ class Picture:
 class View:
     """What a picture shows of a system: the point, the cotangent, the leaves, and whether repeated parts share a box.
 
-    Without a point there are no values, without a cotangent no adjoints.
+    Without a point there are no values, without a cotangent no adjoints.  What was `measured` is not computed.
     """
 
     wrt: Sequence[str]
     at: Named | None = None
     v: Named | None = None
     fold: bool = True
+    measured: Measured = UNMEASURED
 
 
 def least_boxes(graph: Graph, fold: bool = True) -> int:
@@ -206,7 +207,7 @@ def _trace(graph: Graph, swept: Sweep, view: View) -> Trace:
     if view.at is not None:
         # Local derivatives are the same for any v.
         v = view.v or {name: np.zeros(y.shape) for name, y in graph.outputs.items()}
-        return numeric_trace(graph, swept, view.at, [v])
+        return numeric_trace(graph, swept, view.at, [v], view.measured)
     nothing = Reverse({}, {}, {}, {}, {})
     if view.v is not None and len(graph.nodes) <= _SMALL and not any(n.shape for n in graph.nodes):
         from gradcli.algebra.formulas import TooDeepError

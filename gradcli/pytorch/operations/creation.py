@@ -57,7 +57,7 @@ def _plain(data: Any, kinds: set[Any]) -> Any:
         kinds.add(data.dtype.name)
         if data.requires_grad:
             warn_once("scalar of what requires grad")
-        cut_all(data, Kind.COPIED, "torch.tensor([…])")
+        cut_all(data, Kind.COPIED, "torch.tensor", "[…]")
         return data._a.item()
     if isinstance(data, list | tuple | range):
         if any(isinstance(e, np.ndarray) for e in data):
@@ -95,7 +95,7 @@ def tensor(
     if isinstance(data, Tensor):
         warn("tensor of a tensor")
     result = tensor_of(np.array(_values(data, dtype)), dtype, requires_grad, device)
-    result._detached = cut_all(data, Kind.COPIED, f"torch.tensor({'…' if isinstance(data, Tensor) else '[…]'})")
+    result._detached = cut_all(data, Kind.COPIED, "torch.tensor", "…" if isinstance(data, Tensor) else "[…]")
     return result
 
 

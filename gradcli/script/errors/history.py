@@ -165,7 +165,7 @@ def detached_answer(at: Failure, name: str, cut: Cut, history: History, to: str 
         return Answer(reason, fix, _smooth(at, text, cut, history))
     changes = history.kept()
     if len(hows) == 1 and kinds <= {Kind.DETACHED, Kind.COPIED}:
-        fix = f"compute {name} without {hows[0].code}" + "; NumPy records no graph" * history.lacks
+        fix = f"compute {name} without {hows[0].call}" + "; NumPy records no graph" * history.lacks
         return Answer(reason, fix, changes)
     return Answer(reason, f"compute {name} with PyTorch's operations alone", changes)
 
@@ -173,7 +173,7 @@ def detached_answer(at: Failure, name: str, cut: Cut, history: History, to: str 
 def _as_written(text: Text, how: How) -> How:
     """Return how a line copies numbers with the name of the function that the script calls: torch.as_tensor(…)."""
     for call in text.calls(*_BACK) if how.kind is Kind.COPIED else ():
-        return replace(how, code=f"torch.{called(call)}({how.code.partition('(')[2]}")
+        return replace(how, code=f"torch.{called(call)}")
     return how
 
 

@@ -43,7 +43,7 @@ def dtypes(at: Failure, *_: str) -> Answer:
     conversions = [c for c in _calls(at, *_MADE) if owner_of(c) is not None]
     owners = [owner_of(call) for call in conversions]
     for node in [n for n in _failed_parts(at, ast.Name, ast.Attribute) if n not in owners and _is_tensor(at.value(n))]:
-        dtype = str(at.value(node).dtype).removeprefix("torch.")
+        dtype = at.value(node).dtype.name
         if dtype in _MADE.values():
             changes = at.text.edited(edits.behind(node, ".float()"))
             return Answer(said.format(at.text.of(node), dtype), "convert it to float32", changes)

@@ -232,7 +232,8 @@ def _origin(call: Call) -> Step | None:
 
 
 def _op(step: Step) -> str:
-    return step.recipe.op if hasattr(step, "recipe") else step.name().removesuffix("Backward")
+    function: Any = getattr(step, "whole", step)  # of one of several outputs
+    return function.cls.__name__ if step.is_custom else step.recipe.op
 
 
 def _safer(call: Call, step: Step, scene: CallScene) -> str:

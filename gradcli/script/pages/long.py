@@ -48,7 +48,7 @@ def _row(call: Call, scene: CallScene, runs: Sequence[Sequence[Step]]) -> tuple[
     line = runs[0][0].line
     code = scene.source(line)
     code = code if len(code) <= _CODE else f"{code[: _CODE - 1]}…"
-    where, count = scene.where(line).removeprefix("line "), sum(map(len, runs))
+    where, count = scene.number(line), sum(map(len, runs))
     return where, code, f"{len(runs):,}", f"{count:,}", " … ".join(dict.fromkeys(norms))
 
 

@@ -15,6 +15,7 @@ from gradcli.script.scene import CallScene
 from gradcli.wrapping import in_words
 
 WHOLE = 12  # elements of an array that is shown whole
+_ROLES = {"inputs": "input", "constants": "constant", "parameters": "parameter", "leaves": "leaf"}
 _FEW = 6  # numbers that are listed in a sentence
 _FIRST = 3  # entries of a large array
 _MOST = 16  # quantities that are listed one by one
@@ -27,14 +28,14 @@ def quantities(scene: CallScene, at: Named) -> list[Block]:
     """
     if len(at) < 2 or sum(a.size for a in at.values()) <= _FEW:
         return []
-    roles: dict[str, list[str]] = {"inputs": [], "constants": [], "parameters": [], "leaves": []}
+    roles: dict[str, list[str]] = {role: [] for role in _ROLES}
     for name in at:
         roles[_role(scene, name)].append(name)
     rows: list[tuple[Math, ...]] = []
     for role, names in roles.items():
         groups = {name: [name] for name in names} if len(at) <= _MOST else by_module(names)
         for k, (label, members) in enumerate(groups.items()):
-            title = role if len(names) > 1 else {"leaves": "leaf"}.get(role, role.removesuffix("s"))
+            title = role if len(names) > 1 else _ROLES[role]
             rows.append((title if not k else "", *_quantity(label, [at[name] for name in members])))
     cut = rows[:_MOST]
     more = [Text((f"… {len(rows) - len(cut):,} more rows",))] if len(rows) > len(cut) else []
@@ -133,7 +134,7 @@ def _cut(how: How) -> str:
         case Kind.UNRECORDED:
             return f"computed under {how.code}"
         case Kind.COPIED:
-            return f"copied by {how.code}"
+            return f"copied by {how.call}"
     return f"{how}"
 
 
