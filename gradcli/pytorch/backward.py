@@ -114,7 +114,8 @@ class Call:
     create: bool = False  # gradients with a history
     implicit: bool = False  # the script gave no v
     request: Request | None = field(default_factory=lambda: Mode.request)
-    contributions: list[Contribution] = field(default_factory=list)  # to leaves, and to what keeps its gradient
+    contributions: list[Contribution] = field(default_factory=list)  # to what gradients are asked for
+    retained: list[Contribution] = field(default_factory=list)  # to the other intermediates that keep their gradient
     line: Line = field(default_factory=lambda: Line(0))
     targets: dict[Edge, Any] = field(default_factory=dict)  # the edges of `inputs`, with what arrived there
     changes: list[Change] = field(default_factory=list)
@@ -190,8 +191,8 @@ class Call:
         if edge.retained is not None and (x := edge.retained()) is not None:
             before = x._grad
             x._grad = g.clone() if before is None else before + g
-            if edge in self.targets and not self.returns:
-                self.contributions.append(Contribution(x, g, None if before is None else before._a, x._grad))
+            contributions = self.contributions if edge in self.targets and not self.returns else self.retained
+            contributions.append(Contribution(x, g, None if before is None else before._a, x._grad))
         return g
 
     def pulled(self, step: Step, g: Any) -> Sequence[Any]:

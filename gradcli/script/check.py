@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ import numpy as np
 from gradcli.engine.differences import along
 from gradcli.explain.check.check_page import check_page
 from gradcli.explain.check.claim import Case, derivative
-from gradcli.explain.check.claim import numbers as values
 from gradcli.explain.check.proof import entry_name
 from gradcli.explain.check.verdicts import WHY, CheckResult, Settings, Verdict, check
 from gradcli.explain.sections import Section, Text
@@ -24,6 +22,7 @@ from gradcli.explain.style import PLAIN
 from gradcli.graph.construct import broadcast, total
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import const, leaf
+from gradcli.graph.rewrite import are_equal, substituted
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.session import Script
 from gradcli.pytorch.tensor import new
@@ -125,7 +124,7 @@ def _at_each(calls: Sequence[Applied], script: Script, fixes: list[Change]) -> I
             why = f"it failed: {type(error).__name__}: {error}"
             yield Verdict(f"{name}.grad", _said(call, 1, 0), "undecided", "points", why=why)
             continue
-        points = next((points for known, points in systems if _same(known, cases, replay.recorded.at)), None)
+        points = next((points for known, points in systems if _same(known, cases)), None)
         if points is None:
             systems.append((cases, points := []))
         points.append(replay.recorded.at)
@@ -163,19 +162,17 @@ def _cases(call: Applied, replay: Replay) -> Iterator[Case]:
             yield Case(f"{name}.grad", said, graph, base, inputs[name], (), truth, yours, tuple(replay.weights))
 
 
-def _same(cases: Sequence[Case], others: Sequence[Case], at: Point) -> bool:
-    """Return whether a system computes at another call's point what that call computed: it went the same way."""
-    shapes = [{name: x.shape for name, x in c.graph.inputs.items()} for c in cases]
-    theirs = [{name: x.shape for name, x in c.graph.inputs.items()} for c in others]
-    if shapes != theirs or any(not shape.keys() <= at.keys() for shape in shapes):
+def _same(cases: Sequence[Case], others: Sequence[Case]) -> bool:
+    """Return whether two calls have computed the same operations, of inputs with the same names and shapes."""
+    return len(cases) == len(others) and all(map(_same_case, cases, others))
+
+
+def _same_case(case: Case, other: Case) -> bool:
+    inputs, theirs = case.graph.inputs, other.graph.inputs
+    if case.text != other.text or {n: x.shape for n, x in inputs.items()} != {n: x.shape for n, x in theirs.items()}:
         return False
-
-    def of(case: Case) -> Iterator[Any]:
-        point = {name: np.asarray(at[name])[..., None] for name in case.graph.inputs}
-        yield from values(case.graph, point, [case.base, case.truth, case.yours])
-
-    numbers_of = chain.from_iterable(map(of, cases)), chain.from_iterable(map(of, others))
-    return all(np.allclose(a, b, equal_nan=True) for a, b in zip(*numbers_of, strict=True))
+    meant = {x: inputs[name] for name, x in theirs.items()}
+    return all(map(are_equal, (case.base, case.yours), substituted([other.base, other.yours], meant)))
 
 
 # A forward that leaves no history, as NumPy's functions do: its finite differences are what there is.

@@ -76,7 +76,6 @@ class Explainer:
         try:
             with _room():
                 scene.recorded = recorded(call, scene.names, {self.script.name: self.script.source})
-                scene.kept = {name: g._a.copy() for name, g in scene.recorded.kept_gradients().items()}
         except InputError as error:
             scene.trouble = error.message
         except Exception as error:  # the script goes on, whatever we cannot explain

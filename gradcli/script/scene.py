@@ -98,7 +98,6 @@ class CallScene(Scene):
     trouble: str = ""
     steps: bool = False  # whether the tables of steps are asked for
     reached: dict[int, Line] = field(default_factory=dict)  # the backward that reached a leaf before, by its identity
-    kept: dict[str, Any] = field(default_factory=dict)  # the gradients that intermediates kept before
     has_gradients: bool = True  # whether the page shows the gradients
     altered: bool = False  # whether the gradients are not those of the recorded operations at the values of now
     notes: Notes = field(default_factory=Notes)

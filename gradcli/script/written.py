@@ -26,7 +26,7 @@ Meaning = Callable[..., Node | None]  # the node of a name, and of a computed on
 
 _MANY = 4  # operations of what is rather written as its call
 _WHOLE = 2**53  # below, a float that is an integer is exact
-_CLOSE = 1e-5  # of float32 numbers that were computed in another order
+_CLOSE = 1e-5  # of float32 numbers: no record is kept of what has no history, so it is computed again, in float64
 
 
 def shortest(value: Any) -> Any:

@@ -213,3 +213,10 @@ def test_the_scripts_own_failure_counts(check):
     outcome = check(RIGHT["square"] + "import sys\nsys.exit(5)\n")
     assert outcome.status == 5
     assert "right: at 1 point" in outcome.out
+
+
+def test_calls_that_go_another_way_are_not_points_of_one_system(check):
+    forward = SAVE + "x * 2 if x.sum() > 0 else x * 3"
+    outcome = check(own(forward, "return g * 2", call="Own.apply(x)") + "Own.apply(-x)\n")
+    assert "wrong" in outcome.out
+    assert "at 1 of 2 points" in outcome.out

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradcli.engine.evaluate import at_point
 from gradcli.explain.backward.loss import uniform
+from gradcli.explain.evaluation import evaluated
 from gradcli.explain.forms.matrix_form import scaled
 from gradcli.explain.results import Array
 from gradcli.graph.graph import Graph
@@ -27,7 +27,7 @@ _LISTED = 3  # names in a sentence
 _NODES = 2_000  # of a system that is looked through: more would take longer than the rest of the page
 _EXTREMA = ("max", "min")
 _MATRIX = 2  # axes
-_CLOSE = 1e-5  # of sums of float32's numbers, relatively
+_CLOSE = 1e-5  # of sums, relatively: float32 rounds probabilities and 1/n, which add up to 1 up to that
 _UNNAMED = "g"  # the adjoint of a product without a name
 
 
@@ -106,7 +106,9 @@ def _minus_target(graph: Graph, node: Node, swept: Sweep, z: str, trace: Trace) 
         return
     number, target = float(adjoint[0]), adjoint[1]
     at = {name: trace.values[x] for name, x in graph.inputs.items()}
-    values = at_point(graph, at, [target])[target]
+    traced = {n: trace.values[n] for n in graph.nodes if n.args}
+    (computed,) = evaluated(graph.inputs, [at], [target], known=traced)
+    values = computed[target]
     (axis,) = (operand(node, "log") or node).settings[:1]
     sums = np.sum(values, axis=axis)
     if not sums.size or not np.allclose(sums, 1, rtol=_CLOSE):

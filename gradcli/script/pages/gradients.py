@@ -142,13 +142,12 @@ def _held(c: Contribution, scene: CallScene) -> str:
 
 
 def _of_intermediates(call: Call, scene: CallScene) -> Iterator[str]:
-    listed = {scene.name(c.tensor) for c in call.contributions}  # as `inputs=` may ask for what is computed, too
-    for name, g in scene.recorded.kept_gradients().items():
-        if name in scene.kept and name not in listed:
-            before = scene.kept[name]
-            yield f"{name}.grad: {array_words(before)} + {array_words(g._a - before)} → {array_words(g._a)}"
-        elif name not in listed and not call.returns:
-            yield f"{name}.grad: None → {array_words(g._a)}, kept by {name}.retain_grad()"
+    for c in call.retained:
+        name, grad = scene.name(c.tensor), array_words(c.after._a)
+        if c.before is not None:
+            yield f"{name}.grad: {array_words(c.before)} + {array_words(c.grad._a)} → {grad}"
+        elif not call.returns:
+            yield f"{name}.grad: None → {grad}, kept by {name}.retain_grad()"
 
 
 def _not_kept(call: Call, scene: CallScene) -> Iterator[str]:

@@ -41,7 +41,10 @@ def slips(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str]:
 
 
 def changed(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str]:
-    """Yield that a result is not what its operands give now: they were changed since they were used."""
+    """Yield that a result is not what its operands give now: they were changed since they were used.
+
+    Nothing counts what is written through `.data` or NumPy, so the steps are computed once more, up to rounding.
+    """
     if len(steps) > _MOST or any(s.is_custom or s.operands is None for s in steps):
         return
     result: dict[Edge, Array] = {}

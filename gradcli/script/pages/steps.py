@@ -62,7 +62,10 @@ def _kind(optimizer: Any) -> str:
 
 
 def changed(done: Sequence[Done], name: Callable[[Any], str], left: Mapping[int, Any]) -> list[str]:
-    """Return which gradients are not what `backward` has `left`, as those that were clipped."""
+    """Return which gradients are not what `backward` has `left`, as those that were clipped.
+
+    Scripts scale them in many ways: the factor is the ratio of the norms, and it is that of all numbers up to rounding.
+    """
     result = [p for p, *_ in done if id(p) in left and not np.array_equal(left[id(p)], p._grad._a)]
     if not result:
         return []
