@@ -193,7 +193,7 @@ class VocabularyRow:
         known = self.signature.known.values()
         self._parameters = {a.name: (p.name, a.kind) for a, p in zip(known, parameters, strict=False)}
         self._apart = frozenset(a.name for a in known if a.kind == "float")  # which do not count in promotion
-        self._places = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        self._positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
         self._rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
         self._is_unary = sum(a.default is REQUIRED for a in known) - bool(self.signature.rest) == 1
         facts = self.signature.facts
@@ -231,7 +231,7 @@ class VocabularyRow:
             return self._along_axis((args[0].to(dtype), *args[1:]), others, skipped).to(dtype)
         operands, _, settings, make = self._read(args, kwargs, skipped)
         x = operands[0]
-        if not x.numel() and (x.is_floating_point() or "soft" in self.name):
+        if not x.numel() and (x.is_floating_point() or "no_integers" in self.signature.facts):
             return apply(self.name, partial(call, "identity"), operands, settings)
         _refuse(self.name, operands)
         return apply(self.name, make if x.dim() else of_scalar(make), operands, settings)
@@ -255,7 +255,7 @@ class VocabularyRow:
         def make(*nodes: Node) -> Node:
             arguments = {k: _decoded(e, nodes) for k, e in settings}
             rest = arguments.pop(self._rest, ())
-            return self.build(*(arguments.pop(p) for p in self._places if rest), *rest, **arguments)
+            return self.build(*(arguments.pop(p) for p in self._positional if rest), *rest, **arguments)
 
         return operands, numbers, settings, make
 

@@ -21,7 +21,7 @@ from gradcli.pytorch.tensor import Tensor
 
 
 def recorded_vjp(step: Step, arguments: Sequence[Any]) -> list[Tensor]:
-    """Return the gradients of a step's inputs, recorded as operations; `given` ends with the gradient of its result."""
+    """Return the gradients of a step's inputs, recorded as operations; `arguments` end with that of its result."""
     arrays = step.pull.program([None if x is None else x._a for x in arguments])
     result: dict[int, Tensor] = {}
     for i in _in_turn(step):
@@ -78,15 +78,10 @@ def _in_turn(step: Step) -> Sequence[int]:
 
     The operations are recorded in this order, so their own gradients are summed in it.
     """
-    active = step.pull.active
-    if step.recipe.op == "addmm":  # `mat1`, `mat2`, `self`
-        return sorted(active, key=lambda i: i or 3)
-    if len(step.recipe.inputs) == 2 and step.name() not in _IN_ORDER:  # `other`, `mat2`, `exponent` before `self`
-        return active[::-1]
-    return active
-
-
-_IN_ORDER = frozenset(("DotBackward0", "MvBackward0"))
+    active, order = step.pull.active, fact("order", step.name().removesuffix("Backward0"))
+    if order is not None:
+        return [i for i in map(int, order) if i in active]
+    return active[::-1] if len(step.recipe.inputs) == 2 else active  # `other`, `mat2`, `exponent` before `self`
 
 
 def _name(step: Step, i: int, node: Node) -> str:

@@ -20,7 +20,7 @@ class Table(NamedTuple):
     facts: Mapping[str, Mapping[str, str]]
 
 
-_OF_STEPS = ("hooks", "gradients", "tied")
+_OF_STEPS = ("hooks", "gradients", "order", "tied")
 
 
 @cache

@@ -133,8 +133,8 @@ class _Maker(Operands, Recorded):
         if node is known and name is None:
             return
         for argument in new.values():
-            self.made_by.setdefault(argument, step)
-        self.made_by[node] = step
+            self.producer.setdefault(argument, step)
+        self.producer[node] = step
         self.results.setdefault(node, step)
         self.copies[step] = new
         if (value := step.value) is not None and value.shape[:-1] == node.shape:
@@ -166,7 +166,7 @@ class _Maker(Operands, Recorded):
         assignment = self.expressions.of(use.step.line)
         assigned = assignment.targets[number : number + 1] if assignment is not None and assignment.whole else ()
         name = self.names.of(step) or next(iter(assigned), "") or use.step.cls.__name__.lower()
-        use.outputs[number] = self.enter(step, name, use.step.made[number])
+        use.outputs[number] = self.enter(step, name, use.step.results[number])
 
     def give_up_name(self, step: Step) -> None:
         """Let the output of the call have the name of what a function gave, if nothing else is computed from that."""
@@ -250,7 +250,7 @@ class _Maker(Operands, Recorded):
     def name_for(self, node: Node, taken: set[str]) -> str:
         """Return a name for a part: the variable that alone held it, or else a number behind the statement's target."""
         name = self.target(node) or "t"
-        assignment = self.assigned.get(self.made_by[node]) if node in self.made_by else None
+        assignment = self.assigned.get(self.producer[node]) if node in self.producer else None
         if assignment is not None and assignment.whole and self.is_only_target(name) and name not in taken:
             return name
         return next(fresh_names(taken, _stem(name)))

@@ -47,7 +47,7 @@ class Recorded:
     roots: list[str] = field(default_factory=list)  # what the call flowed from, one by one
     steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
     functions: dict[Step, Use] = field(default_factory=dict)  # of the script's own
-    made_by: dict[Node, Step] = field(default_factory=dict)
+    producer: dict[Node, Step] = field(default_factory=dict)
     results: dict[Node, Step] = field(default_factory=dict)  # the step of each result
     copies: dict[Step, dict[Node, Node]] = field(default_factory=dict)  # of the nodes of each step's recipe
     values: dict[Node, Array] = field(default_factory=dict)  # the numbers of results, in the layout of tensors
@@ -76,7 +76,7 @@ class Recorded:
 
     def target(self, node: Node) -> str | None:
         """Return the name that the script assigns a node to, or what is computed of it in the same statement."""
-        step = self.made_by.get(node)
+        step = self.producer.get(node)
         return self.assigned[step].target or None if step in self.assigned else None
 
 

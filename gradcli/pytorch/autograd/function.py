@@ -84,7 +84,7 @@ class FunctionStep(Step):
             self.line = script_line()
         if Recorder.explains:
             self.operands = tuple(None if e is not None else x for e, x in zip(self.edges, args, strict=True))
-            self.made = [y._a.copy() for y in outputs]
+            self.results = [y._a.copy() for y in outputs]
 
     def __getattr__(self, name: str) -> Any:
         if name == "recipe":  # which other steps have

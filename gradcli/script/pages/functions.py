@@ -95,7 +95,7 @@ def _system(scene: CallScene, result: BackwardResult, roots: Mapping[str, str]) 
     outputs = {name for use in recorded.functions.values() for name in use.outputs.values()}
     known = {name: recorded.at[name] for name in appearance(result.graph) if name not in outputs}
     lines = [
-        (recorded.made_by[n].seq if n in recorded.made_by else -1, _statement(graph, name, n, values))
+        (recorded.producer[n].seq if n in recorded.producer else -1, _statement(graph, name, n, values))
         for name, n in graph.names.items()
         if name not in roots.values()
     ]

@@ -156,7 +156,7 @@ def _of_script(result: BackwardResult, folded: Sequence[Loop], scene: CallScene)
 
 def _loop(scene: CallScene, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Written | None:
     """Return what the script has for parts that are alike, if they are rounds of a loop: not layers of a module."""
-    lines = [[recorded.made_by[n].line for n in part if n in recorded.made_by] for part in parts]
+    lines = [[recorded.producer[n].line for n in part if n in recorded.producer] for part in parts]
     if not all(lines):
         return None
     first, second = lines[:2]

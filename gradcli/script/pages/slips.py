@@ -124,7 +124,7 @@ def _stopped(steps: Sequence[Step], scene: CallScene) -> str | None:
 
 def _dead(recorded: Recorded) -> set[Step]:
     """Return the steps of rectifiers that give nothing but 0."""
-    steps = {n: step for n, step in recorded.made_by.items() if n.op == "relu"}
+    steps = {n: step for n, step in recorded.producer.items() if n.op == "relu"}
     if not steps:
         return set()
     known = values(recorded, recorded.graph.nodes)
