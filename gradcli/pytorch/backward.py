@@ -40,7 +40,7 @@ from gradcli.pytorch.tensor import Tensor
 
 @dataclass(frozen=True)
 class Change:
-    """A gradient that a hook has changed: of which edge, by what, from what, and to what.
+    """A gradient that a hook has changed: its edge, the hook, and the gradient before and after.
 
     `step` is the step that the hook runs after; None for a hook that runs before the edge.
     """
@@ -54,7 +54,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """What a call adds to a gradient: to that of which tensor, and what its `.grad` was and is.
+    """A gradient that a call adds to the `.grad` of a tensor, with that before and after.
 
     `before` is an array, which a later addition in place does not change; None where there was no `.grad`, and where
     nothing is explained.  `after` is None where the call returns its gradients.
@@ -68,7 +68,7 @@ class Contribution:
 
 @dataclass(frozen=True, eq=False)
 class Pulled:
-    """What one step did in a call: the gradient of its result, and those of its inputs, before hooks.
+    """One step of a call: the gradient of its result, and those of its inputs, before hooks.
 
     Of a call that is explained, also the contributions of the edges within its recipe, and the adjoints of its nodes.
     """
@@ -105,11 +105,11 @@ def requested(request: Request) -> Iterator[Request]:
 
 @dataclass
 class Call:
-    """One call of `backward` or `grad`: what it flows from, what comes of it, and what explanations need of both."""
+    """One call of `backward` or `grad`, with its record for explanations."""
 
-    roots: list[tuple[Tensor, Tensor]]  # what it flows from, with v
-    inputs: list[Tensor] | None = None  # what gradients are asked for; None: all leaves
-    returns: bool = False  # what it finds, and leaves every .grad as it is
+    roots: list[tuple[Tensor, Tensor]]  # the outputs, each with its v
+    inputs: list[Tensor] | None = None  # whose gradients are requested; None: all leaves
+    returns: bool = False  # the gradients, and leaves each .grad as it is
     freed: bool = True
     create: bool = False  # gradients with a history
     implicit: bool = False  # the script gave no v
@@ -125,7 +125,7 @@ class Call:
     arose: Pulled | None = None  # the first whose gradients are not finite, though that of its result is
 
     def run(self) -> None:
-        """Pass the gradients on that flow into the roots."""
+        """Run the sweep from the roots."""
         seeds = [(edge_of(y), v if self.create else Make.tensor(v._a)) for y, v in self.roots]
         self.targets = {edge_of(x): None for x in self.inputs or ()}
         if Recorder.before is not None:
@@ -135,7 +135,7 @@ class Call:
             self.sweep(seeds)
 
     def sweep(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
-        """Visit each edge once all of its gradient is there."""
+        """Visit each edge once its gradient is complete."""
         waiting = dependencies(edge for edge, _ in seeds)
         active = waiting if self.inputs is None else _leading_to(waiting, self.targets)
         pending: dict[Edge, Any] = {}
@@ -157,13 +157,13 @@ class Call:
                     heapq.heappush(ready, (-other.seq, next(number), other))
 
     def add(self, pending: dict[Edge, Any], edge: Edge, g: Any) -> None:
-        """Add a gradient to what has arrived at an edge."""
+        """Accumulate a gradient at an edge."""
         if (before := pending.get(edge)) is not None:
             g = before + g if self.create or isinstance(g, dict) else Make.tensor(before._a + g._a)
         pending[edge] = g
 
     def visited(self, edge: Edge, g: Any, is_active: bool) -> Sequence[Any]:
-        """Return what an edge passes on of its gradient, which is kept where that is asked for."""
+        """Return the gradients of an edge's inputs for its complete gradient, which is kept where it is requested."""
         if self.explained and g is not None:
             self.adjoints[edge] = g
         if g is not None and (is_active or edge in self.targets):
@@ -196,7 +196,10 @@ class Call:
         return g
 
     def pulled(self, step: Step, g: Any) -> Sequence[Any]:
-        """Return what a step passes on for a gradient, after its hooks; nothing of what it needs may have changed."""
+        """Return the gradients of a step's inputs, after its hooks.
+
+        Errors: PyTorch's, for a freed step, and for saved tensors that were changed in place.
+        """
         check_kept(step, step.checks)
         step.reached = True
         if not step.is_custom and g._a.shape[:-1] != step.shape:
@@ -222,7 +225,7 @@ class Call:
         return grad_inputs
 
     def hooked_after(self, step: Step, grad_inputs: Sequence[Any], g: Any) -> Sequence[Any]:
-        """Return what a step passes on as its hooks leave it."""
+        """Return the gradients of a step's inputs as its hooks leave them."""
         grads = tuple(grad_inputs)
         for hook in list(step._posts or ()):
             if (result := hook(grads, (g,))) is not None:
@@ -235,7 +238,7 @@ class Call:
         return [p if p is None or self.create else Make.tensor(p._a) for p in grads]
 
     def accumulate(self, leaf: Leaf, g: Any) -> None:
-        """Add a gradient to what a leaf has in `.grad`; what flows into a view that was made under no_grad is lost."""
+        """Add a gradient to the `.grad` of a leaf; that of a view that was created under no_grad is dropped."""
         x = leaf.variable
         if self.returns or not x._requires:
             return
@@ -268,7 +271,7 @@ _WITHOUT["Unique2Backward0"] = "unique", "_unique2"
 
 
 def vjp(step: Step, g: Any, create: bool) -> Sequence[Any]:
-    """Return the gradient of each input of a step for a gradient `g` of its result; recorded where that is wanted."""
+    """Return the gradient of each input of a step for a gradient `g` of its result; `create` records them."""
     result: list[Any] = [None] * len(step.edges)
     kept = step.kept or [*result, None]
     if step.packed:
@@ -285,7 +288,7 @@ def vjp(step: Step, g: Any, create: bool) -> Sequence[Any]:
 
 
 def unpacked(step: Step, kept: Sequence[Any]) -> list[Any]:
-    """Return the arrays that a step reads in its backward, some of them from what hooks have packed.
+    """Return the arrays that a step reads in its backward, unpacked by hooks where these have packed them.
 
     Errors: `MissingError` where they unpack other numbers, and the step reads more than PyTorch keeps.
     """
@@ -317,7 +320,7 @@ Recorder.called = called_by_script
 
 
 def _check_returned(hook: Any, before: Any, result: Any) -> None:
-    """Refuse what a hook returns if it cannot stand instead of the gradient."""
+    """Raise PyTorch's error if a hook returns something that cannot replace the gradient."""
     refuse_if(not isinstance(result, type(before)), "kind of a hook's value", type(result).__name__)
     name = getattr(hook, "__name__", "<unknown>")
     refuse_if(result.dtype != before.dtype, "dtype of a hook's value", name, before.type(), result.type())
@@ -331,7 +334,7 @@ def _finite(g: Any) -> bool:
 
 
 def check_kept(step: Step, checks: Any) -> None:
-    """Refuse to go on where numbers that a step keeps are not what they were."""
+    """Raise PyTorch's error if a step is freed, or a tensor that it keeps was changed in place."""
     if step.freed is not None:
         raise refusal("freed graph", about=(step,))
     for memory, version, array, tensor, _ in checks:
@@ -345,7 +348,7 @@ def check_kept(step: Step, checks: Any) -> None:
 
 
 def _leading_to(edges: dict[Edge, int], targets: dict[Edge, Any]) -> set[Edge]:
-    """Return the steps through which gradients reach wanted edges."""
+    """Return the steps on the way to wanted edges."""
     result: set[Edge] = set()
     for edge in sorted(edges, key=lambda e: e.seq):
         if any(e in targets or e in result for e in edge.edges):

@@ -91,7 +91,7 @@ def _elementwise(op: str, dtype: DType) -> Callable[..., Node]:
 
 
 def check_numbers(op: str, dtype: dtypes.dtype) -> None:
-    """Refuse an operation in a dtype in which PyTorch does not compute it."""
+    """Raise PyTorch's error for an operation in a dtype in which it does not compute it."""
     kernel = None if dtype.is_floating_point else fact("no_integers", op)
     if dtype.name == "bool":
         kernel = kernel or fact("no_booleans", op)
@@ -122,13 +122,13 @@ def pointwise(op: str, *values: Any, name: str | None = None, recorded: str = ""
 
 
 def moved(op: str, x: Tensor, shape: Sequence[int], setting: Any, name: str) -> Tensor:
-    """Return what shows a tensor's elements in another shape: a step of its own, also where nothing moves."""
+    """Return a tensor's elements in another shape, which is always a step, also for the same shape."""
     sizes = tuple(shape)
     return apply(op, lambda n: Node(op, (n,), sizes, (setting,)), (x,), setting, name)
 
 
 def called(x: Any, name: str) -> Any:
-    """Return what a composition gave, under the name that PyTorch has for the step that made it."""
+    """Return the result of a composition, with PyTorch's name for its step."""
     if isinstance(x, tuple):
         return type(x)(*(called(p, name) for p in x)) if hasattr(x, "_fields") else tuple(called(p, name) for p in x)
     if isinstance(x, Tensor) and x._fn is not None:
@@ -146,7 +146,7 @@ def of_scalar(build: Callable[..., Node]) -> Callable[..., Node]:
 
 
 def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Return what is behind the first operand of a call in today's order: an older call has a factor in front."""
+    """Return the arguments behind the first operand in today's order; older calls begin with a factor."""
     signature = find(name.removesuffix("_"))
     if (
         signature is None
@@ -164,7 +164,7 @@ def in_order(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Se
 
 
 def named(name: str, *args: Any, **kwargs: Any) -> Tensor:
-    """Return what the definition, or the function of the vocabulary, with a name gives."""
+    """Return the result of a definition, or of a function of the vocabulary, by its name."""
     row = vocabulary_row(name)
     assert row is not None, name
     return row.call(args, kwargs)
@@ -204,7 +204,7 @@ class VocabularyRow:
         self._steps, self._has_front = facts.get("steps", ""), "front" in facts
 
     def call(self, args: Sequence[Any], kwargs: dict[str, Any], skipped: int = 0) -> Tensor:
-        """Return what the function gives for a script's arguments; a method's own tensor is skipped in positions.
+        """Return the result of a call; positions in errors do not count the tensor of a method, which is `skipped`.
 
         Errors: `RuntimeError` with the vocabulary's own message where the arguments do not fit; `NotImplementedError`
         for a dtype in which PyTorch does not compute it.
@@ -225,7 +225,7 @@ class VocabularyRow:
         return apply(self.name, make, operands, settings, self._step(args, len(operands), settings))
 
     def _along_axis(self, args: Sequence[Any], kwargs: dict[str, Any], skipped: int) -> Tensor:
-        """Return what goes along one axis, in a dtype that may be an argument."""
+        """Return the result of a function along one axis, in a dtype that may be an argument."""
         if "dtype" in kwargs:
             dtype, others = kwargs["dtype"], {k: v for k, v in kwargs.items() if k != "dtype"}
             return self._along_axis((args[0].to(dtype), *args[1:]), others, skipped).to(dtype)
@@ -265,7 +265,7 @@ class VocabularyRow:
         return parameter, _encoded(_axes(value, rank) if kind == "axis" else value, kind, operands)
 
     def _step(self, args: Sequence[Any], tensors: int, settings: Any) -> str:
-        """Return what PyTorch calls the step, which may tell how many operands are tensors, and which settings are."""
+        """Return PyTorch's name of the step, whose digit may depend on the number of tensors and on the settings."""
         name = grad_name(self.name)
         if not self._steps:
             return "RoundBackward1" if self.name == "round" and settings else name
@@ -274,7 +274,7 @@ class VocabularyRow:
 
 
 def _refuse(name: str, operands: Sequence[Tensor]) -> None:
-    """Refuse numbers of types that PyTorch does not compute with."""
+    """Raise PyTorch's error for dtypes in which it does not compute a function."""
     first = operands[0]
     if not first.is_floating_point():
         refuse_if(name in ("relu6", "hardtanh") and is_boolean(first), "hardtanh of booleans")

@@ -1,4 +1,4 @@
-"""Where numbers are cut off from the graph: what explains a gradient that is missing."""
+"""Detached numbers: the lines that cut them off from the graph, which explain a missing gradient."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gradcli.pytorch.record import Leaf, Line, Recorder, dependencies, edge_of, 
 from gradcli.wrapping import in_words
 
 Tensor = Any  # the class is defined above
-_TIMES = 8  # that what leads to a line is looked at
+_TIMES = 8  # that the leaves behind a line are looked up
 
 
 class Kind(Enum):
-    """A kind of cut; its value says what is true of each."""
+    """A kind of cut; its value is the sentence about it."""
 
     DETACHED = "{} returns a tensor without a graph"
     NUMBER = "{} returns a plain number"
@@ -33,7 +33,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class How:
-    """How a line cuts numbers off: `code` is what the script calls, `.item()`, or the name of an operation.
+    """How a line detaches numbers: `code` is the script's call, `.item()`, or the name of an operation.
 
     `arguments` are those of a function that copies numbers, as a message has them.
     """
@@ -47,7 +47,7 @@ class How:
 
     @property
     def call(self) -> str:
-        """What the script calls, with the arguments where they are known: torch.tensor([…])."""
+        """The script's call, with the arguments where they are known: torch.tensor([…])."""
         return f"{self.code}({self.arguments})" if self.arguments else self.code
 
     @property
@@ -58,7 +58,7 @@ class How:
 
 @dataclass
 class Cut:
-    """A line that cuts the numbers of tensors off from the graph, how it does, and the leaves that they came from."""
+    """A line that detaches the numbers of tensors, how it does, and the leaves that they depend on."""
 
     line: Line
     hows: list[How]
@@ -67,7 +67,7 @@ class Cut:
 
     @property
     def how(self) -> str:
-        """How, in words.
+        """The sentence about it.
 
         >>> Cut(Line(5), [How(Kind.NUMBER, ".item()"), How(Kind.DISCRETE, "cast")]).how
         '.item() returns a plain number and a conversion to integers has no gradient'
@@ -75,7 +75,7 @@ class Cut:
         return in_words(list(map(str, self.hows)))
 
     def leads_to(self, x: Tensor) -> bool:
-        """Return whether the numbers came from a leaf, or from an intermediate that retains its gradient."""
+        """Return whether the numbers depend on a leaf, or on an intermediate that retains its gradient."""
         result = self.leaves.get(id(x))
         return result is not None and result() is x
 
@@ -121,7 +121,7 @@ Recorder.lost = note_lost
 
 
 def _leaves(x: Tensor) -> dict[int, weakref.ref[Tensor]]:
-    """Return the leaves that a tensor was computed from, and the intermediates that retain their gradients."""
+    """Return the leaves that a tensor depends on, and the intermediates that retain their gradients."""
     try:
         edges = dependencies([edge_of(x)])
     except RuntimeError:  # a view that a change in place has left behind

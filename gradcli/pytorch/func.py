@@ -36,7 +36,7 @@ __all__ += ["vjp", "vmap"]
 
 
 def _chosen(func: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> tuple[list[Any], tuple[Tensor, ...]]:
-    """Return a function's arguments with the chosen ones as tensors of their own, and those."""
+    """Return a function's arguments, of which the chosen ones are new variables, and these variables."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     arguments = list(args)
     names = dict(enumerate(parameters_of(func)))
@@ -53,7 +53,7 @@ def _arranged(grads: Iterable[Any], arguments: Sequence[Any], argnums: Any) -> A
 
 
 def _cut(result: Any, xs: Iterable[Tensor]) -> Any:
-    """Return results without their history, but for those that lead to leaves other than what functions were given."""
+    """Return results without their history, but for those that depend on leaves other than the functions' inputs."""
     for x in xs:
         x._is_done = True
 
@@ -67,13 +67,13 @@ def _cut(result: Any, xs: Iterable[Tensor]) -> Any:
 
 
 def _applied(func: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> Any:
-    """Call a function that is transformed; it may not ask for gradients as scripts do."""
+    """Call a function that is transformed: `backward` is an error in it."""
     with _Switch(transforms=Mode.transforms + 1, grad=True):
         return func(*args, **kwargs)
 
 
 def _with_aux(result: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
-    """Return what is differentiated of a function's result, and what stands beside it."""
+    """Return the part of a function's result that is differentiated, and the auxiliary part."""
     refuse_if(has_aux and not (isinstance(result, tuple) and len(result) == 2), "nothing beside a result", what)
     return result if has_aux else (result, None)
 
@@ -146,7 +146,7 @@ def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any,
 def _jacobians(
     derive: Callable[[Tensor, tuple[Tensor, ...]], Iterable[Tensor]], what: str = "vjp(f, *primals)"
 ) -> Callable[..., Any]:
-    """Return `jacrev` or `jacfwd`, from what gives the Jacobians of one tensor by several."""
+    """Return `jacrev` or `jacfwd`, given a function that returns the Jacobians of one tensor by several."""
 
     def of(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, **_: Any) -> Callable[..., Any]:
         @functools.wraps(func)
@@ -218,7 +218,7 @@ def _spread(dims: Any, tree: Any) -> list[Any]:
 
 
 def _form(tree: Any, indent: int = 2) -> str:
-    """Return what PyTorch calls the form of lists, tuples and dicts."""
+    """Return PyTorch's text of the structure of lists, tuples and dicts."""
     if not isinstance(tree, dict | list | tuple):
         return "*"
     keys, values = ([*tree], [*tree.values()]) if isinstance(tree, dict) else (None, tree)
@@ -280,7 +280,7 @@ def vmap(
 
 
 def functional_call(module: Any, parameters: Any, args: Any = (), kwargs: Any = None, **_: Any) -> Any:
-    """Call a module with other parameters and buffers instead of its own, by their names."""
+    """Call a module with other parameters and buffers, by their names."""
     before = []
     try:
         for state in [parameters] if isinstance(parameters, dict) else parameters:

@@ -24,21 +24,21 @@ _SEQUENCE = count()
 
 
 class Make:
-    """How a tensor is made of an array: set where the class of tensors is defined."""
+    """Constructors of tensors, which are set where the class of tensors is defined."""
 
     tensor: ClassVar[Callable[[Array], Tensor]]
     refreshed: ClassVar[Callable[[Tensor], None]]  # gives a view a new step where its memory was changed
 
 
 class Memory:
-    """What tensors share that show the same numbers: a count of the changes made in place."""
+    """The memory that tensors share (aliases): a count of its changes in place."""
 
     version = 0
     changed: tuple[int, str] | None = None  # the line of the last change, and what made it
 
 
 class Recorder:
-    """How much is kept for explanations: lines and operands are, unless the run is quiet."""
+    """Whether lines, operands and values are kept for explanations, and the callbacks of those who listen."""
 
     explains = False
     swept: ClassVar[Line | None] = None  # the line of the last backward
@@ -46,7 +46,7 @@ class Recorder:
     done: ClassVar[Callable[[Any], None] | None] = None  # and of one that is done
     answered: ClassVar[Callable[[Any], None] | None] = None  # called with a `Request` that has its result
     stepped: ClassVar[Callable[[Any, list[Any]], None] | None] = None  # called after an optimizer's step
-    applied: ClassVar[Callable[[type, tuple[Any, ...], tuple[bool, ...]], None] | None] = None  # of an own function
+    applied: ClassVar[Callable[[type, tuple[Any, ...], tuple[bool, ...]], None] | None] = None  # of a custom function
     # What is defined above the record, and set there: `backward`, `cuts` and `autograd.graph`.
     called: ClassVar[Callable[[Any, Any], Any]]  # the gradients of an edge's inputs, for a script that calls it
     lost: ClassVar[Callable[[Any, Sequence[Any], str], None]]  # notes a result that is not recorded
@@ -55,7 +55,7 @@ class Recorder:
 
 
 class Line(int):
-    """A line of the script, or of a file that it imports: a number that knows its file, and the call in the line."""
+    """The number of a line of the script, or of a file that it imports, with its file and the call in the line."""
 
     file = ""
     call: tuple[int, int] = (0, 0)  # the frame and the instruction
@@ -81,7 +81,7 @@ def script_line() -> Line:
 
 
 class Handle:
-    """What takes a hook away again."""
+    """A hook that can be removed."""
 
     def __init__(self, hooks: Any, hook: Callable[..., Any], key: Any = None) -> None:
         self.hooks, self.hook, self.key = hooks, hook, key
@@ -91,7 +91,7 @@ class Handle:
             hooks[key] = hook
 
     def remove(self) -> None:
-        """Take the hook away."""
+        """Remove the hook."""
         if self.key is not None:
             self.hooks.pop(self.key, None)
         elif self.hook in self.hooks:
@@ -109,7 +109,7 @@ Handle.__module__ = "torch.utils.hooks"
 
 
 class Edge:
-    """What gradients flow into: a step, or a leaf.  PyTorch calls it a node of the graph, a tensor's `grad_fn`."""
+    """A node of PyTorch's graph, a tensor's `grad_fn`: a step, or a leaf."""
 
     seq: int  # when it was recorded
     shape: tuple[int, ...]  # of a step's result
@@ -130,7 +130,7 @@ class Edge:
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """What the gradient flows on to."""
+        """The edges of its inputs."""
         edges = [self.edges[i] if i < len(self.edges) else None for i in self.order()]
         return tuple((shown(e), getattr(e, "number", 0)) for e in edges)
 
@@ -139,7 +139,7 @@ class Edge:
 
     @cached_property
     def metadata(self) -> dict[Any, Any]:
-        """What a script keeps with it."""
+        """A dictionary for the script's own use."""
         return {}
 
     def __call__(self, *grads: Any) -> Any:
@@ -159,18 +159,18 @@ class Edge:
         return self.hooked("_nexts", lambda g: _first(hook((g,))))
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Have a function called with what the step passed on, and what it was given."""
+        """Have a function called with the gradients of the inputs, and that of the result."""
         return self.hooked("_posts", hook)
 
 
 def _first(grads: Any) -> Any:
-    """Return what stands first where a hook has returned several."""
+    """Return the first of the gradients that a hook returns."""
     refuse_if(grads is not None and not isinstance(grads, tuple), "kind of a hook's values", type(grads).__name__)
     return grads and grads[0]
 
 
 class Leaf(Edge):
-    """Where a leaf's gradient is added up in its `.grad`."""
+    """The edge of a leaf, whose gradient accumulates in its `.grad`."""
 
     seq = sys.maxsize
 
@@ -183,9 +183,9 @@ class Leaf(Edge):
 
 
 class Step(Edge):
-    """An operation that was recorded, with what it keeps for its backward."""
+    """A recorded operation, with the arrays that it keeps for its backward."""
 
-    is_custom = False  # whether a script's own function made it
+    is_custom = False  # whether it is of a custom function
     grad_inputs: Callable[[Any, bool], Sequence[Any]]  # the gradients of such a function's inputs
     called: str  # what PyTorch calls it
     recipe: Recipe
@@ -230,7 +230,7 @@ class Step(Edge):
         return ({}, {}) if self.packed else self.pull.traced([*kept, g], grads)
 
     def free(self, line: int) -> None:
-        """Let go of what was kept."""
+        """Drop the arrays that it keeps."""
         if self.keeps:
             self.freed = line
         self.kept, self.checks, self.packed, self.result = (), (), {}, None
@@ -249,7 +249,7 @@ def _attribute(step: Step, name: str) -> Any:
 
 
 def shown(edge: Any) -> Any:
-    """Return a step as scripts see it: of a class that is called as PyTorch calls the step; one for all outputs."""
+    """Return a step as scripts see it: of a class with PyTorch's name for it, and one for all outputs."""
     edge = getattr(edge, "whole", edge)
     if type(edge) is Step:
         edge.__class__ = _class(edge.name().rpartition("::")[2])
@@ -263,7 +263,7 @@ Leaf.__module__ = "builtins"
 
 
 def leading(a: Array, edge: Edge | None, is_custom: bool = False) -> Tensor:
-    """Return a tensor of what an edge leads back to: a leaf's own, if that is what the numbers are."""
+    """Return a tensor with the history of an edge: the leaf itself for a leaf whose numbers these are."""
     if is_custom and isinstance(edge, Leaf):
         return edge.variable
     result = Make.tensor(a)
@@ -275,7 +275,7 @@ def leading(a: Array, edge: Edge | None, is_custom: bool = False) -> Tensor:
 
 
 def dependencies(roots: Iterable[Edge]) -> dict[Edge, int]:
-    """Return for each edge that gradients can reach how many steps pass one on to it."""
+    """Return the number of gradients that each reachable edge waits for."""
     counts: dict[Edge, int] = dict.fromkeys(roots, 0)
     stack = list(counts)
     while stack:
@@ -291,7 +291,7 @@ def dependencies(roots: Iterable[Edge]) -> dict[Edge, int]:
 def apply(
     op: str, build: Callable[..., Node], operands: Sequence[Any], settings: Any = (), name: str | None = None
 ) -> Tensor:
-    """Return the tensor that an operation gives, recorded where one of its operands requires a gradient.
+    """Return the result of an operation, recorded if one of its operands requires a gradient.
 
     `build` makes the node from nodes, for operands that are tensors, or arrays of one number; `settings` are what else
     it knows, and tell one call from another.
@@ -355,7 +355,7 @@ def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
 
 
 def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], active: tuple[int, ...]) -> None:
-    """Record the step that made a tensor of operands, of which the active ones require gradients."""
+    """Record the step of a result, given its operands, of which the active ones require gradients."""
     out._fn = step = Step(tuple([edge_of(x) if i in active else None for i, x in enumerate(operands)]))
     step.called, step.shape, step.recipe, step.pull = name, recipe.output.shape, recipe, recipe.pull(active)
     reads = step.pull.reads
@@ -389,7 +389,7 @@ def finite(a: Array) -> bool:
 
 
 def edge_of(x: Tensor) -> Edge:
-    """Return what a gradient of a tensor flows into."""
+    """Return the edge of a tensor."""
     step = x._step
     if step is not None:
         return step

@@ -1,4 +1,4 @@
-"""`gradcli run --check`: each own function of a script, its backward against its own forward."""
+"""`gradcli run --check`: the backward of each custom function of a script, compared with its forward."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Point = dict[str, Any]
 
 @dataclass
 class Calls:
-    """The calls of own functions in a script, the first of each."""
+    """The calls of custom functions in a script: the first of each function."""
 
     script: Script
     shown: Printed

@@ -1,4 +1,4 @@
-"""The line that corrects a wrong `backward` of a script's own function, where one more factor does."""
+"""The change of a line that corrects a wrong `backward` of a custom function by one more factor."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Explainer:
     sums: Sums = field(default_factory=Sums)
     warned: set[int] = field(default_factory=set)
     waiting: dict[int, CallScene] = field(default_factory=dict)  # by the identity of the call that is running
-    request: Any = None  # what the last call was for, whose page tells of all calls for it
+    request: Any = None  # of the last call; its page covers all calls for it
     requests: dict[Request, tuple[Call, CallScene]] = field(default_factory=dict)  # without a result yet
 
     @contextmanager
@@ -83,7 +83,7 @@ class Explainer:
         self.waiting[id(call)] = scene
 
     def _position(self) -> tuple[Any, int]:
-        """Return the frame that is running, and the line of the script itself, where that stands in another file."""
+        """Return the frame that is running, and the line of the script itself, also for a frame of another file."""
         frames = [*script_frames()]
         line = next((f.f_lineno for f in frames if f.f_code.co_filename == self.script.name), 0)
         return next(iter(frames), None), line
@@ -117,7 +117,7 @@ class Explainer:
             return
         self.sums.first(scene, call)
         if call.request is not None and not _is_finite(call):
-            self.warned.add(scene.line)  # its page tells of the calls that follow
+            self.warned.add(scene.line)  # its page covers the calls that follow
         if self.style == "json":
             self._show_row(call, scene)
         elif call.request is not None:

@@ -28,7 +28,7 @@ _PRINTED = 20_000  # characters that a line prints, before the rest is left out
 
 @dataclass
 class _Entry:
-    """What stands below a line: what it printed, which may become more, or HTML."""
+    """The text below a line: the output of the line so far, or HTML."""
 
     printed: str = ""
     html: str = ""
@@ -48,7 +48,7 @@ class _Stream(io.StringIO):
 
 
 class LiveDocument(Printed):
-    """The document; pages are kept until it is whole."""
+    """The document; pages are kept until it is complete."""
 
     def __init__(self, script: Script) -> None:
         super().__init__()
@@ -76,11 +76,11 @@ class LiveDocument(Printed):
         self.words([title, text])
 
     def words(self, lines_: Sequence[str]) -> None:
-        """Add lines as they stand."""
+        """Add lines verbatim."""
         self._add(self._line(), f'<pre class="printed quiet">{lines(chr(10).join(lines_))}</pre>')
 
     def text(self, text: str) -> None:
-        """Add a text as it stands."""
+        """Add a text verbatim."""
         self.words([text])
 
     def failed(self, text: str, line: int = 0) -> None:

@@ -48,7 +48,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Loop:
-    """Nodes that are computed again and again: `carried` is what goes into the first part, and what leaves the last."""
+    """Isomorphic parts of a graph, one a round; `carried` are pairs of a node before the first and one of the last."""
 
     parts: tuple[tuple[Node, ...], ...]
     carried: tuple[tuple[Node, Node], ...]

@@ -73,7 +73,7 @@ def values(recorded: Recorded, nodes: Iterable[Node]) -> dict[Node, Array]:
 
 
 def _is_copy(node: Node, copy: Node, copies: Mapping[Node, Node]) -> bool:
-    """Return whether a node of a recipe is the same operation in the system: another one may stand there instead."""
+    """Return whether a node of a recipe is the same operation in the system, and not replaced by a simpler one."""
     return copy.op == node.op and copy.args == tuple(map(copies.__getitem__, node.args))
 
 

@@ -1,4 +1,4 @@
-"""What an operation of a script is given that nothing is recorded of: numbers, data, and what the script writes."""
+"""The operands of a script's operations that have no history: numbers, data, and expressions of these."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Operands:
         return self.nodes[id(x)]
 
     def constant(self, x: Tensor, name: str | None, local: Local = unnamed) -> Node:
-        """Return the node of a tensor to which nothing flows: few numbers without a name stand where they are read."""
+        """Return the node of a tensor without a gradient: a literal for few numbers without a name, else an input."""
         labels = x._a.dtype.kind == "i" and x._a.ndim > 1  # no gradient flows to integers: they are constants
         stands = labels or (name is None and _is_one_number(x._a))  # such as the ones of a sum
         name = name or (None if stands else local() or None)
@@ -131,7 +131,7 @@ class Operands:
         return next(same, ("", x))
 
     def view(self, x: Tensor, line: Line) -> Node | None:
-        """Return a view of a tensor that has a name: a part of it under a name of its own, data[0:2]."""
+        """Return a view of a tensor that has a name; a part of it is an input such as data[0:2]."""
         base: Any = x._base
         name = "" if base is None or base.requires_grad else self.names.of(base)
         if not name:

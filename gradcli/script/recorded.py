@@ -1,4 +1,4 @@
-"""From what a script has recorded to a graph: the system behind a call of `backward`, in the script's names."""
+"""The system behind a call of `backward`: the steps that a script has recorded, as a graph in the script's names."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class _Maker(Operands, Recorded):
         self.passes: Counter[int] = Counter()  # outputs of each module, by its identity
 
     def name_of(self, edge: Edge) -> str:
-        """Return the name of a result, which has one from now on."""
+        """Return the name of a result, after naming one without a name."""
         if edge not in self.steps:
             self.steps[edge] = name = self.fresh("h")
             self.computed[name] = self.nodes[edge]
         return self.steps[edge]
 
     def enter(self, edge: Edge, name: str, array: Array, x: Tensor | None = None) -> str:
-        """Let what an edge stands for be an input, and return its name."""
+        """Make the tensor of an edge an input, and return its name."""
         self.steps[edge] = name = self.fresh(name)
         self.nodes[edge] = self.input(name, array, x)
         return name
@@ -66,7 +66,7 @@ class _Maker(Operands, Recorded):
         return self.nodes[edge]
 
     def cut(self, step: Edge, x: Tensor) -> None:
-        """Let an intermediate be an input: a gradient is asked for by it, and by nothing that it came from."""
+        """Make an intermediate an input: its gradient is requested, and that of none of its ancestors."""
         self.enter(step, self.names.of(x) or x._called or self.names.of(step) or "h", x._a)
 
     def all_of(self, steps: Sequence[Step]) -> None:
@@ -97,7 +97,7 @@ class _Maker(Operands, Recorded):
             self.operation(step, arguments)
 
     def operand(self, edge: Edge | None, x: Any, step: Step, i: int) -> Node:
-        """Return the node of what a step reads first, second, …: of another step's result, a leaf, or numbers."""
+        """Return the node of the operand of a step at a position: the result of another step, a leaf, or numbers."""
         if isinstance(edge, Step):
             return self.nodes[edge]
         local: Local = partial(self.local, step, i)
@@ -119,7 +119,7 @@ class _Maker(Operands, Recorded):
         return self.fresh(module)
 
     def operation(self, step: Step, operands: list[Node]) -> None:
-        """Make the node of an operation, and let it have its name, unless the same was computed already."""
+        """Make and name the node of an operation, unless an equal one exists."""
         recipe = step.recipe
         if any(n.shape != i.shape for n, i in zip(operands, recipe.inputs, strict=True)):
             raise InputError("the shape of a leaf was changed in place after it was used")
@@ -162,14 +162,14 @@ class _Maker(Operands, Recorded):
         return self.fresh(self.expressions.call_name(step.line, module))
 
     def output_of(self, step: Step, use: Use, number: int) -> None:
-        """Let an output of a script's own function be an input."""
+        """Make an output of a custom function an input."""
         assignment = self.expressions.of(use.step.line)
         assigned = assignment.targets[number : number + 1] if assignment is not None and assignment.whole else ()
         name = self.names.of(step) or next(iter(assigned), "") or use.step.cls.__name__.lower()
         use.outputs[number] = self.enter(step, name, use.step.results[number])
 
     def give_up_name(self, step: Step) -> None:
-        """Let the output of the call have the name of what a function gave, if nothing else is computed from that."""
+        """Give the name of a custom function's output to the output of the call, if nothing else reads the former."""
         old, node = self.steps[step], self.nodes[step]
         use = next((u for u in self.functions.values() if old in u.outputs.values()), None)
         if use is None or any(node in n.args for n in self.nodes.values()):
@@ -180,16 +180,16 @@ class _Maker(Operands, Recorded):
         use.outputs = {i: new if name == old else name for i, name in use.outputs.items()}
 
     def names_of(self, edges: Iterable[Edge]) -> list[str]:
-        """Return the inputs that a call asks for, as it has them."""
+        """Return the names of the inputs of these edges, in the order of the call."""
         return [name for e in edges if (name := self.steps.get(e, "")) in self.at]
 
     def names_of_leaves(self) -> list[str]:
-        """Return the inputs that are leaves, as the system has them."""
+        """Return the names of the inputs that are leaves, in the order of the system."""
         leaves = {n for e, n in self.steps.items() if isinstance(e, Leaf)}
         return [name for name in self.at if name in leaves]
 
     def finish(self, call: Call) -> None:
-        """Make the graph of all steps; the arguments of own functions have names in it."""
+        """Make the graph of all steps, with names for the arguments of custom functions."""
         outputs = self.outputs(call)
         arguments = self.named_arguments(outputs)
         shown = [n for use in self.functions.values() for n in use.written if isinstance(n, Node)]
@@ -206,7 +206,7 @@ class _Maker(Operands, Recorded):
         self.graph = replace(self.graph, spans=spans_of_calls(self.graph, self.calls))
 
     def named_arguments(self, outputs: Mapping[str, Node]) -> list[Node]:
-        """Return the arguments of own functions, which have names from now on."""
+        """Return the arguments of custom functions, after naming those without a name."""
         result = [n for use in self.functions.values() for n in use.arguments.values()]
         for n in result:
             if n.args and n not in self.computed.values() and n not in outputs.values():
@@ -214,7 +214,7 @@ class _Maker(Operands, Recorded):
         return result
 
     def outputs(self, call: Call) -> dict[str, Node]:
-        """Return what a call flowed from, by name; take down its v, and the names in the order of the call."""
+        """Return the outputs that a call starts from, by name; keep its v, and their names in the order of the call."""
         outputs: dict[str, Node] = {}
         for y, v in call.roots:
             edge = edge_of(y)
@@ -233,7 +233,7 @@ class _Maker(Operands, Recorded):
         return outputs
 
     def with_parts(self, named_nodes: dict[str, Node]) -> dict[str, Node]:
-        """Return the names with more of them, so that no expression is written out twice, and none is too long."""
+        """Return the names with those of further nodes: no expression is then written twice, and none is too long."""
         readers = Counter(a for n in self.graph.nodes for a in n.args)
         known = {n: name for name, n in named_nodes.items()}
         sizes: dict[Node, int] = {}  # in operations, down to what has a name
@@ -265,7 +265,7 @@ class _Maker(Operands, Recorded):
         return bool(name) and times == 1 and name not in self.names.in_order()
 
     def needs_name(self, node: Node, size: int, readers: int) -> bool:
-        """Return whether what is read so often, and has so many operations, is to stand in a line of its own."""
+        """Return whether a node of so many operations and readers gets a line with a name."""
         if node.dtype == "bool" or node in self.graph.outputs.values():
             return False
         return size > _LONG or (readers > 1 and size > 1) or (node in self.calls and self.calls[node].is_pool)
@@ -300,7 +300,7 @@ def _leads_to(edges: Iterable[Edge], step: Step) -> bool:
 
 
 def _stem(name: str) -> str:
-    """Return what stands before the number in names like another one."""
+    """Return the stem of numbered names like a name: h of h1, h1_ of h1_2."""
     return name + "_" * name[-1].isdigit()
 
 

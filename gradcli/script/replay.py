@@ -1,4 +1,7 @@
-"""A call of a script's own function, run once more with both its forward and its backward recorded."""
+"""A call of a custom function, run once more in float64, with both its forward and its backward recorded.
+
+It is run again by design: the record has neither the graph of a `backward` nor float64.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Applied:
-    """A call of an own function: what it was given; the numbers are copies."""
+    """A call of a custom function: its arguments, whose numbers are copies."""
 
     cls: type
     arguments: tuple[Any, ...]

@@ -19,7 +19,7 @@ from gradcli.wrapping import in_words
 
 
 def line_of(file: str, number: int) -> Line:
-    """Return a line that knows its file."""
+    """Return the number of a line with its file."""
     line = Line(number)
     line.file = file
     return line
@@ -52,7 +52,7 @@ class Scene:
         return known or getattr(x, "_called", "") or otherwise
 
     def file(self, line: int) -> str:
-        """Return the file of a line: that of the script, where the line knows none."""
+        """Return the file of a line: that of the script, if the line has none."""
         return getattr(line, "file", "") or self.script.name
 
     def source(self, line: int) -> str:

@@ -25,7 +25,7 @@ def columns() -> int:
 
 
 class Printed:
-    """Standard output, where pages stand between the lines that the script prints; for a file, pages are kept."""
+    """Standard output, with pages between the lines that the script prints; for a file, pages are kept."""
 
     def __init__(self, alone: bool = False, keeps: bool = False) -> None:
         self.out = sys.stdout
@@ -109,7 +109,7 @@ class Document(Printed):
         self.text(text)
 
     def words(self, lines: Sequence[str]) -> None:
-        """Add lines as they stand; paper is no wider than it is."""
+        """Add lines verbatim; those on paper are wrapped."""
         if self.style == "latex":
             lines = [part for line in lines for part in wrapped(line, _PAPER, "    ")]
         self.text(self._fenced("text", "\n".join(lines)))

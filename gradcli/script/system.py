@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Use:
-    """A call of a script's own function: its arguments, and the names of its outputs, by position."""
+    """A call of a custom function: its arguments, and the names of its outputs, by position."""
 
     step: FunctionStep
     written: list[Any]
@@ -46,7 +46,7 @@ class Recorded:
     v: dict[str, Array] = field(default_factory=dict)
     roots: list[str] = field(default_factory=list)  # what the call flowed from, one by one
     steps: dict[Edge, str] = field(default_factory=dict)  # the names of leaves and of named results
-    functions: dict[Step, Use] = field(default_factory=dict)  # of the script's own
+    functions: dict[Step, Use] = field(default_factory=dict)  # the calls of custom functions
     producer: dict[Node, Step] = field(default_factory=dict)
     results: dict[Node, Step] = field(default_factory=dict)  # the step of each result
     copies: dict[Step, dict[Node, Node]] = field(default_factory=dict)  # of the nodes of each step's recipe

@@ -1,4 +1,4 @@
-"""What stands on a page as the script writes it: what nothing is recorded of, and calls."""
+"""Expressions of a page that are written as in the script: operands without a history, and calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CLOSE = 1e-5  # of float32 numbers: no record is kept of what has no history, s
 
 
 def shortest(value: Any) -> Any:
-    """Return a number in the fewest digits that tell it from its neighbours, as it was typed."""
+    """Return a number as its shortest decimal, as it was typed (`repr`)."""
     result = float(str(value)) if isinstance(value, np.float32) else value.item()
     whole = isinstance(result, float) and result.is_integer() and abs(result) < _WHOLE and str(result) != "-0.0"
     return int(result) if whole else result
@@ -113,12 +113,12 @@ class CallOf(NamedTuple):
 
     @property
     def is_pool(self) -> bool:
-        """Whether it takes windows together: what it computes is no formula to read."""
+        """Whether it is a pooling: its formula is too long to read."""
         return "pool" in self.function
 
     @property
     def can_be_typed(self) -> bool:
-        """Whether it is a call of a function of the vocabulary, which knows its operands by the same names."""
+        """Whether it is a call of a function of the vocabulary with the same names of operands."""
         if self.function not in FUNCTIONS or not isinstance(self.settings, Arguments):
             return False
         known = signature(FUNCTIONS[self.function]).parameters

@@ -243,17 +243,17 @@ def if_there(text: Text, grad: str) -> list[Change]:
 def as_a_full_tensor(at: Failure) -> list[Change]:
     """Set .grad to a tensor of the right shape, where a script sets it to a number."""
     match at.text.statement:
-        case ast.Assign([ast.Attribute(own), *_], value):
-            return at.text.edited(edits.instead(value, f"torch.full_like({at.text.of(own)}, {at.text.of(value)})"))
+        case ast.Assign([ast.Attribute(tensor), *_], value):
+            return at.text.edited(edits.instead(value, f"torch.full_like({at.text.of(tensor)}, {at.text.of(value)})"))
     return []
 
 
 def as_a_tensor(at: Failure) -> list[Change]:
     """Set .grad to a tensor of the right shape, where a script sets it to one of another shape."""
     match at.text.statement:
-        case ast.Assign([ast.Attribute(own), *_], value):
+        case ast.Assign([ast.Attribute(tensor), *_], value):
             maker = called(value) if called(value) in _LIKE else "zeros"
-            return at.text.edited(edits.instead(value, f"torch.{maker}_like({at.text.of(own)})"))
+            return at.text.edited(edits.instead(value, f"torch.{maker}_like({at.text.of(tensor)})"))
     return []
 
 
@@ -274,5 +274,5 @@ def more_returned(at: Failure, name: str, count: int) -> list[Change]:
 
 
 def begun(text: Text) -> list[Change]:
-    """Let a module begin as each does, before it is given its first part."""
+    """Return the change that calls super().__init__() before a module assigns its first part."""
     return text.replaced(text.statement, "super().__init__()", text.of(text.statement))

@@ -40,7 +40,7 @@ class Flow:
         return list(result)
 
     def _from(self, node: ast.AST) -> Iterator[ast.expr]:
-        """Yield what the names in a node were given, and what the functions in it return."""
+        """Yield the values assigned to the names in a node, and those that its functions return."""
         for n in sorted(ast.walk(node), key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0))):
             if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load):
                 yield from self.of_name(n)
@@ -50,7 +50,7 @@ class Flow:
                     yield from (r.value for r in returned if r.value is not None)
 
     def of_name(self, node: ast.AST) -> list[ast.expr]:
-        """Return what a name was given in its function, or is called with, or was given outside of it."""
+        """Return the values of a name: assigned in its function, passed to it, or assigned outside of it."""
         if not isinstance(node, ast.Name | ast.Attribute):
             return []
         name, scope = self.text.of(node), self.scopes.get(id(node))

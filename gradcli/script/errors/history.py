@@ -137,7 +137,7 @@ class History:
                     yield from edits.instead(part, f"torch.tensor({float(ast.literal_eval(part))})")
 
     def _is_list(self, node: ast.expr) -> bool:
-        """Return whether something is a list: written as one, or given as one where its name is."""
+        """Return whether an expression is a list, or a name to which one is assigned."""
         return any(isinstance(e, _LISTS) for e in (node, *self.flow.of_name(node)))
 
     def _is_cut_off(self, node: ast.AST) -> bool:

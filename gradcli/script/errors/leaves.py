@@ -159,7 +159,7 @@ def as_leaf(text: Text, name: str) -> list[Change]:
 
 
 def last(at: Failure) -> list[Change]:
-    """Let what an optimizer is given require a gradient last, behind what makes it."""
+    """Return the change that calls requires_grad_() on an optimizer's parameter last, after its construction."""
     read = {n.id for n in parts(at.text.statement, ast.Name)}
     names = [n for n, x in at.frame.f_locals.items() if n in read and getattr(x, "_fn", None) is not None]
     result = (as_leaf(at.text, n) for n in names)
@@ -178,7 +178,7 @@ def leaf_arguments(at: Failure) -> list[Change]:
 
 
 def begun(at: Failure) -> list[Change]:
-    """Let what an optimizer is given begin as a leaf, with the numbers that were computed for it."""
+    """Return the change that makes an optimizer's parameter a leaf with the numbers that were computed for it."""
     for call in [c for c in calls(at.text.statement) if c.args]:
         for element in getattr(call.args[0], "elts", ()):
             if (assignment := at.text.assigned(at.text.of(element))) and getattr(

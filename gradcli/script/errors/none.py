@@ -117,7 +117,7 @@ def _emptied(text: Text) -> int:
 
 
 def _renamed(at: Failure, name: str) -> Answer | None:
-    """Return what is said where an update has given a parameter's name to a new tensor: w = w - lr*w.grad."""
+    """Return the answer where an update assigns a new tensor to a parameter's name: w = w - lr*w.grad."""
     for statement in at.text.statements():
         is_assigned = isinstance(statement, ast.Assign) and at.text.of(statement.targets[0]) == name
         if is_assigned and (changes := updates.kept_leaves(at.text.on(statement.lineno))):

@@ -37,7 +37,7 @@ _MADE = {"double": "float64", "long": "int64", "int": "int32", "byte": "uint8"} 
 
 
 def dtypes(at: Failure, *_: str) -> Answer:
-    """Return what is said of operands of two dtypes: the one that is not float32 is made so."""
+    """Return the answer about operands of two dtypes: the one that is not float32 is converted to it."""
     reason = "a product needs operands of one dtype, and PyTorch does not convert them."
     said = "{} is {}, and the rest is float32: " + reason
     conversions = [c for c in _calls(at, *_MADE) if owner_of(c) is not None]
@@ -114,7 +114,7 @@ def real_target(at: Failure, dtype: str, *_: str) -> Answer | None:
 
 
 def real_numbers(at: Failure) -> list[Change]:
-    """Make real numbers of the integers that a loss is given as a target."""
+    """Convert the integer target of a loss to floating point."""
     targets = [c.args[1] for c in _calls(at, least=2) if _is_whole(at.value(c.args[1]))]
     return at.text.edited(edits.behind(targets[0], ".float()")) if targets else []
 

@@ -107,7 +107,7 @@ class Text:
         return [owner for call in self.calls(*names) if (owner := owner_of(call)) is not None]
 
     def assigned(self, name: str) -> tuple[ast.Assign, ast.expr] | None:
-        """Return the last assignment to a name, x or self.x, above the line, and what it is given there."""
+        """Return the last assignment to a name, x or self.x, above the line, with its value."""
         above = [n for n in self.statements() if isinstance(n, ast.Assign) and n.lineno < self.line]
         assignments = [
             (n, name_node, value) for n in above for target in n.targets for name_node, value in pairs(target, n.value)

@@ -30,7 +30,7 @@ def calls(node: ast.AST, *names: str) -> list[ast.Call]:
 
 
 def keyword(call: ast.Call, *names: str) -> ast.keyword | None:
-    """Return the first argument of a call that is given by one of some names."""
+    """Return the first keyword argument of a call with one of some names."""
     return next((k for k in call.keywords if k.arg in names), None)
 
 

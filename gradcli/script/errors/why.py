@@ -40,7 +40,7 @@ def answer(error: BaseException, script: Script) -> Answer | None:
 
 
 def _answer_at(error: BaseException | None, script: Script) -> tuple[Failure, Answer] | None:
-    """Return where an error arose, or the one that it was made of, and the answer to it."""
+    """Return where an error arose, or the one that caused it, and the answer to it."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -223,7 +223,7 @@ def _arose(call: Call, scene: CallScene) -> str:
 
 
 def _origin(call: Call) -> Step | None:
-    """Return the step that made the first number that is not finite, in the backward or on the way forward."""
+    """Return the step whose result or gradient is the first that is not finite."""
     if call.arose is None or not all(finite(v._a) for _, v in call.roots):
         return None
     step = call.arose.step

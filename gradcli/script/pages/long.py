@@ -1,4 +1,4 @@
-"""The page of a call that goes through too many operations to show each: they are folded by line."""
+"""The page of a call through too many operations to show each: they are folded by line."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def _of_script(result: BackwardResult, folded: Sequence[Loop], scene: CallScene)
 
 
 def _loop(scene: CallScene, recorded: Recorded, parts: Sequence[Sequence[Any]]) -> Written | None:
-    """Return what the script has for parts that are alike, if they are rounds of a loop: not layers of a module."""
+    """Return the code of isomorphic parts that are rounds of a loop; None for layers of a module."""
     lines = [[recorded.producer[n].line for n in part if n in recorded.producer] for part in parts]
     if not all(lines):
         return None
@@ -170,7 +170,7 @@ def _loop(scene: CallScene, recorded: Recorded, parts: Sequence[Sequence[Any]]) 
 
 
 def _body(code: str) -> str:
-    """Return what a line repeats, where the loop stands in the line as well."""
+    """Return the body of a loop that is written in one line, and any other code as it is."""
     with suppress(SyntaxError):
         (statement,) = ast.parse(code).body
         if isinstance(statement, ast.For | ast.While):

@@ -68,7 +68,7 @@ def by_module(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _value(a: Array) -> Math:
-    """Return an array, or the first entries of a large one: its shape stands beside it."""
+    """Return an array, or the first entries of a large one."""
     return Value(a) if a.size <= WHOLE else _first_entries(a)
 
 
@@ -86,7 +86,7 @@ def _first_entries(a: Array) -> str:
 
 
 def constants(scene: CallScene) -> Iterator[str]:
-    """Yield which inputs are constants that the script has made so, with the line and the reason."""
+    """Yield which inputs the script has detached or frozen, with the line and the reason."""
     reasons: dict[str, list[str]] = {}
     for name in scene.recorded.graph.inputs:
         if reason := constant(scene, name):

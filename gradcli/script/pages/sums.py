@@ -31,7 +31,7 @@ class Sums:
     moved: set[int] = field(default_factory=set)  # those of them between whose calls a leaf was changed
 
     def first(self, scene: CallScene, call: Call) -> None:
-        """Take down what `.grad` is after the first call at a line."""
+        """Record each `.grad` after the first call at a line."""
         if not call.returns:
             changed = [(c.tensor, c.after) for c in call.contributions if c.after is not None]
             result = {id(x): (scene.name(x), after._a.copy(), x._memory.version) for x, after in changed}
@@ -39,7 +39,7 @@ class Sums:
             self.left |= {x: value for x, (_, value, _) in result.items()}
 
     def again(self, line: int, call: Call) -> None:
-        """Keep the leaves whose `.grad` another call at the line found as the one before had left it, and added to."""
+        """Keep the leaves whose `.grad` the next call at the line accumulates into, unchanged since the call before."""
         last = self.lines.pop(line, {})
         kept = {}
         for c in call.contributions:
