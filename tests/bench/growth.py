@@ -38,8 +38,8 @@ def threads(session: Session) -> None:
     title(f"{problem.title}, {problem.count:,} points: threads")
     competitors = []
     for n in range(1, cores() + 1):
-        for name, package in ((NUMPY, "numpy"), (LLVM, "llvm")):
-            run = partial(engine, name=package, threads=n)
+        for name, key, package in ((NUMPY, "numpy", "numpy"), (LLVM, "llvm", "llvmlite")):
+            run = partial(engine, name=key, threads=n)
             competitors.append(Competitor(f"{name}, {n} thread{'s' * (n > 1)}", run, package))
     rows = race(problem, competitors)
     print_rows(rows, f"{NUMPY}, 1 thread")
