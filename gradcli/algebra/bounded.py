@@ -14,7 +14,7 @@ from gradcli import platform
 from gradcli.child import Child, Parent, started
 
 MAX_BYTES = 2**31  # of memory beyond what the parent has
-_PATIENCE = 3  # times what a child may compute, by the clock: other processes take their part
+_PATIENCE = 5  # times what a child may compute, by the clock: other processes take their part
 _START = 60  # seconds in which a child that does not fork has to be there
 _LOOK = 0.1  # seconds; on Windows, Ctrl-C is heard between two waits alone
 
@@ -32,7 +32,7 @@ class Bounded(Generic[Question, Result]):
     where it had to be stopped.  Where processes do not fork, `work` is pickled too, and a child is a new Python, which
     takes a moment to start; there are no answers where it cannot start.
 
-    `seconds` are those that the child computes; three times that is the limit by the clock.
+    `seconds` are those that the child computes; five times that is the limit by the clock.
 
     >>> with Bounded(lambda n, report: (report(6 * n), n > 7 and time.sleep(60), report(7 * n)), 0.2) as bounded:
     ...     bounded.ask(7), bounded.ask(8), bounded.ask(6)
