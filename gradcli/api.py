@@ -185,7 +185,7 @@ def export(
     from importlib import import_module
 
     from gradcli.export.kinds import KINDS, check
-    from gradcli.export.program import Wanted, program
+    from gradcli.export.program import Request, program
     from gradcli.export.targets import ENDINGS
 
     texts = [target for target in ENDINGS if target != "onnx"]  # whose files are not text
@@ -200,8 +200,8 @@ def export(
     language = import_module(f"gradcli.export.{to}")
     if name in language.RESERVED:
         raise InputError(f"`{name}` has a meaning in {to}", hint=f"call it {name}_")
-    wanted = Wanted(name, what, by, None, language.NUMBERS, language.RESERVED | {name}, sparse)
-    text: str = language.source(program(graph, [], wanted))
+    request = Request(name, what, by, None, language.NUMBERS, language.RESERVED | {name}, sparse)
+    text: str = language.source(program(graph, [], request))
     return text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -19,6 +19,8 @@ from gradcli.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from gradcli.cli.file_points import FilePoints
+    from gradcli.explain.backward.question import Gradients
     from gradcli.explain.sections import Page
     from gradcli.graph.graph import Graph
     from gradcli.lang.system import System
@@ -80,44 +82,73 @@ def backward(
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  The cotangent v weights the outputs;
     a single scalar output needs none.  Without --at, the gradients are formulas.
     """
-    from gradcli.cli.cotangents import in_letters, read_calls, same_at_all
-    from gradcli.cli.outcome import show_result
-    from gradcli.cli.situation import read_situation, read_system_of, shown_leaves
-    from gradcli.errors import InputError, Notes
-    from gradcli.explain.backward.question import Gradients
-    from gradcli.explain.results import Wanted
+    from gradcli.cli.situation import read_system_of
 
-    notes = Notes()
     system = read_system_of(options, cotangents, many.points)
     if many.wanted:
         from gradcli.cli.answer import answer
         from gradcli.cli.file_points import open_many
 
         with open_many(system, options, many) as run:
-            kept = _retained(system, run.graph, retain)
-            if steps and not run.prints_json:
-                raise InputError(
-                    "--steps shows single points",
-                    hint="add -f json, or give the points with --at",
-                    options=("--steps",),
-                )
-            of_file = run.with_columns("v", run.graph.outputs, cotangents)
-            calls = [] if of_file else read_calls(run.graph.outputs, None, cotangents, strict, run.notes)
-            run = of_file or run
-            same = frozenset(run.same) | (same_at_all(calls) if calls else frozenset())
-            answer(
-                run, Gradients(run.graph, run.wrt, calls, Wanted(kept, steps, warn=False, same=same, block=not steps))
-            )
-        return
+            answer(*_of_file(run, system, cotangents, strict, _Shown(retain, steps, pages)))
+    else:
+        _show(system, options, cotangents, strict, _Shown(retain, steps, pages))
+
+
+class _Shown(NamedTuple):
+    """What is shown beside the gradients of leaves."""
+
+    retain: str | None
+    steps: bool
+    pages: Pages
+
+
+def _of_file(
+    run: FilePoints, system: System, cotangents: Sequence[str], strict: bool, shown: _Shown
+) -> tuple[FilePoints, Gradients]:
+    """Return the points of a file, with the cotangents in its columns, and the gradients that are wanted there."""
+    from gradcli.cli.cotangents import read_calls, same_at_all
+    from gradcli.errors import InputError
+    from gradcli.explain.backward.question import Gradients
+    from gradcli.explain.results import Wanted
+
+    kept = _retained(system, run.graph, shown.retain)
+    if shown.steps and not run.prints_json:
+        raise InputError(
+            "--steps shows single points", hint="add -f json, or give the points with --at", options=("--steps",)
+        )
+    of_file = run.with_columns("v", run.graph.outputs, cotangents)
+    calls = [] if of_file else read_calls(run.graph.outputs, None, cotangents, strict, run.notes)
+    run = of_file or run
+    same = frozenset(run.same) | (same_at_all(calls) if calls else frozenset())
+    wanted = Wanted(kept, shown.steps, warn=False, same=same, block=not shown.steps)
+    return run, Gradients(run.graph, run.wrt, calls, wanted)
+
+
+def _show(system: System, options: SystemOptions, cotangents: tuple[str, ...], strict: bool, shown: _Shown) -> None:
+    """Show the gradients at the points of `--at`, or in formulas."""
+    from gradcli.cli.cotangents import in_letters, read_calls, same_at_all
+    from gradcli.cli.outcome import show_result
+    from gradcli.cli.situation import read_situation, shown_leaves
+    from gradcli.errors import Notes
+    from gradcli.explain.backward.question import Gradients
+    from gradcli.explain.results import Wanted
+
+    notes, pages = Notes(), shown.pages
     look = pages.look(options.style)
     situation = read_situation(system, options, notes)
-    kept = _retained(system, situation.graph, retain)
-    calls = read_calls(situation.graph.outputs, len(situation.points), cotangents, strict, notes)
-    steps = steps or "steps" in pages.only
-    whole = bool(pages.jacobian or "jacobian" in pages.only)
-    same = situation.same | same_at_all(calls)
-    wanted = Wanted(kept, steps, options.page is not None, whole, implicit=not cotangents, same=same)
-    wanted = wanted._replace(letters=in_letters(cotangents, situation.graph.outputs))
+    outputs = situation.graph.outputs
+    kept = _retained(system, situation.graph, shown.retain)
+    calls = read_calls(outputs, len(situation.points), cotangents, strict, notes)
+    wanted = Wanted(
+        kept,
+        steps=shown.steps or "steps" in pages.only,
+        page=options.page is not None,
+        jacobian=bool(pages.jacobian or "jacobian" in pages.only),
+        implicit=not cotangents,
+        letters=in_letters(cotangents, outputs),
+        same=situation.same | same_at_all(calls),
+    )
     question = Gradients(situation.graph, shown_leaves(situation, options), calls, wanted)
     result = question.result(situation.points, notes)
     if result.forgotten and not kept and options.page == "table":

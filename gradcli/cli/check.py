@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,7 +22,13 @@ from gradcli.cli.options import (
     style_option,
 )
 from gradcli.cli.status import DONE, MISTAKE, NO
-from gradcli.report.render import FORMATS, PAGES
+from gradcli.report.render import FORMATS, PAGES, Look
+
+if TYPE_CHECKING:
+    from gradcli.errors import InputError
+    from gradcli.explain.check.verdicts import CheckResult
+
+    Results = dict[str, CheckResult | InputError]
 
 SECTIONS = {"claims": "the verdicts"}
 EXAMPLES = """\b
@@ -111,12 +118,9 @@ def check(
     the mistake.  The exit status is 0 if all claims are right, and 1 if one is wrong or undecided.
     """
     from gradcli.cli.checked import checked, is_file
-    from gradcli.cli.outcome import show_result, tell_mistake
     from gradcli.cli.situation import read_sources
     from gradcli.cli.subsystems import is_function
-    from gradcli.errors import InputError, Notes
-    from gradcli.explain.check.check_page import check_page
-    from gradcli.explain.check.verdicts import CheckResult, CheckResults, Settings
+    from gradcli.explain.check.verdicts import Settings
 
     look = pages.look(style)
     functions = tuple(text for text in statement if is_function(text))
@@ -124,26 +128,42 @@ def check(
     texts = tuple(text for text in statement if text not in functions + several)
     settings = Settings((), trials, seed, tolerance, require_proof=require_proof)
 
-    def verdicts(*kinds: str) -> CheckResult:
-        options = SystemOptions(texts, (*files, *kinds, *functions), at, shapes, None, None, style)
+    def verdicts(*names: str) -> CheckResult:
+        options = SystemOptions(texts, (*files, *names, *functions), at, shapes, None, None, style)
         sources = read_sources(options, points=many.points)
         return checked(sources, options, settings, many if many.wanted else None, gradient)
 
-    results: dict[str, CheckResult | InputError] = {}
-    if not several:
-        results["gradcli check"] = verdicts()
-    for name in several:
-        try:
-            results[name] = replace(verdicts(name), file=name if len(several) > 1 else "")
-        except InputError as error:
-            if len(several) == 1:
-                raise
-            results[name] = error
+    results: Results = _of_each(several, verdicts) if several else {"gradcli check": verdicts()}
     if junit is not None:
         from gradcli.data.replacement import write_whole
         from gradcli.report.junit import junit as junit_xml
 
         write_whole(junit, junit_xml(results))
+    return _show(results, look)
+
+
+def _of_each(files: Sequence[str], verdicts: Callable[[str], CheckResult]) -> Results:
+    """Return the verdicts on each of several files, or its error; that of a single file is raised."""
+    from gradcli.errors import InputError
+
+    if len(files) == 1:
+        return {files[0]: verdicts(files[0])}
+    results: Results = {}
+    for name in files:
+        try:
+            results[name] = replace(verdicts(name), file=name)
+        except InputError as error:
+            results[name] = error
+    return results
+
+
+def _show(results: Results, look: Look) -> int:
+    """Show verdicts and errors; return the exit status."""
+    from gradcli.cli.outcome import show_result, tell_mistake
+    from gradcli.errors import InputError, Notes
+    from gradcli.explain.check.check_page import check_page
+    from gradcli.explain.check.verdicts import CheckResult, CheckResults
+
     checks = [result for result in results.values() if isinstance(result, CheckResult)]
     if checks:
         show_result(CheckResults(tuple(checks)), lambda: map(check_page, checks), look, Notes())

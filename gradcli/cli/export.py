@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -22,7 +23,7 @@ from gradcli.plain import print_utf8
 if TYPE_CHECKING:
     from gradcli.cli.situation import Situation
     from gradcli.errors import Notes
-    from gradcli.graph.array import Named
+    from gradcli.export.program import Request
     from gradcli.graph.graph import Graph
     from gradcli.lang.system import System
 
@@ -65,17 +66,39 @@ def export(
     NAME(inputs), NAME_vjp(inputs, cotangents) and NAME_jacobian(inputs).  With --at it also has a test of itself:
     python FILE, node FILE, or cc -DNAME_TEST FILE -lm with NAME in capitals.
     """
-    from importlib import import_module
-
-    from gradcli.cli.outcome import deliver
     from gradcli.cli.situation import read_situation, read_system_of
     from gradcli.errors import InputError, Notes
-    from gradcli.export.kinds import KINDS, check, mostly_zero
-    from gradcli.export.program import Wanted, program
+    from gradcli.export.kinds import KINDS, check
+    from gradcli.export.program import Request
 
     format_of(to, output, by_ending(to), "--to")
     kinds = _kinds(what, tuple(KINDS))
-    matrices = [kind for kind in kinds if KINDS[kind].matrix]
+    _check_name(name)
+    if len(at) > 1:
+        raise InputError("--at is given twice", hint="the file tests itself at one point", options=("--at",))
+    options = SystemOptions(expr, files, at, shapes, wrt, outputs, None)
+    notes = Notes()
+    system = read_system_of(options)
+    situation = read_situation(system, options, notes)
+    graph = _ordered(situation.graph, _arguments(system, situation, options, arguments))
+    check(graph, kinds)
+    by = situation.wrt if wrt is not None else [*graph.inputs]
+    point = situation.points[0] if situation.points else None
+    request = Request(name, kinds, by, point, sparse=sparse)
+    if dtype is not None and to != "onnx":
+        raise InputError(
+            "--dtype is for --to onnx", hint="other targets compute in float64", options=("--dtype", "--to")
+        )
+    if to == "onnx":
+        _write_model(graph, request, dtype or "float32", output, notes)
+    else:
+        _write_source(graph, _statements(system, graph), request, to, output, notes)
+
+
+def _check_name(name: str) -> None:
+    """Check that a function can have this name in each language."""
+    from gradcli.errors import InputError
+
     if not (name.isascii() and name.isidentifier()) or len(name) > 100:
         raise InputError(
             f"--name: `{name}` cannot be the name of a function",
@@ -90,62 +113,49 @@ def export(
             options=("--name",),
             text=name,
         )
-    if len(at) > 1:
-        raise InputError("--at is given twice", hint="the file tests itself at one point", options=("--at",))
-    options = SystemOptions(expr, files, at, shapes, wrt, outputs, None)
-    notes = Notes()
-    system = read_system_of(options)
-    situation = read_situation(system, options, notes)
-    graph = _ordered(situation.graph, _arguments(system, situation, options, arguments))
-    by = situation.wrt if wrt is not None else [*graph.inputs]
-    check(graph, kinds)
-    if dtype is not None and to != "onnx":
-        raise InputError(
-            "--dtype is for --to onnx", hint="other targets compute in float64", options=("--dtype", "--to")
-        )
-    if to == "onnx":
-        if sparse:
-            raise InputError(
-                "--sparse is not written as a model",
-                hint="--what vjp or jvp takes a product with J",
-                options=("--sparse",),
-            )
-        point = situation.points[0] if situation.points else None
-        _write_model(graph, kinds, by, name, dtype or "float32", point, output, notes)
-        return
-    if sparse and not matrices:
+
+
+def _write_source(
+    graph: Graph, statements: list[str], request: Request, to: str, output: str | None, notes: Notes
+) -> None:
+    """Write the source code of the wanted functions in a language."""
+    from importlib import import_module
+
+    from gradcli.cli.outcome import deliver
+    from gradcli.errors import InputError
+    from gradcli.export.kinds import KINDS, mostly_zero
+    from gradcli.export.program import program
+
+    matrices = [kind for kind in request.what if KINDS[kind].matrix]
+    if request.sparse and not matrices:
         raise InputError("--sparse is for matrices", hint="add jacobian or hessian to --what", options=("--sparse",))
     language = import_module(f"gradcli.export.{to}")
+    name = request.name
     if name in language.RESERVED:
         raise InputError(
             f"--name: `{name}` has a meaning in {to}", hint=f"call it {name}_", options=("--name",), text=name
         )
-    point = situation.points[0] if situation.points else None
-    reserved = language.RESERVED | {name}
-    wanted = Wanted(name, kinds, by, point, language.NUMBERS, reserved, sparse)
-    text = language.source(program(graph, _statements(system, graph), wanted))
-    for kind in () if sparse else matrices:
-        if note := mostly_zero(kind, graph, by):
+    request = replace(request, numbers=language.NUMBERS, reserved=language.RESERVED | {name})
+    text = language.source(program(graph, statements, request))
+    for kind in () if request.sparse else matrices:
+        if note := mostly_zero(kind, graph, request.wrt):
             notes.add("note", note)
     print_utf8()
     deliver(text, output, notes)
 
 
-def _write_model(
-    graph: Graph,
-    kinds: list[str],
-    by: list[str],
-    name: str,
-    dtype: str,
-    at: Named | None,
-    output: str | None,
-    notes: Notes,
-) -> None:
+def _write_model(graph: Graph, request: Request, dtype: str, output: str | None, notes: Notes) -> None:
     """Write an ONNX model, which `onnx.reference` has computed at the point, if there is one."""
     from gradcli.cli.outcome import tell_notes
     from gradcli.data.replacement import write_whole
     from gradcli.errors import InputError
 
+    if request.sparse:
+        raise InputError(
+            "--sparse is not written as a model",
+            hint="--what vjp or jvp takes a product with J",
+            options=("--sparse",),
+        )
     if output is None or output == "-":
         raise InputError("an ONNX model is not text", hint="name a file: --output model.onnx")
     try:
@@ -154,8 +164,9 @@ def _write_model(
         raise InputError("models are written by the package `onnx`", hint="pip install 'gradcli[onnx]'") from None
     from gradcli.export.onnx import compared, model
 
-    proto = model(graph, kinds, by, name, dtype)
-    if at is not None and (gap := compared(proto, graph, kinds, by, at)) > TOLERANCES[dtype]:
+    proto = model(graph, request.what, request.wrt, request.name, dtype)
+    at = request.at
+    if at is not None and (gap := compared(proto, graph, request.what, request.wrt, at)) > TOLERANCES[dtype]:
         notes.add(
             "warning",
             f"in {dtype}, results at the point differ from gradcli's by {gap:.0e} of their size"

@@ -96,23 +96,12 @@ def graph(
     from gradcli.cli.outcome import deliver
     from gradcli.cli.situation import read_situation, read_system_of, shown_leaves
     from gradcli.errors import InputError, Notes
-    from gradcli.explain.picture.picture import View, picture
-    from gradcli.report.pages.table import has_styles
-    from gradcli.report.pictures.converted import CONVERTED, converter, drawn_as, picture_file
-    from gradcli.report.pictures.options import Options
-    from gradcli.report.pictures.render import render_picture
+    from gradcli.explain.picture.picture import View
+    from gradcli.report.pictures.converted import drawn_as, picture_file
 
     notes = Notes()
     style = style_of_picture(options.style, output)
-    if layout == "horizontal" and style == "text":
-        raise InputError(
-            "--layout horizontal: a picture in text is vertical",
-            hint="add -f svg, or --output y.svg",
-            options=("--layout",),
-            text="horizontal",
-        )
-    if style in CONVERTED:
-        converter()
+    _check_style(style, layout)
     system = read_system_of(options, cotangents)
     situation = read_situation(system, options, notes)
     if len(situation.points) > 1:
@@ -127,6 +116,36 @@ def graph(
         stays = [text for part in system.subsystems for text in part.notes]
         deliver(_live_page(situation, view, options, layout == "horizontal", stays), output, notes)
         return
+    to_file = output not in (None, "-")
+    deliver(picture_file(_drawn(situation, view, style, digits, layout, to_file, notes), style), output, notes)
+
+
+def _check_style(style: str, layout: str) -> None:
+    """Check that the format has the layout, and that what converts to it is installed."""
+    from gradcli.errors import InputError
+    from gradcli.report.pictures.converted import CONVERTED, converter
+
+    if layout == "horizontal" and style == "text":
+        raise InputError(
+            "--layout horizontal: a picture in text is vertical",
+            hint="add -f svg, or --output y.svg",
+            options=("--layout",),
+            text="horizontal",
+        )
+    if style in CONVERTED:
+        converter()
+
+
+def _drawn(
+    situation: Situation, view: View, style: str, digits: int | None, layout: str, to_file: bool, notes: Notes
+) -> str:
+    """Return the picture of a system as text: drawn, or in the language of a program that draws."""
+    from gradcli.explain.picture.picture import picture
+    from gradcli.report.pages.table import has_styles
+    from gradcli.report.pictures.converted import drawn_as
+    from gradcli.report.pictures.options import Options
+    from gradcli.report.pictures.render import render_picture
+
     result = picture(situation.graph, view)
     if result.middle:
         notes.add(
@@ -137,10 +156,10 @@ def graph(
         notes.add(
             "note", f"Mermaid draws {MERMAID} arrows unless its setting maxEdges allows more: these are {arrows:,}"
         )
-    if style != "text" or output not in (None, "-"):
+    if style != "text" or to_file:
         print_utf8()
-    drawing = Options(layout == "horizontal", styled=output in (None, "-") and has_styles())
-    deliver(picture_file(render_picture(result, drawn_as(style), digits, drawing), style), output, notes)
+    drawing = Options(layout == "horizontal", styled=not to_file and has_styles())
+    return render_picture(result, drawn_as(style), digits, drawing)
 
 
 def _live_page(situation: Situation, view: View, options: SystemOptions, horizontal: bool, notes: Sequence[str]) -> str:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from gradcli.cli.options import Files, Pages, SystemCommand, SystemOptions, file_options, page_options, system_options
+
+if TYPE_CHECKING:
+    from gradcli.lang.system import System
 
 SECTIONS = {
     "system": "the statements and their values",
@@ -33,35 +39,44 @@ def hessian(options: SystemOptions, tangent: tuple[str, ...], pages: Pages, many
     numbers, and what the eigenvalues mean: a minimum, a maximum or a saddle point.  --u gives the product H·u at the
     point, without H.
     """
+    from gradcli.cli.situation import read_system_of
+
+    system = read_system_of(options, points=many.points)
+    if not many.wanted:
+        _show(system, options, tangent, pages)
+        return
+    from gradcli.cli.answer import answer
+    from gradcli.cli.file_points import open_many
+    from gradcli.cli.tangents import read_tangent
+    from gradcli.explain.hessian.second_order import Hessian, HessianProduct
+    from gradcli.graph.hessian import scalar_output
+
+    with open_many(system, options, many) as run:
+        scalar_output(run.graph)
+        leaves = {name: run.graph.inputs[name] for name in run.wrt}
+        of_file = run.with_columns("u", leaves, tangent)
+        u = read_tangent(leaves, tangent, run.notes) if tangent else None
+        run = of_file or run
+        if of_file or tangent:
+            answer(run, HessianProduct(run.graph, run.wrt, u, run.wanted(u)))
+        else:
+            answer(run, Hessian(run.graph, run.wrt, run.wanted(None)))
+
+
+def _show(system: System, options: SystemOptions, tangent: Sequence[str], pages: Pages) -> None:
+    """Show H at the points of `--at`, or in formulas; with a tangent, H·u."""
     from gradcli.cli.outcome import show_result
     from gradcli.cli.points import example_of
-    from gradcli.cli.situation import read_situation, read_system_of
+    from gradcli.cli.situation import read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
     from gradcli.explain.evaluation import seeded
     from gradcli.explain.hessian.hessian_page import hessian_pages, hvp_pages
     from gradcli.explain.hessian.second_order import Hessian, HessianProduct
     from gradcli.explain.results import Wanted
-    from gradcli.graph.hessian import scalar_output
     from gradcli.platform import quote
 
     notes = Notes()
-    system = read_system_of(options, points=many.points)
-    if many.wanted:
-        from gradcli.cli.answer import answer
-        from gradcli.cli.file_points import open_many
-
-        with open_many(system, options, many) as run:
-            scalar_output(run.graph)
-            leaves = {name: run.graph.inputs[name] for name in run.wrt}
-            of_file = run.with_columns("u", leaves, tangent)
-            u = read_tangent(leaves, tangent, run.notes) if tangent else None
-            run = of_file or run
-            if of_file or tangent:
-                answer(run, HessianProduct(run.graph, run.wrt, u, run.wanted(u)))
-            else:
-                answer(run, Hessian(run.graph, run.wrt, run.wanted(None)))
-        return
     look = pages.look(options.style)
     graph, wrt, points, same = read_situation(system, options, notes)
     wanted = Wanted(page=options.page is not None, same=same)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -10,6 +10,7 @@ from gradcli.cli.options import Files, Pages, SystemCommand, SystemOptions, file
 
 if TYPE_CHECKING:
     from gradcli.explain.sections import Page
+    from gradcli.lang.system import System
 
 SECTIONS = {
     "system": "the statements and their values",
@@ -49,13 +50,9 @@ def jacobian(
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  Inputs are the names that are used
     but never assigned.  Outputs are the assigned names that no later statement uses.  Without --at, J is in formulas.
     """
-    from gradcli.cli.outcome import show_result
-    from gradcli.cli.situation import read_situation, read_system_of, shown_leaves
-    from gradcli.errors import InputError, Notes
-    from gradcli.explain.jacobian.dense import Jacobian
-    from gradcli.explain.results import Wanted
+    from gradcli.cli.situation import read_system_of
+    from gradcli.errors import InputError
 
-    notes = Notes()
     if numeric and (steps or order is not None):
         raise InputError(
             "--numeric leaves formulas out, which --steps and --order show",
@@ -65,48 +62,75 @@ def jacobian(
     system = read_system_of(options, points=many.points)
     if sparse and many.points is None:
         from gradcli.cli.sparse import show_sparse
+        from gradcli.errors import Notes
 
-        show_sparse(system, options, many, notes, numeric)
-        return
-    if many.wanted:
+        show_sparse(system, options, many, Notes(), numeric)
+    elif many.wanted:
         if order is not None:
             raise InputError("--order is for single points", hint="give them with --at", options=("--order",))
-        from gradcli.cli.answer import answer
-        from gradcli.cli.file_points import open_many
-        from gradcli.explain.columns import check_whole
+        _answer_file(system, options, sparse, many)
+    else:
+        _show(system, options, _Shown(steps, order, numeric, pages))
 
-        with open_many(system, options, many) as run:
-            if run.prints_json and sparse:
-                raise InputError(
-                    "-f json shows whole Jacobians",
-                    hint="leave out --sparse, or take -f csv",
-                    options=("-f",),
-                    text="json",
-                )
-            if not sparse:
-                check_whole(run.graph, run.wrt)
-            arrays = f"{many.output}".lower().endswith(".npz")  # which has an array for each entry
-            answer(run, Jacobian(run.graph, run.wrt, run.wanted(None), sparse, alone=arrays))
-        return
-    look = pages.look(options.style)
+
+class _Shown(NamedTuple):
+    """What is shown of J, or beside it."""
+
+    steps: bool
+    order: int | None
+    numeric: bool
+    pages: Pages
+
+
+def _answer_file(system: System, options: SystemOptions, sparse: bool, many: Files) -> None:
+    """Write J at each point of a file."""
+    from gradcli.cli.answer import answer
+    from gradcli.cli.file_points import open_many
+    from gradcli.errors import InputError
+    from gradcli.explain.columns import check_whole
+    from gradcli.explain.jacobian.dense import Jacobian
+
+    with open_many(system, options, many) as run:
+        if run.prints_json and sparse:
+            raise InputError(
+                "-f json shows whole Jacobians",
+                hint="leave out --sparse, or take -f csv",
+                options=("-f",),
+                text="json",
+            )
+        if not sparse:
+            check_whole(run.graph, run.wrt)
+        arrays = f"{many.output}".lower().endswith(".npz")  # which has an array for each entry
+        answer(run, Jacobian(run.graph, run.wrt, run.wanted(None), sparse, alone=arrays))
+
+
+def _show(system: System, options: SystemOptions, shown: _Shown) -> None:
+    """Show J at the points of `--at`, or in formulas; with an order, the derivatives up to it."""
+    from gradcli.cli.outcome import show_result
+    from gradcli.cli.situation import read_situation, shown_leaves
+    from gradcli.errors import InputError, Notes
+    from gradcli.explain.results import Wanted
+
+    notes, pages = Notes(), shown.pages
+    look, page = pages.look(options.style), options.page is not None
     situation = read_situation(system, options, notes)
-    page = options.page is not None
-    if numeric and not situation.points:
+    if shown.numeric and not situation.points:
         raise InputError(
             "--numeric shows numbers, which need a point", hint="give one with --at", options=("--numeric",)
         )
-    if order is not None:
+    if shown.order is not None:
         from gradcli.explain.forward.taylor import taylor
 
         wanted = Wanted(page=page, same=situation.same)
-        derivatives = taylor(situation.graph, situation.wrt, situation.points, order, notes, wanted)
+        derivatives = taylor(situation.graph, situation.wrt, situation.points, shown.order, notes, wanted)
         show_result(derivatives, derivatives.pages, look, notes)
         return
-    wanted = Wanted(steps=page and (steps or "steps" in pages.only), page=page, same=situation.same)
+    from gradcli.explain.jacobian.dense import Jacobian
+
+    wanted = Wanted(steps=page and (shown.steps or "steps" in pages.only), page=page, same=situation.same)
     question = Jacobian(situation.graph, tuple(shown_leaves(situation, options)), wanted)
     result = question.result(situation.points, notes)
-
-    if numeric:
+    if shown.numeric:
         from gradcli.explain.jacobian.numbers import NumericJacobianResult, numeric_pages
 
         numbers = NumericJacobianResult.of(result)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from gradcli.cli.options import Files, Pages, SystemCommand, SystemOptions, file_options, page_options, system_options
+
+if TYPE_CHECKING:
+    from gradcli.lang.system import System
 
 SECTIONS = {
     "system": "the statements and their values",
@@ -50,11 +56,39 @@ def jvp(
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  Forward mode computes J·u in one
     pass over the system, without J.  Without --at, the result is formulas.
     """
+    from gradcli.cli.situation import read_system_of
+    from gradcli.errors import InputError
+
+    system = read_system_of(options, cotangents, many.points)
+    if not many.wanted:
+        _show(system, options, tangent, cotangents, steps, pages)
+        return
+    from gradcli.cli.answer import answer
+    from gradcli.cli.file_points import open_many
+    from gradcli.cli.tangents import read_tangent
+    from gradcli.explain.forward.jvp import JacobianProduct
+
+    if steps or cotangents:
+        raise InputError(
+            "--steps and --v are for single points", hint="give the points with --at", options=("--steps", "--v")
+        )
+    with open_many(system, options, many) as run:
+        leaves = {name: run.graph.inputs[name] for name in run.wrt}
+        of_file = run.with_columns("u", leaves, tangent)
+        u = None if of_file else read_tangent(leaves, tangent, run.notes)
+        run = of_file or run
+        answer(run, JacobianProduct(run.graph, run.wrt, u, [], run.wanted(u)))
+
+
+def _show(
+    system: System, options: SystemOptions, tangent: Sequence[str], cotangents: Sequence[str], steps: bool, pages: Pages
+) -> None:
+    """Show J·u at the points of `--at`, or in formulas."""
     import numpy as np
 
     from gradcli.cli.cotangents import read_calls
     from gradcli.cli.outcome import show_result
-    from gradcli.cli.situation import read_situation, read_system_of
+    from gradcli.cli.situation import read_situation
     from gradcli.cli.tangents import read_tangent
     from gradcli.errors import InputError, Notes
     from gradcli.explain.evaluation import seeded
@@ -63,31 +97,13 @@ def jvp(
     from gradcli.explain.results import Wanted
 
     notes = Notes()
-    system = read_system_of(options, cotangents, many.points)
-    if many.wanted:
-        from gradcli.cli.answer import answer
-        from gradcli.cli.file_points import open_many
-
-        if steps or cotangents:
-            raise InputError(
-                "--steps and --v are for single points", hint="give the points with --at", options=("--steps", "--v")
-            )
-        with open_many(system, options, many) as run:
-            leaves = {name: run.graph.inputs[name] for name in run.wrt}
-            of_file = run.with_columns("u", leaves, tangent)
-            u = None if of_file else read_tangent(leaves, tangent, run.notes)
-            run = of_file or run
-            answer(run, JacobianProduct(run.graph, run.wrt, u, [], run.wanted(u)))
-        return
     look = pages.look(options.style)
     graph, wrt, points, same = read_situation(system, options, notes)
     if cotangents and not points:
         raise InputError("--v is for points", hint="vᵀ(J·u) = (vᵀJ)·u is shown in numbers: give --at", options=("--v",))
     u = read_tangent({name: graph.inputs[name] for name in wrt}, tangent, notes)
-    v = []
-    if cotangents:
-        calls = read_calls(graph.outputs, len(points), cotangents, True, notes)
-        v = [{name: np.sum([c[name] for c in mine], axis=0) for name in graph.outputs} for mine in calls]
+    calls = read_calls(graph.outputs, len(points), cotangents, True, notes) if cotangents else []
+    v = [{name: np.sum([c[name] for c in of_point], axis=0) for name in graph.outputs} for of_point in calls]
     same = same | {*seeded("u", u)}
     wanted = Wanted(steps=steps or "steps" in pages.only, page=options.page is not None, same=same)
     result = JacobianProduct(graph, wrt, u, v, wanted).result(points, notes)

@@ -75,7 +75,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Request:
     """The request of an export: the functions, their name, the inputs by which they differentiate, and a test point.
 
     `numbers` says that the language has no arrays of its own, `sparse` that of matrices those entries are wanted that
@@ -91,41 +91,41 @@ class Wanted:
     sparse: bool = False
 
 
-def program(graph: Graph, system: Sequence[str], wanted: Wanted) -> Program:
+def program(graph: Graph, system: Sequence[str], request: Request) -> Program:
     """Return the program of a graph.
 
     Errors: `InputError` for matrices and functions that would be too large.
     """
-    return Program(wanted.name, tuple(system), tuple(_function(kind, graph, wanted) for kind in wanted.what))
+    return Program(request.name, tuple(system), tuple(_function(kind, graph, request) for kind in request.what))
 
 
-def _of_kind(kind: str, graph: Graph, wanted: Wanted) -> tuple[Graph, Pattern | None]:
+def _of_kind(kind: str, graph: Graph, request: Request) -> tuple[Graph, Pattern | None]:
     """Return the graph of a function; for a sparse matrix, also the rows and columns of its entries."""
     row = KINDS[kind]
-    result = row.graph(graph, wanted.wrt)
-    if row.matrix and wanted.sparse:
-        return sparse(row.matrix, result, wanted.wrt)
-    return (matrix(row.matrix, result, wanted.wrt) if row.matrix else result), None
+    result = row.graph(graph, request.wrt)
+    if row.matrix and request.sparse:
+        return sparse(row.matrix, result, request.wrt)
+    return (matrix(row.matrix, result, request.wrt) if row.matrix else result), None
 
 
-def _about(kind: str, graph: Graph, wanted: Wanted) -> str:
+def _about(kind: str, graph: Graph, request: Request) -> str:
     """Return the description of a function's result; for a matrix, of its rows and columns."""
     row = KINDS[kind]
     if not row.matrix:
         return row.about
-    if wanted.sparse:
+    if request.sparse:
         return f"the entries of {row.about} that are not zero, row after row"
-    rows, columns = (", ".join(map(identifier, names)) for names in (graph.outputs, wanted.wrt))
+    rows, columns = (", ".join(map(identifier, names)) for names in (graph.outputs, request.wrt))
     if kind == "hessian":
         return f"{row.about}; rows and columns are those of {columns}"
     return f"{row.about}; rows are those of {rows}, columns those of {columns}"
 
 
-def _function(kind: str, graph: Graph, wanted: Wanted) -> Function:
-    about = _about(kind, graph, wanted)
-    graph, pattern = _of_kind(kind, graph, wanted)
-    name = wanted.name if kind == "value" else f"{wanted.name}_{kind}"
-    return replace(_of_graph(name, about, graph, wanted), pattern=pattern)
+def _function(kind: str, graph: Graph, request: Request) -> Function:
+    about = _about(kind, graph, request)
+    graph, pattern = _of_kind(kind, graph, request)
+    name = request.name if kind == "value" else f"{request.name}_{kind}"
+    return replace(_of_graph(name, about, graph, request), pattern=pattern)
 
 
 def loop_function(name: str, graph: Graph, reserved: frozenset[str]) -> Function:
@@ -133,29 +133,29 @@ def loop_function(name: str, graph: Graph, reserved: frozenset[str]) -> Function
 
     Its results are those of the engines, nan included: no product by a structural zero is left out.
     """
-    return _of_graph(name, "", graph, Wanted(name, (), (), numbers=True, reserved=reserved), unrolled=False)
+    return _of_graph(name, "", graph, Request(name, (), (), numbers=True, reserved=reserved), unrolled=False)
 
 
-def _of_graph(name: str, about: str, graph: Graph, wanted: Wanted, unrolled: bool = True) -> Function:
-    new = rewritten_for_files(graph, wanted.numbers)
-    taken = set(wanted.reserved - _HIDDEN)
+def _of_graph(name: str, about: str, graph: Graph, request: Request, unrolled: bool = True) -> Function:
+    new = rewritten_for_files(graph, request.numbers)
+    taken = set(request.reserved - _HIDDEN)
     called = {name: _own(name, taken) for name in graph.outputs}
     results: Mapping[str, Node] = {called[name]: new[n] for name, n in graph.outputs.items()}
-    hidden = graph.outputs if wanted.numbers else ()  # results there have a memory of their own
+    hidden = graph.outputs if request.numbers else ()  # results there have a memory of their own
     named = [(new[n], name) for name, n in graph.names.items() if n in new and name not in hidden]
     nodes = scheduled(results.values())
-    if wanted.numbers and unrolled and (written := in_elements(results)) is not None:
+    if request.numbers and unrolled and (written := in_elements(results)) is not None:
         results, nodes, named = written.results, written.nodes, _elements_named(written, named)
     if len(nodes) > MAX_NODES:
         raise InputError(
             f"`{name}` takes {len(nodes):,} steps, and a readable function has {MAX_NODES:,} at most",
             hint="choose with --what, --outputs and --wrt",
         )
-    names = _names(graph.inputs, named, set(nodes), {*wanted.reserved, *(results if wanted.numbers else ())})
+    names = _names(graph.inputs, named, set(nodes), {*request.reserved, *(results if request.numbers else ())})
     arguments = {names[n]: n for n in graph.inputs.values()}
     readers = Counter(a for n in nodes for a in n.args)
     readers.update(results.values())
-    test = None if wanted.at is None else _tested(graph, names, called, wanted.at)
+    test = None if request.at is None else _tested(graph, names, called, request.at)
     return Function(name, about, arguments, results, nodes, names, readers, test)
 
 

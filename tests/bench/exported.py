@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli import parse
 from gradcli.export import c
-from gradcli.export.program import Wanted, program
+from gradcli.export.program import Request, program
 from tests.bench.problems import BUNDLE_ADJUSTMENT
 from tests.bench.session import Session
 from tests.bench.tables import title
@@ -70,8 +70,8 @@ def timed(case: Case, folder: Path) -> list[tuple[str, float, float]]:
     """Return for each kind of function the time of a call of gradcli's and of CasADi's."""
     graph = parse(case.text, **{n: (k,) for n, k in case.sizes.items() if k})
     reserved = c.RESERVED | {"model"}
-    wanted = Wanted("model", ("value", "vjp", "jacobian"), list(case.sizes), None, True, reserved, True)
-    (folder / "model.c").write_text(c.source(program(graph, (), wanted)))
+    request = Request("model", ("value", "vjp", "jacobian"), list(case.sizes), None, True, reserved, True)
+    (folder / "model.c").write_text(c.source(program(graph, (), request)))
     (folder / "peer.c").write_text(_casadi(case, folder))
     (folder / "main.c").write_text(_harness(case, list(graph.inputs)))
     objects = []

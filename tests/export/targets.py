@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose
 
 from gradcli import parse
 from gradcli.export import c, javascript, jax, numpy, torch
-from gradcli.export.program import Program, Wanted, program
+from gradcli.export.program import Program, Request, program
 from gradcli.graph.graph import Graph
 
 LANGUAGES = {"numpy": numpy, "torch": torch, "jax": jax, "c": c, "javascript": javascript}
@@ -42,8 +42,8 @@ def made(to, text, shapes, what, name="model", seed=0, at=None, sparse=False, ou
     point = {n: random.uniform(0.3, 1.5, x.shape) * random.choice([-1, 1], x.shape) for n, x in graph.inputs.items()}
     language = LANGUAGES[to]
     numbers = to in ("c", "javascript")
-    wanted = Wanted(name, what, list(graph.inputs), point | (at or {}), numbers, language.RESERVED | {name}, sparse)
-    found = program(graph, text.splitlines(), wanted)
+    request = Request(name, what, list(graph.inputs), point | (at or {}), numbers, language.RESERVED | {name}, sparse)
+    found = program(graph, text.splitlines(), request)
     return Made(found, language.source(found))
 
 

@@ -21,7 +21,7 @@ from gradcli.engine.numeric_jacobian import numeric_jacobian
 from gradcli.errors import InputError, Notes
 from gradcli.export import c
 from gradcli.export.kinds import KINDS
-from gradcli.export.program import Wanted, program
+from gradcli.export.program import Request, program
 from gradcli.graph.operations import OPERATIONS
 
 SHAPES = {"x": (3,), "z": (3,), "M": (3, 3)}
@@ -78,8 +78,8 @@ def test_samples(to, tmp_path):
             if situation.points
             else {n: np.full(x.shape, 0.7) for n, x in situation.graph.inputs.items()}
         )
-        wanted = Wanted("model", WHAT, situation.wrt, point, numbers, language.RESERVED | {"model"})
-        found = program(situation.graph, path.read_text("utf-8").splitlines(), wanted)
+        request = Request("model", WHAT, situation.wrt, point, numbers, language.RESERVED | {"model"})
+        found = program(situation.graph, path.read_text("utf-8").splitlines(), request)
         files.append((found, language.source(found)))
     assert len(files) > 20
     compare(to, [type(made("c", "y=x", {}, ()))(*file) for file in files], tmp_path)
