@@ -173,13 +173,14 @@ def _forgotten(names: Sequence[str]) -> str:
 def _retained(system: System, graph: Graph, retain: str | None) -> tuple[str, ...]:
     """Return the intermediates that are to keep their gradients."""
     from gradcli.errors import InputError, nearest
+    from gradcli.graph.names import ElementName
     from gradcli.lang.values import read_names
 
     if retain is None:
         return ()
     computed = list(graph.names)
     if "all" in map(str.strip, retain.split(",")):
-        return tuple(n for n in computed if "[" not in n)
+        return tuple(n for n in computed if not isinstance(n, ElementName))
     names = [n.replace(" ", "") for n in read_names(retain, "--retain")]
     for name in names:
         if name not in computed:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from gradcli.explain.sections import Added, Equal, Formula, Math, Name, Partial, Words, quantity
+from gradcli.graph.names import indexed_name
 from gradcli.graph.node import Node, leaf, operand
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Pass, textbook_slope
@@ -102,7 +103,7 @@ def _contribution(
 ) -> Formula:
     argument, left = names
     if (part := operand(passed, "scatter")) is not None:  # of an index: only the elements that were read get something
-        left += f"[{subscript(node.settings[0], node.args[0].shape)}]"
+        left = indexed_name(left, subscript(node.settings[0], node.args[0].shape))
         passed = part
     before, _, after = _WORDS.get(node.op, "").partition("{}")
     if before:

@@ -42,10 +42,22 @@ def identifier(name: str) -> str:
 
 
 class ElementName(str):
-    """The name of an array's element, with the name of the array beside it: no reader has to take it apart."""
+    """The name of an array's element, or of a part, with the array and the index beside it: nobody takes it apart."""
 
-    __slots__ = ("array",)
+    __slots__ = ("array", "key")
     array: str
+    key: str
+
+
+def indexed_name(name: str, index: str) -> ElementName:
+    """Return the name of a part of an array, from its index as it is written between brackets.
+
+    >>> indexed_name("J", "i, j"), indexed_name("J", "i, j").key
+    ('J[i, j]', 'i, j')
+    """
+    result = ElementName(f"{name}[{index}]")
+    result.array, result.key = name, index
+    return result
 
 
 def element_name(name: str, key: Iterable[int]) -> ElementName:
@@ -54,9 +66,7 @@ def element_name(name: str, key: Iterable[int]) -> ElementName:
     >>> element_name("M", (0, 1)), element_name("M", (0, 1)).array
     ('M[0,1]', 'M')
     """
-    result = ElementName(f"{name}[{','.join(map(str, key))}]")
-    result.array = name
-    return result
+    return indexed_name(name, ",".join(map(str, key)))
 
 
 def array_name(name: str) -> str:
@@ -102,9 +112,11 @@ def fresh_names(taken: set[str], stem: str = "t") -> Iterator[str]:
 def bar(name: str) -> str:
     """Return the name of an adjoint: t̄2 of t2.
 
-    >>> [hex(ord(c)) for c in bar("t2")]
-    ['0x74', '0x304', '0x32']
+    >>> [hex(ord(c)) for c in bar("t2")], bar(element_name("t", (2,))).key
+    (['0x74', '0x304', '0x32'], '2')
     """
+    if isinstance(name, ElementName):
+        return indexed_name(bar(name.array), name.key)
     return f"{name[0]}\u0304{name[1:]}"
 
 
@@ -135,4 +147,6 @@ def dot(name: str) -> str:
     >>> dot("x"), [hex(ord(c)) for c in dot("t2")]
     ('ẋ', ['0x1e6b', '0x32'])
     """
+    if isinstance(name, ElementName):
+        return indexed_name(dot(name.array), name.key)
     return unicodedata.normalize("NFC", f"{name[0]}\u0307") + name[1:]

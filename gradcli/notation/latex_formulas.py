@@ -147,7 +147,9 @@ for _name in {*OPERATIONS, *SYMPY.values(), *_OPS, "max", "min", "log", "polygam
 def latex(expr: Any, decimals: bool = False, names: LatexNames | None = None) -> str:
     """Return an expression as LaTeX for math mode; `names` are those of the page.
 
-    >>> latex(sympy.Symbol("theta") / sympy.Symbol("x[0]"))
+    >>> from gradcli.algebra.functions import symbol
+    >>> from gradcli.graph.names import element_name
+    >>> latex(symbol("theta") / symbol(element_name("x", [0])))
     '\\\\frac{\\\\theta}{x_{0}}'
     >>> x = sympy.Symbol("x")
     >>> latex(sympy.sqrt(x) / 5, decimals=True), latex(1 / (5 * sympy.sqrt(x)), decimals=True)

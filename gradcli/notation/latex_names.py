@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from gradcli.graph.names import NAME, AdjointName, array_name
+from gradcli.graph.names import NAME, AdjointName, ElementName, array_name
 from gradcli.wrapping import visible
 
 _GREEK = {c: unicodedata.name(c).split()[-1].lower().replace("lamda", "lambda") for c in "αβγδεζηθικλμνξπρστυφχψω"}
@@ -32,7 +32,6 @@ _MARKS = {"\u0304": "bar", "\u0307": "dot"}  # of adjoints, and of tangents
 WORDS = (r"\mathit{", r"\mathtt{", r"\texttt{")  # what names of several letters begin with
 _STEM = re.compile(rf"({NAME}?)_?([0-9]*)")
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\((.*)\)((?:\[\d+\])?)")
-_KEY = re.compile(r"[-\d\[\],:… ]*\]")  # of an element, behind its bracket
 _SUBSCRIPT = re.compile(r"(?<!\\)_\{(?:[^{}]|\{[^{}]*\})*\}$")
 _NUMBER = re.compile(r"[-+]?[\d.]+(?:e[-+]?\d+)?")
 _PLAIN = re.compile(r"[\w.]*", re.ASCII)
@@ -47,10 +46,13 @@ class LatexNames:
 
     The index of an element is a subscript; beside a variable `x1`, the elements of a vector `x` keep their brackets.
 
+    >>> from gradcli.graph.names import element_name, indexed_name
     >>> names = LatexNames(["x1", "x_1", "y_hat", "W1", "M"])
-    >>> names("x1"), names("x_1"), names("y_hat"), names("M[0,2]"), names("W1[0,2]"), names("M[:,0]")
-    ('x_{1}', '\\mathtt{x\\_1}', '\\hat{y}', 'M_{0,2}', '(W_{1})_{0,2}', 'M_{{:},0}')
-    >>> LatexNames()("x_1"), LatexNames()("t̄2"), LatexNames()("h̄idden"), LatexNames(["x", "x1"])("x[1]")
+    >>> names("x1"), names("x_1"), names("y_hat")
+    ('x_{1}', '\\mathtt{x\\_1}', '\\hat{y}')
+    >>> names(element_name("M", (0, 2))), names(element_name("W1", (0, 2))), names(indexed_name("M", ":,0"))
+    ('M_{0,2}', '(W_{1})_{0,2}', 'M_{{:},0}')
+    >>> LatexNames()("x_1"), LatexNames()("t̄2"), LatexNames()("h̄idden"), LatexNames(["x", "x1"])(element_name("x", [1]))
     ('x_{1}', '\\bar{t}_{2}', '\\overline{\\mathit{hidden}}', 'x[1]')
     """
 
@@ -79,13 +81,9 @@ class LatexNames:
         if (call := _CALL.fullmatch(name)) is not None:
             arguments = ", ".join(map(self, call[2].split(", ")))
             return rf"{_literal(call[1])}({arguments}){call[3]}"
-        base, bracket, key = name.partition("[")
-        if bracket and not _KEY.fullmatch(key):
-            return self._base(name)
-        written = self._base(base)
-        for index in key[:-1].split("][") if bracket else ():
-            written = self.indexed(written, index.replace(":", "{:}"))
-        return written
+        if isinstance(name, ElementName):
+            return self.indexed(self(name.array), name.key.replace(":", "{:}"))
+        return self._base(name)
 
     def indexed(self, written: str, index: str) -> str:
         """Return an element of a quantity: x_{0}, or (W_{1})_{0} of one that has a subscript itself."""

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import chain, count
 from typing import Any
 
+from gradcli.graph.names import element_name
 from gradcli.pytorch.tensor import Tensor
 
 _FEW = 64  # tensors of a list, a dictionary or an object that get names
@@ -94,7 +95,7 @@ def _inside(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
     items: Iterable[tuple[str, Any]] = ()
     match value:
         case list() | tuple() if len(value) <= _FEW:
-            items = ((f"{name}[{i}]", x) for i, x in enumerate(value))
+            items = ((element_name(name, (i,)), x) for i, x in enumerate(value))
         case dict() if len(value) <= _FEW:
             keys = ((key, x) for key, x in value.items() if isinstance(key, str) and key.isidentifier())
             items = ((f"{name}.{key}" if depth else key, x) for key, x in keys)

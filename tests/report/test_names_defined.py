@@ -12,6 +12,7 @@ from conftest import examples, some
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
+from gradcli.graph.names import indexed_name
 from gradcli.notation.latex_names import LatexNames
 from gradcli.report.pages import latex, markdown, table
 from gradcli.vocabulary import FUNCTIONS
@@ -187,7 +188,8 @@ def check_names(cli, system, command, at, known):
     for name in {ast.unparse(t).replace(" ", "") for t, is_left in definite if is_left}:
         if re.fullmatch(r"t\d+(\[[\d,]+\])?", name):
             assert len(definitions(outcome.out, re.escape(name))) == 1
-            either = f"({re.escape(name)}|{re.escape(LatexNames()(name).replace(' ', ''))})&?="  # tables have text
+            typed = indexed_name(*name[:-1].split("[")) if name.endswith("]") else name
+            either = f"({re.escape(name)}|{re.escape(LatexNames()(typed).replace(' ', ''))})&?="  # tables have text
             assert all(re.search(either, text) for text in others)
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.explain.results import Array, Named, Row, Shown, Wanted, defined, noted
+from gradcli.graph.names import ElementName
 from gradcli.graph.vjp import Sweep, differentiated
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class BackwardResult(Shown):
         graph = self.graph
         kept = {*graph.inputs.values(), *graph.outputs.values(), *(graph.names[name] for name in self.wanted.retain)}
         lost = differentiated(graph, self.wrt) - kept
-        return [name for name, n in graph.names.items() if n in lost and "[" not in name]
+        return [name for name, n in graph.names.items() if n in lost and not isinstance(name, ElementName)]
 
     @cached_property
     def unreached(self) -> list[str]:

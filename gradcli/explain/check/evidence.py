@@ -19,6 +19,7 @@ from gradcli.explain.results import Array, Named
 from gradcli.graph.construct import index
 from gradcli.graph.graph import scheduled
 from gradcli.graph.kinds import of_kinds
+from gradcli.graph.names import ElementName
 from gradcli.graph.node import Node
 from gradcli.notation.nodes import Notation, written_size
 
@@ -83,7 +84,7 @@ class Evidence:
     def notation(self) -> Notation:
         """How nodes are written: in the user's names."""
         graph = self.case.graph
-        named = {n: name for name, n in graph.names.items() if n.args and "[" not in name}
+        named = {n: name for name, n in graph.names.items() if n.args and not isinstance(name, ElementName)}
         return Notation(named | {n: name for name, n in graph.inputs.items()}, implicit=True)
 
     @property

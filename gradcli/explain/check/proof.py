@@ -14,7 +14,7 @@ from gradcli.explain.check.claim import Case
 from gradcli.explain.results import Shown
 from gradcli.graph.graph import scheduled
 from gradcli.graph.kinds import is_mirrored
-from gradcli.graph.names import element_names
+from gradcli.graph.names import ElementName, element_names
 from gradcli.graph.node import Node, operands
 from gradcli.notation.numbers import array_text
 
@@ -115,7 +115,7 @@ def _proved(case: Case) -> bool:
     """
     from gradcli.algebra.equality import is_zero
 
-    named = [(name, n) for name, n in case.graph.names.items() if n.args and "[" not in name][:_NAMED]
+    named = [(name, n) for name, n in case.graph.names.items() if n.args and not isinstance(name, ElementName)][:_NAMED]
     known = {n: name for name, n in named}
     differences = _differences(case, known)
     if differences is None:

@@ -9,6 +9,7 @@ from itertools import product
 from gradcli.errors import InputError
 from gradcli.graph.construct import reduce, reshape, swap
 from gradcli.graph.graph import Graph, scheduled
+from gradcli.graph.names import ElementName
 from gradcli.graph.node import Node, const, elementwise, is_const, operand, operands
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import substituted
@@ -37,7 +38,7 @@ def repairs(claim: Node, graph: Graph, system: Mapping[Node, bool], write: Write
     The `kinds` of changes are one of the lists below.  `system` are the nodes that the claim is about, and whether they
     depend on the variable.  What the claim calls by its name is one quantity, whatever it is made of.
     """
-    called = {n for name, n in graph.names.items() if "[" not in name and n is not claim}
+    called = {n for name, n in graph.names.items() if not isinstance(name, ElementName) and n is not claim}
     nodes = [n for n in scheduled([claim], called) if n not in called]
     if len(nodes) > (_FACTORED if kinds is FACTORS else _MAX_NODES):
         return

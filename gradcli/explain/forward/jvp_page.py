@@ -63,7 +63,7 @@ def _products(result: JvpResult, p: JvpPoint) -> Iterator[Line]:
         return
     cells = entry_cells(result, p.jacobian)
     weights = flat({name: p.u[name] for name in result.wrt})
-    names = [f"{dot(name)}{e}" for name, value in p.jvp.items() for e in element_names("", value.shape)]
+    names = [e for name, value in p.jvp.items() for e in element_names(dot(name), value.shape)]
     for i, (name, total) in enumerate(zip(names, flat(p.jvp), strict=True)):
         terms = [
             Product((_number(cells[i, j]), Value.of(weights[j])))

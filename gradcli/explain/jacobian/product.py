@@ -12,7 +12,7 @@ from gradcli.explain.backward.weights import flat
 from gradcli.explain.results import Array, Named, Shown
 from gradcli.explain.sections import Block, Equal, Equations, Line, Math, Matrix, Name, Partial, Section, Text, Value
 from gradcli.explain.shared import formulas_of
-from gradcli.graph.names import array_name
+from gradcli.graph.names import array_name, indexed_name
 from gradcli.graph.node import Node
 from gradcli.graph.sparsity import MAX_COLUMNS, dependencies
 
@@ -115,7 +115,7 @@ def heading(result: Shown) -> tuple[Math, ...]:
     of, i = _side(result.graph.outputs, "i")
     by, j = _side(result.leaves, "j")
     indices = ", ".join(filter(None, (i, j)))
-    return "Jacobian ", Equal((Name(f"J[{indices}]" if indices else "J"), Partial(of, by)))
+    return "Jacobian ", Equal((Name(indexed_name("J", indices) if indices else "J"), Partial(of, by)))
 
 
 def _side(nodes: Mapping[str, Node], index: str) -> tuple[str | tuple[str, ...], str]:
@@ -123,7 +123,7 @@ def _side(nodes: Mapping[str, Node], index: str) -> tuple[str | tuple[str, ...],
     (name, node), *others = nodes.items()
     if others:
         return (*list(nodes)[:_NAMES], *["…"] * (len(nodes) > _NAMES)), ""
-    return (f"{name}[{index}]", index) if node.shape else (name, "")
+    return (indexed_name(name, index), index) if node.shape else (name, "")
 
 
 def zeros(result: Shown, rows: int, columns: int) -> str:
