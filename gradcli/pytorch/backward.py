@@ -17,7 +17,7 @@ import numpy as np
 
 from gradcli.graph.node import Node
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.double_backward import recorded_vjp
+from gradcli.pytorch.double_backward import added, recorded_vjp
 from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.functions import root_name
 from gradcli.pytorch.messages import message, missing_if, refusal, refuse_if, warn
@@ -159,7 +159,7 @@ class Call:
     def add(self, pending: dict[Edge, Any], edge: Edge, g: Any) -> None:
         """Accumulate a gradient at an edge."""
         if (before := pending.get(edge)) is not None:
-            g = before + g if self.create or isinstance(g, dict) else Make.tensor(before._a + g._a)
+            g = added(before, g) if self.create or isinstance(g, dict) else Make.tensor(before._a + g._a)
         pending[edge] = g
 
     def visited(self, edge: Edge, g: Any, is_active: bool) -> Sequence[Any]:

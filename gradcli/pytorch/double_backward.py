@@ -40,7 +40,20 @@ def recorded_vjp(step: Step, arguments: Sequence[Any]) -> list[Tensor]:
                 out._memory = x._memory
         if recorded := tuple([j for j in active if operands[j].requires_grad]):
             record(out, name, recipe, operands, recorded)
+    for x in result.values():
+        if x._fn is not None and (whole := getattr(step, "whole", None)):
+            x._fn.part_of = whole
+            if step.is_lane and arguments[-1]._fn is not None:
+                x._fn.called = arguments[-1]._fn.called
     return [result[i] for i in step.pull.active]
+
+
+def added(a: Any, b: Any) -> Any:
+    """Return the sum of two gradients: of several outputs of one step it is the gradient of all, under its name."""
+    result, (step, other) = a + b, (getattr(x, "_fn", None) for x in (a, b))
+    if step is not None and other is not None and step.part_of is other.part_of is not None:
+        result._fn.called, result._fn.part_of = step.called, step.part_of
+    return result
 
 
 def _is_tied(step: Step, i: int, node: Node) -> bool:
@@ -86,6 +99,8 @@ def _in_turn(step: Step) -> Sequence[int]:
 
 def _name(step: Step, i: int, node: Node) -> str:
     """Return what PyTorch calls the step that makes a gradient for an input."""
+    if name := _name_of_factor(step, i):
+        return name
     listed = _listed_name(step, i)
     if _broadcasts(step.recipe) and node.shape != step.shape:  # summed over what was broadcast
         if len(step.shape) > len(node.shape):
@@ -98,6 +113,26 @@ def _name(step: Step, i: int, node: Node) -> str:
         return listed if listed.endswith(("Backward1", "Backward4")) else f"{listed}Backward0"
     op = "mul" if node.op == "neg" and node.args[0].op == "mul" else node.op  # PyTorch turns the factor's sign
     return grad_name(f"{op}_dim" if op in ("sum", "mean", "prod") and node.shape else op)
+
+
+def folded(a: Sequence[int], b: Sequence[int]) -> tuple[bool, bool]:
+    """Return which of two factors' shapes is that of one matrix or vector to PyTorch, where the other is a stack."""
+    one = [len(s) < 3 or (len(a) == len(b) == 3 and s[0] == 1) for s in (a, b)]
+    return (one[0], one[1]) if one[0] != one[1] else (False, False)
+
+
+def _name_of_factor(step: Step, i: int) -> str:
+    """Return what PyTorch calls the gradient of a factor of a product of stacks; it is empty for any other product."""
+    shapes = [n.shape for n in step.recipe.inputs]
+    if step.recipe.op != "matmul" or max(map(len, shapes)) < 3:
+        return ""
+    is_one, rank = folded(*shapes), len(shapes[i])
+    if is_one[i]:
+        name = {1: "Mv", 2: "Mm" if i else "T", 3: "Unsqueeze"}[rank]
+    else:
+        name = "Transpose" if is_one[0] and 0 in step.pull.active else "View"
+    is_broadcast = not any(is_one) and rank == len(step.shape) and shapes[i][:-2] != step.shape[:-2]
+    return "SumBackward1" if is_broadcast else f"{name}Backward0"
 
 
 def _broadcasts(recipe: Recipe) -> bool:

@@ -204,6 +204,8 @@ def _lanes(x: Any, dim: int, call: str) -> tuple[Tensor, ...]:
     lanes = unbind(x, dim)
     for lane in lanes:
         lane._map = min(x._map, Mode.maps + 1)
+        if lane._fn is not None:
+            lane._fn.is_lane = True
     return lanes
 
 
@@ -250,7 +252,8 @@ def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
 
 # What PyTorch calls a step of all lanes where it is another operation than that of one.
 _OF_LANES = {f"{name}Backward0": f"{name}Backward1" for name in ("Sum", "Mean", "Prod")}
-_OF_LANES |= {"DotBackward0": "SqueezeBackward1", "MaxBackward1": "MaxBackward0"}
+_OF_LANES |= {"DotBackward0": "SqueezeBackward1", "MseLossBackward0": "MeanBackward1"}
+_OF_LANES |= {f"{name}Backward1": f"{name}Backward0" for name in ("Max", "Min")}
 _OF_LANES["SqueezeBackward4"] = "SqueezeBackward5"
 
 

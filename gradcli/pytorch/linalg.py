@@ -80,19 +80,30 @@ def cholesky(A: Any, *, upper: bool = False) -> Tensor:
 
 
 def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
-    """Return the pseudoinverses of matrices: of full rank by the normal equations and a step of Newton's method.
+    """Return the pseudoinverses of matrices: by the normal equations of a full-rank factorization, and a Newton step.
 
-    Source: A. Ben-Israel, "An iterative method for computing the generalized inverse", 1965.
+    Sources: A. Ben-Israel, "An iterative method for computing the generalized inverse" (1965); G. H. Golub and
+    V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate"
+    (1973), for the derivative where the rank stays the same.
     """
     wrong = A.dim() < 2 or not A.is_floating_point()
     refuse_if(wrong, "matrix for pinv", A.dtype.word if wrong else "", list(A.shape))
     missing_if(atol is not None or rtol is not None or hermitian, "torch.linalg.pinv(atol=…, rtol=…, hermitian=…)")
-    is_tall = A.shape[-2] >= A.shape[-1]
-    is_singular = bool((matrix_rank(A) < min(A.shape[-2:])).any())
-    missing_if(is_singular and A.requires_grad, "the gradient of torch.linalg.pinv of a matrix without full rank")
-    if is_singular:
-        return of_array(np.linalg.pinv(A._a[..., 0], rcond=max(A.shape[-2:]) * np.finfo(A._a.dtype).eps))
-    rough = named("inv", A.mT @ A) @ A.mT if is_tall else A.mT @ named("inv", A @ A.mT)
+    ranks = matrix_rank(A)._a
+    rank = int(ranks.max(initial=0))
+    if (ranks != rank).any():  # of several matrices
+        return called(stack([pinv(a) for a in A]), "LinalgPinvBackward0")
+    if not rank:
+        return called(A.mT - A.mT, "LinalgPinvBackward0")
+    if rank == min(A.shape[-2:]):
+        is_tall = A.shape[-2] >= A.shape[-1]
+        rough = named("inv", A.mT @ A) @ A.mT if is_tall else A.mT @ named("inv", A @ A.mT)
+    else:  # A = L @ R while the rank stays the same, with constant bases of the column space and of the row space
+        u, _, vh = np.linalg.svd(A._a[..., 0])
+        columns, rows = of_array(u[..., :rank]), of_array(vh[..., :rank, :])
+        L = A @ rows.mT
+        R = named("inv", columns.mT @ L) @ (columns.mT @ A)
+        rough = R.mT @ named("inv", R @ R.mT) @ named("inv", L.mT @ L) @ L.mT
     return called(2 * rough - rough @ A @ rough, "LinalgPinvBackward0")
 
 

@@ -198,6 +198,8 @@ class Step(Edge):
     freed: int | None = None  # the line of the backward that freed it
     reached = False  # whether a backward has gone through it
     whole: Any  # of one of several outputs: the step that scripts see
+    is_lane = False  # whether the output is an element of a `vmap`
+    part_of: Any = None  # of a gradient in a double backward: that step of several outputs
     number: int
     # For explanations: its operands, the innermost module whose output it is, its line, its result with the version
     # that its memory had, and whether that is the first that is not finite.

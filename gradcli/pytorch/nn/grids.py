@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.messages import missing_if, refuse_if, warn
 from gradcli.pytorch.names import TORCH
 
-_MODES, _PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+_PADDINGS = ("zeros", "border", "reflection")
 
 
 def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
@@ -39,34 +40,58 @@ def _axis(n: int, align_corners: bool, dtype: Any) -> Any:
 def grid_sample(
     input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Any:  # fmt: skip
-    """Return the pictures at the points (x, y) of grids, by linear interpolation or of the nearest element."""
-    refuse_if(mode not in _MODES, "mode of a sample", mode)
+    """Return the pictures at the points (x, y) of grids: linear or cubic interpolation, or the nearest element.
+
+    Source: R. Keys, "Cubic convolution interpolation for digital image processing" (1981), with a = -3/4.
+    """
+    refuse_if(mode not in _SHARES, "mode of a sample", mode)
     refuse_if(padding_mode not in _PADDINGS, "padding of a sample", padding_mode)
     if align_corners is None:
         warn("corners of a grid")
     refuse_if(len(input) != len(grid), "batches of a sample", list(input.shape), list(grid.shape))
-    unlike = mode == "bicubic" or padding_mode == "reflection" or input.dim() != 4
-    how = f"mode={mode!r}, padding_mode={padding_mode!r}"
-    missing_if(unlike, f"torch.nn.functional.grid_sample({how}) of {input.dim()} axes")
-    rows, columns = input.shape[2:]
-    x, y = (_position(grid[..., i], n, bool(align_corners), padding_mode) for i, n in enumerate((columns, rows)))
-    if mode == "nearest":
-        result = _taken(input, x.detach().round(), y.detach().round())
-    else:
-        left, top = x.detach().floor(), y.detach().floor()
-        right, below = x - left, y - top  # the shares of the elements on the right, and below
-        result = sum(
-            _taken(input, left + i, top + j) * ((right if i else 1 - right) * (below if j else 1 - below))[:, None]
-            for j in (0, 1)
-            for i in (0, 1)
-        )
+    missing_if(input.dim() != 4, f"torch.nn.functional.grid_sample of {input.dim()} axes")
+    aligned, (rows, columns) = bool(align_corners), input.shape[2:]
+    padded = partial(_padded, padding_mode=padding_mode, align_corners=aligned)
+    x, y = (_position(grid[..., i], n, aligned) for i, n in enumerate((columns, rows)))
+    if mode != "bicubic":  # which pads the elements alone
+        x, y = padded(x, columns), padded(y, rows)
+    shares = _SHARES[mode]
+    left, top = (v.detach().round() if mode == "nearest" else v.detach().floor() for v in (x, y))
+    across, down = shares(x - left), shares(y - top)
+    result = sum(
+        _taken(input, padded(left + i, columns), padded(top + j, rows)) * (across[i] * down[j])[:, None]
+        for j in down
+        for i in across
+    )
     return called(result, "GridSampler2DBackward0")
 
 
-def _position(coordinate: Any, n: int, align_corners: bool, padding_mode: str) -> Any:
-    """Return coordinates as positions along an axis of n elements; of the border where they are behind it."""
-    position = (coordinate + 1) / 2 * (n - 1) if align_corners else ((coordinate + 1) * n - 1) / 2
-    return position.clamp(0, n - 1) if padding_mode == "border" else position
+def _cubic(t: Any) -> dict[int, Any]:
+    """Return the shares of the four elements around a point, by their distance from the one on its left."""
+    near = ((1.25 * d - 2.25) * d * d + 1 for d in (t, 1 - t))
+    far = (((3.75 - 0.75 * d) * d - 6) * d + 3 for d in (1 + t, 2 - t))
+    return dict(zip((0, 1, -1, 2), (*near, *far), strict=True))
+
+
+# The shares of the elements around a point, by how far they are behind the first of them.
+_SHARES = {"nearest": lambda t: {0: 1 + (t - t)}, "bilinear": lambda t: {0: 1 - t, 1: t}, "bicubic": _cubic}
+
+
+def _position(coordinate: Any, n: int, align_corners: bool) -> Any:
+    """Return coordinates as positions along an axis of n elements."""
+    return (coordinate + 1) / 2 * (n - 1) if align_corners else ((coordinate + 1) * n - 1) / 2
+
+
+def _padded(position: Any, n: int, padding_mode: str, align_corners: bool) -> Any:
+    """Return positions moved into an axis of n elements: to its border, or reflected there; no gradient from there."""
+    if padding_mode == "zeros":
+        return position
+    if padding_mode == "reflection":
+        low, span = (0, n - 1) if align_corners else (-0.5, n)
+        wave = (position - low).remainder(2 * span) if span else 0 * position
+        position = low + span - (wave - span).abs()
+    inside = (position > 0) & (position < n - 1)
+    return TORCH["where"](inside, position, position.detach().clamp(0, n - 1))
 
 
 def _taken(input: Any, x: Any, y: Any) -> Any:

@@ -11,6 +11,7 @@ from gradcli.graph import construct
 from gradcli.graph.einsum import einsum as einsum_node
 from gradcli.graph.node import Node
 from gradcli.pytorch.calls import called, check_numbers
+from gradcli.pytorch.double_backward import folded
 from gradcli.pytorch.messages import refusal, refuse_if
 from gradcli.pytorch.names import function, method
 from gradcli.pytorch.operations.indexing import check_repeated
@@ -103,7 +104,14 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     refuse_if(0 in ranks, "product with a number", "matmul", *ranks)
     if input.shape[-1] != other.shape[-min(2, ranks[1])]:
         raise _not_met(input.shape, other.shape)
-    return _multiplied(input, other, "SqueezeBackward4" if ranks == (1, 2) else "UnsafeViewBackward0")
+    return _multiplied(input, other, "SqueezeBackward4" if ranks == (1, 2) else _of_stacks(input, other))
+
+
+def _of_stacks(a: Tensor, b: Tensor) -> str:
+    """Return PyTorch's name of a product of stacks: a matrix times a stack is a transposed product of two matrices."""
+    if not (a.requires_grad and folded(a.shape, b.shape)[0] and a.dim() > 1):
+        return "UnsafeViewBackward0"
+    return "TransposeBackward0" if 1 in (a.shape[-2], b.shape[-1]) else "CloneBackward0"
 
 
 Tensor.__matmul__ = lambda self, other: matmul(self, other) if isinstance(other, Tensor) else NotImplemented

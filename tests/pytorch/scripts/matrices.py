@@ -99,6 +99,17 @@ for wrong in (torch.ones(2), torch.ones(2, 2).long()):
         print(torch.linalg.pinv(wrong))
     except Exception as error:
         print(type(error).__name__, error)
+# --- pseudoinverses without full rank
+torch.manual_seed(0)
+for shape, rank in (((3, 3), 0), ((3, 3), 1), ((4, 3), 2), ((2, 3, 5), 2)):
+    left, right = torch.randn(*shape[:-1], rank, dtype=torch.float64), torch.randn(*shape[:-2], rank, shape[-1], dtype=torch.float64)
+    A = (left @ right).requires_grad_()
+    P = torch.linalg.pinv(A)
+    print(P, torch.autograd.grad(P, A, torch.randn_like(P))[0])
+A = torch.stack([torch.eye(2), torch.ones(2, 2)]).requires_grad_()  # of different ranks
+P = torch.pinverse(A)
+P.pow(2).sum().backward()
+print(P, A.grad)
 # --- the inverse of erf
 x = torch.tensor([-1.0, -0.5, 0.0, 0.9, 0.99999, 1.0, 2.0], requires_grad=True)
 y = torch.erfinv(x)

@@ -254,3 +254,24 @@ x.tolist_()
 from torch.functional import F as functions
 A = torch.tensor([[1.0, 0.0], [2.0, 3.0]], requires_grad=True)
 print(functions is F, torch.spmm(A, A), torch.functional.norm(A).item())
+# --- the steps of products of any two ranks
+sizes = {1: (3,), 2: (3, 3), 3: (2, 3, 3), 4: (2, 2, 3, 3)}
+pairs = [(a, b) for a in sizes.values() for b in sizes.values()]
+pairs += [((1, 3), (2, 3, 4)), ((4, 2, 3), (1, 3, 5)), ((1, 2, 3), (4, 3, 5)), ((5, 1, 2, 3), (4, 3, 2)), ((2, 2, 2, 3), (1, 1, 3, 4))]
+for a, b in pairs:
+    for first, second in ((True, True), (True, False), (False, True)):
+        x, w = torch.ones(a, requires_grad=first), torch.ones(b, requires_grad=second)
+        y = x @ w
+        grads = torch.autograd.grad(y.pow(2).sum(), [v for v in (x, w) if v.requires_grad], create_graph=True)
+        print(a, b, y.grad_fn.name(), *(g.grad_fn.name() for g in grads))
+# --- the gradients of parts, and of the elements of a map
+from torch.func import vmap
+x = torch.arange(6.0).reshape(3, 2).requires_grad_()
+def of(y):
+    return torch.autograd.grad(y, x, create_graph=True)[0].grad_fn.name()
+a, b, c = x.unbind()
+print(of((a * b * c).sum()), of((a * x[1]).sum() + b.pow(2).sum()))
+print(*(of((p[0] * p[1]).pow(2).sum()) for p in (x.split([1, 2]), x.chunk(2), x.split(2), tuple(x))))
+print(of(torch.stack([row**2 for row in x]).sum()))
+for f in (torch.sin, torch.tanh, lambda v: v.pow(2).sum(), lambda v: v.norm(), lambda v: v.softmax(0)[0]):
+    print(vmap(f)(x).grad_fn.name(), of(vmap(f)(x).pow(2).sum()))

@@ -67,6 +67,14 @@ for mode in ("bilinear", "nearest"):
     for padding in ("zeros", "border"):
         for corners in (True, False):
             print(mode, padding, corners, F.grid_sample(x, grid, mode=mode, padding_mode=padding, align_corners=corners))
+for mode in ("bilinear", "nearest", "bicubic"):
+    for padding in ("border", "reflection", "zeros")[: 3 if mode == "bicubic" else 2]:
+        for corners in (True, False):
+            picture = x.detach().double().sqrt().requires_grad_()
+            points = torch.tensor([-1.7, -1.0, -0.3, 0.4, 1.0, 2.9], dtype=torch.float64).reshape(1, 1, 3, 2).repeat(2, 1, 1, 1).requires_grad_()
+            y = F.grid_sample(picture, points, mode=mode, padding_mode=padding, align_corners=corners)
+            of_picture, of_points = torch.autograd.grad(y.pow(2).sum(), (picture, points))
+            print(y, of_picture.sum(), of_picture[0], (of_points * 1e6).round() / 1e6 + 0)
 (F.grid_sample(x, grid) ** 2).sum().backward()
 print(x.grad, maps.grad)
 for call in (
