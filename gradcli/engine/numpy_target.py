@@ -34,7 +34,7 @@ def forward(node: Node) -> Callable[..., Array]:
     if OPERATIONS[node.op].kind == "contraction" and node.dtype == "float64":
         if products_of(node) <= _SMALL:
             return partial(_small_product, labels(node))
-        if products_of(node) >= _LARGE:
+        if products_of(node) >= LARGE:
             return partial(_large_product, labels(node), general)
     return general
 
@@ -78,7 +78,7 @@ def _recurrence(axis: int, a: Array, b: Array, out: Array | None = None) -> Arra
 
 
 _SMALL = 32  # multiplications of a product, up to which BLAS is no faster
-_LARGE = 2**15  # from which a call of BLAS for each point takes less time than loops over the points
+LARGE = 2**15  # from which a call of BLAS for each point takes less time than loops over the points
 
 
 def _small_product(axes: Sequence[Sequence[object]], a: Array, b: Array, out: Array | None = None) -> Array:

@@ -16,7 +16,8 @@ import numpy as np
 
 from gradcli.engine.evaluate import constant
 from gradcli.engine.lowering import lower
-from gradcli.engine.numpy_target import forward
+from gradcli.engine.numpy_target import LARGE, forward
+from gradcli.graph.einsum import products
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
@@ -122,6 +123,11 @@ def _sum(node: Node, axes: tuple[int, ...]) -> Callable[..., Any]:
     return np.add.reduce if len(axes) == 1 else lambda x: np.add.reduce(x, axis=None)
 
 
+def _einsum(node: Node, subscripts: str) -> Callable[..., Any]:
+    by_blas = products(node) >= LARGE
+    return lambda a, b: np.einsum(subscripts, a, b, optimize=by_blas)
+
+
 # NumPy's functions of arrays without an axis of points, by operation; None where there is none.
 _ARRAYS: dict[str, Callable[..., Callable[..., Any] | None]] = {
     "where": forward,
@@ -133,5 +139,5 @@ _ARRAYS: dict[str, Callable[..., Callable[..., Any] | None]] = {
     "transpose": lambda node, order: lambda x: x.transpose(order),
     "broadcast": lambda node, shape: lambda x: np.broadcast_to(x, shape),
     "index": lambda node, key: (lambda x: x[key]) if all(type(k) is int for k in key) else None,
-    "einsum": lambda node, subscripts: lambda a, b: np.einsum(subscripts, a, b),
+    "einsum": _einsum,
 }
