@@ -37,7 +37,7 @@ def interpret(
     """
     for node in nodes:
         if node not in results:
-            results[node] = step(node, [results[a] for a in node.args])
+            results[node] = step(node, list(map(results.__getitem__, node.args)))
     return results
 
 
@@ -58,10 +58,10 @@ def structure(node: Node) -> Hashable:
     >>> structure(elementwise("mul", x, z)) == structure(elementwise("mul", z, x))
     True
     """
-    if node.is_leaf:
-        return node
+    if not node.args:
+        return node if node.is_leaf else operation_key(node)
     args: Hashable = frozenset(node.args) if node.op in _COMMUTATIVE else node.args
-    return operation_key(node), args
+    return node.op, args, node.shape, node.settings, node.dtype
 
 
 class Rewriter:
@@ -99,7 +99,9 @@ class Rewriter:
 
     def _moved(self, node: Node, args: list[Node]) -> Node:
         """Return what a node becomes, from what its arguments have become."""
-        result = self.node(node if args == [*node.args] else node.with_args(tuple(args)))
+        result = node if args == [*node.args] else node.with_args(tuple(args))
+        if self.sharing or self.every or node.op in self.definitions or node.op in self.rules:
+            result = self.node(result)
         if self.note is not None:
             self.note(node, result)
         return result
