@@ -243,7 +243,7 @@ class VocabularyRow:
         if self._is_unary and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
             return [args[0]], args, (), self.build
         values = self.signature.bound(self.name, args, kwargs)
-        self.signature.check_tensors(self.name, args, skipped)
+        self.signature.check_tensors(self.name, args, skipped=skipped)
         operands: list[Any] = []
         rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
         settings = Arguments(self._setting(k, v, rank, operands) for k, v in values.items())

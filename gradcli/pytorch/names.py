@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.pytorch.calls import vocabulary_row
 from gradcli.pytorch.cuts import Kind, note_lost
-from gradcli.pytorch.messages import missing, refusal
+from gradcli.pytorch.messages import facts_of, missing, refusal
 from gradcli.pytorch.signatures import Signature, find
 from gradcli.pytorch.tables import paragraphs
 from gradcli.pytorch.tensor import Tensor, TensorBase, of_array
@@ -33,6 +33,7 @@ class InPlace:
 
 
 _NONE = Signature((), "", {}, {})
+_IN_PYTHON = frozenset(("cdist", "einsum", "meshgrid", "norm", "split", "tensordot", "unique"))  # PyTorch's own, too
 
 
 def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F:
@@ -43,6 +44,7 @@ def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F
     """
     signature = find(name) or _NONE
     function = getattr(function, "as_function", function)
+    in_python = name in _IN_PYTHON or function.__module__.startswith("gradcli.pytorch.nn")
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -52,8 +54,10 @@ def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F
             args, kwargs = signature.in_order(args, kwargs)
         try:
             return function(*args, **kwargs)
-        except AttributeError:
-            signature.check_tensors(name, args, skipped)
+        except (AttributeError, TypeError, ValueError, IndexError) as error:
+            if facts_of(error) is None:
+                check = signature.check_tensors if in_python else signature.check_call
+                check(name, args, kwargs, skipped)
             raise
 
     call.as_function = function  # type: ignore[attr-defined]
@@ -97,14 +101,10 @@ def function(*names: str) -> Callable[[F], F]:
 
 
 def _called(function: F, name: str, skipped: int) -> F:
-    """Return a function under its name in errors, called as its signature says where that is not what Python does."""
+    """Return a function under its name in errors, called as its signature says where it has one."""
     if getattr(function, "__name__", "").rpartition(".")[2] in ("<lambda>", "function"):
         function.__name__ = function.__qualname__ = name
-    signature = find(name)
-    if signature is None or hasattr(function, "as_function"):
-        return function
-    others = any(a.kind.startswith(("Tensor", "Scalar")) for a in signature.ordered[skipped:])
-    return calling(function, name, skipped) if others or signature.rest or "dim" in signature.known else function
+    return function if find(name) is None or hasattr(function, "as_function") else calling(function, name, skipped)
 
 
 # What is found by its name

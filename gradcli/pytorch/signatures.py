@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 from gradcli.pytorch.functions import table
 from gradcli.pytorch.messages import builtin_name, missing_if, refusal
+from gradcli.pytorch.tables import paragraphs
 from gradcli.pytorch.tensor import Number, Tensor, listed
 
 REQUIRED = Parameter.empty  # in the place of a default
 _OF_NUMPY = {"axis": "dim", "keepdims": "keepdim"}  # names that PyTorch takes as well
+_SIZES = ("size", "shape", "dims", "repeats")  # further arguments of which there is at least one
 _LATER = ("inplace", "dtype", "_stacklevel")  # arguments that are missing here
 
 
@@ -41,6 +43,7 @@ class Signature(NamedTuple):
     rest: str
     known: Mapping[str, Argument]
     facts: Mapping[str, str]
+    overloads: Sequence[str] = ()  # as PyTorch's errors list them, of a function that has several
 
     def by_name(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments under PyTorch's names.
@@ -79,9 +82,24 @@ class Signature(NamedTuple):
             values[keyword] = listed((value,)) if keyword == self.rest else value
         return values
 
+    def check_call(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any], skipped: int) -> None:
+        """Raise PyTorch's `TypeError` for a call in which arguments are missing, or that fits no overload.
+
+        Of several overloads PyTorch names what is wrong only where just one takes so many arguments.
+        """
+        count = len(args) - skipped + len(keywords)
+        parts = [overload.replace("*, ", "").split(", ") for overload in self.overloads]
+        if self.overloads and sum(sum("=" not in p for p in ps) <= count <= len(ps) for ps in parts) != 1:
+            kinds = [*map(builtin_name, args), *(f"{k}={builtin_name(keywords[k])}" for k in sorted(keywords))]
+            given = ", ".join(kinds) + ", " * bool(keywords and not args)
+            raise refusal("arguments of no overload", name, given, "\n".join(f" * ({o})" for o in self.overloads))
+        self.check_count(name, len(args), {a.name for a in self.ordered[: len(args)]} | self.by_name(keywords).keys())
+        self.check_tensors(name, args, keywords, skipped)
+
     def check_count(self, name: str, count: int, values: Collection[str]) -> None:
         """Raise PyTorch's `TypeError` where there are too few or too many arguments."""
         required = [a.name for a in self.ordered if a.default is REQUIRED]
+        required += [self.rest] if self.rest in _SIZES and count <= len(self.ordered) else []
         if missing := [f'"{n}"' for n in required if n not in values]:
             words = "positional arguments" if len(missing) == 1 else "positional argument"
             raise refusal("arguments that are missing", name, len(missing), words, ", ".join(missing))
@@ -91,7 +109,9 @@ class Signature(NamedTuple):
             takes = most if least == most else f"from {least} to {most}"
             raise refusal("too many arguments", name, takes, several, count)
 
-    def check_tensors(self, name: str, args: Sequence[Any], skipped: int = 0) -> None:
+    def check_tensors(
+        self, name: str, args: Sequence[Any], keywords: Mapping[str, Any] | None = None, skipped: int = 0
+    ) -> None:
         """Raise PyTorch's `TypeError` for an argument in order that must be a tensor and is none.
 
         Positions are counted from the one behind those that are skipped: a method's own tensor has none.
@@ -133,7 +153,21 @@ def find(name: str, module: str = "torch") -> Signature | None:
     """
     modules = table().functions
     line = next((m[name] for m in (modules[module], *modules.values()) if name in m), None)
-    return None if line is None else _parsed(*line)
+    return None if line is None else _parsed(*line)._replace(overloads=_overloads().get(name, ()))
+
+
+@cache
+def _overloads() -> dict[str, list[str]]:
+    """Return the overloads of each function that has several."""
+    result: dict[str, list[str]] = {}
+    for paragraph in paragraphs("overloads.txt")[1:]:
+        names, *texts = paragraph.replace("NEW", "Tensor out = None, MADE").replace("MADE", _OPTIONS).split("\n ")
+        result |= dict.fromkeys(names.split(), texts)
+    return result
+
+
+_OPTIONS = "torch.dtype dtype = None, torch.layout layout = None, torch.device device = None"
+_OPTIONS += ", bool pin_memory = False, bool requires_grad = False"
 
 
 def signature(name: str, module: str = "torch") -> Signature:

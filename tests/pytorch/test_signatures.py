@@ -30,9 +30,9 @@ APART = ("args", "op", "how", "more", "memory_format")  # what no script names
 
 # Functions of PyTorch that take no tensor: settings of the run, and new tensors of sizes or of Python's numbers.
 WITHOUT_TENSORS = {
-    *("arange", "as_tensor", "asarray", "can_cast", "eye", "from_numpy", "full", "initial_seed", "is_tensor"),
-    *("linspace", "logspace", "manual_seed", "normal", "promote_types", "randint", "randperm", "range", "result_type"),
-    *("seed", "storage", "symeig", "tensor", "tril_indices", "triu_indices", "use_deterministic_algorithms"),
+    *("as_tensor", "asarray", "can_cast", "from_numpy", "initial_seed", "is_tensor", "manual_seed", "promote_types"),
+    *("range", "result_type", "seed", "storage", "symeig", "tril_indices", "triu_indices"),
+    "use_deterministic_algorithms",
 }
 MODULES = {"cpu", "cuda"}  # methods of tensors here, modules to a script
 STATES = ("get_", "set_", "is_anomaly_", "is_inference_mode_")

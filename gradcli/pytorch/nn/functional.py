@@ -137,7 +137,7 @@ def _along(name: str) -> Callable[..., Tensor]:
         x = to(-input if name == "softmin" else input, dtype)
         return named(name.replace("min", "max"), x, axis_of(dim, x.dim()))
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     return function
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import held
 from gradcli.pytorch.cuts import Kind, cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
-from gradcli.pytorch.messages import MissingError, missing_if, refuse_if, typename, warn, warn_once
+from gradcli.pytorch.messages import MissingError, builtin_name, missing_if, refuse_if, typename, warn, warn_once
 from gradcli.pytorch.names import TORCH, calling, function, method
 from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
@@ -132,7 +132,7 @@ def sized(
     what = others.pop("what", "empty")
     result_kind = chosen(dtype, usual or default_dtype())
     for name in others.keys() - _UNUSED:
-        raise MissingError(f"{name}=…")
+        raise TypeError(f"{what}() got an unexpected keyword argument '{name}'")
     check_device(device)
     shape = shape_of(size, what)
     for n in shape:
@@ -163,7 +163,7 @@ def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callab
 
 def _full(size: Any, fill_value: Any, **options: Any) -> Tensor:
     value = _number(fill_value)
-    refuse_if(value is None, "number to fill with")
+    refuse_if(not isinstance(value, Number), "number to fill with", builtin_name(value))
 
     def fill(count: int, kind: Any) -> Array:
         return np.full(count, held(value, dtypes.OF_NUMPY[np.dtype(kind)])[0])
@@ -172,7 +172,14 @@ def _full(size: Any, fill_value: Any, **options: Any) -> Tensor:
 
 
 def _filler(value: float) -> Callable[..., Tensor]:
-    return lambda *size, **options: _full(options.pop("size", size), value, **options)
+    return lambda *size, **options: _full(some(size), value, **options)
+
+
+def some(sizes: Sequence[Any]) -> Sequence[Any]:
+    """Return the sizes that a call has; without any it is an error, which the function's signature explains."""
+    if not sizes:
+        raise TypeError
+    return sizes
 
 
 zeros = _filler(0.0)

@@ -244,7 +244,7 @@ def in_place(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         arguments, settings = in_order(name, args, kwargs)
         if signature is not None and arguments and not isinstance(arguments[0], Tensor):
-            signature.check_tensors(name, (self, *arguments), 1)
+            signature.check_tensors(name, (self, *arguments), skipped=1)
 
         def compute(x: Tensor) -> Tensor:
             check_overlap(x, *arguments, *settings.values())

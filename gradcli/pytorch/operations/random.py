@@ -16,7 +16,7 @@ from gradcli.pytorch.generator import DEFAULT, Generator
 from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.names import TORCH, function, method, methods
-from gradcli.pytorch.operations.creation import creating, in_memory, sized
+from gradcli.pytorch.operations.creation import creating, in_memory, sized, some
 from gradcli.pytorch.operations.inplace import replaced
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor, new, of_array
@@ -34,7 +34,7 @@ def _drawn(draw: Callable[..., Any]) -> Callable[..., Tensor]:
     """Return what makes a tensor of a size, of numbers that are drawn."""
 
     def make(*size: Any, generator: Generator | None = None, **options: Any) -> Tensor:
-        return sized(options.pop("size", size), partial(draw, generator or DEFAULT), **options)
+        return sized(some(size), partial(draw, generator or DEFAULT), **options)
 
     return make
 

@@ -527,3 +527,33 @@ try:
     x.backward(x, None, False, None, 1)
 except TypeError as error:
     print(error)
+# --- new tensors without a size, and other calls that fit no function
+def told(call):
+    try:
+        print(call())
+    except Exception as error:
+        print(type(error).__name__, error)
+told(lambda: torch.randn())
+told(lambda: torch.rand(dtype=torch.float64))
+told(lambda: torch.zeros(requires_grad=True))
+told(lambda: torch.ones())
+told(lambda: torch.full((2,)))
+told(lambda: torch.full((2,), "a"))
+told(lambda: torch.randint(3))
+told(lambda: torch.randperm())
+told(lambda: torch.eye())
+told(lambda: torch.arange())
+told(lambda: torch.linspace(0, 1))
+told(lambda: torch.normal(0, 1))
+told(lambda: torch.randn(2, generator=3))
+told(lambda: torch.randn(2, wrong=3))
+told(lambda: torch.zeros(2, wrong=1))
+told(lambda: torch.tensor())
+told(lambda: torch.zeros_like())
+told(lambda: torch.ones(2).new_zeros())
+told(lambda: torch.ones(2).new_full((2,)))
+told(lambda: torch.ones(2).unsqueeze())
+told(lambda: torch.transpose(torch.ones(2, 2)))
+told(lambda: torch.matmul(torch.ones(2)))
+told(lambda: torch.randn(()).shape)
+told(lambda: torch.randn(size=(2,)).shape)
