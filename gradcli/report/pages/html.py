@@ -9,7 +9,7 @@ from html import escape
 from gradcli.explain.sections import Block, Code, Equations, Grid, Images, Math, Matrix, Page, Panel, Section, Text
 from gradcli.report.latex_math import LatexWriter
 from gradcli.report.pages.latex import equations, matrices
-from gradcli.report.pages.markdown import title_of
+from gradcli.report.pages.markdown import headed
 from gradcli.report.pictures.drawn import GAP, Drawn, beside
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import visible
@@ -23,11 +23,8 @@ def render(page: Page, digits: int | None) -> str:
     """Return a page as an HTML fragment; `digits` significant digits of each number."""
     writers = TextWriter(page.style, digits), LatexWriter(page.style, digits)
     parts: list[str] = []
-    before = ""
-    for section in page.sections:
-        if section.name != before:
-            parts.append(f"<h3>{_words(title_of(section.name))}</h3>")
-        before = section.name
+    for heading, section in headed(page):
+        parts += [f"<h3>{_words(heading)}</h3>"] if heading else []
         parts += _section(section, *writers)
     return '<div class="gradcli">\n' + "\n".join(parts) + "\n</div>\n"
 

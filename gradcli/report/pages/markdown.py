@@ -22,20 +22,20 @@ _TITLES = {  # of sections whose names do not say it
 }
 
 
-def title_of(section: str) -> str:
-    """Return the heading of sections of that name."""
-    return _TITLES.get(section, section.capitalize())
+def headed(page: Page) -> Iterator[tuple[str, Section]]:
+    """Yield the sections of a page with their headings; one of the same name as the section before has none."""
+    before = ""
+    for section in page.sections:
+        yield "" if section.name == before else _TITLES.get(section.name, section.name.capitalize()), section
+        before = section.name
 
 
 def render(page: Page, digits: int | None) -> str:
     """Return a page as Markdown; `digits` significant ones of each number."""
     writers = TextWriter(page.style, digits), LatexWriter(page.style, digits)
     parts: list[str] = []
-    before = ""
-    for section in page.sections:
-        if section.name != before:
-            parts.append(f"### {title_of(section.name)}")
-        before = section.name
+    for heading, section in headed(page):
+        parts += [f"### {heading}"] if heading else []
         parts += _section(section, *writers)
     return "\n\n".join(parts) + "\n"
 
