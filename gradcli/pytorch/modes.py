@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 
 class _Mode(threading.local):
-    """What holds now, in each thread for itself."""
+    """The current modes, one set a thread."""
 
     grad = True
     inference = False
@@ -31,7 +31,7 @@ Mode = _Mode()
 
 
 def _set(settings: dict[str, Any]) -> dict[str, Any]:
-    """Let some of it hold; return what held before."""
+    """Set some modes; return their values before."""
     before = {name: getattr(Mode, name) for name in settings}
     for name, value in settings.items():
         setattr(Mode, name, value)
@@ -39,7 +39,7 @@ def _set(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Switch:
-    """A context that sets some of it, and a decorator that does so for each call of a function."""
+    """A context that sets some modes, and a decorator that does so for each call of a function."""
 
     def __init__(self, **settings: Any) -> None:
         self.settings = settings
@@ -63,7 +63,7 @@ class _Switch:
         return call
 
     def through(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a generator function of which each step runs in the context, and what asks for it does not."""
+        """Return a generator function whose steps run in the context, and its caller outside of it."""
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -112,7 +112,7 @@ class inference_mode(no_grad):
 
 
 class _Lasting(_Switch):
-    """A switch that holds from now on, unless it is for a block or a function."""
+    """A switch that takes effect at once, unless it is for a block or a function."""
 
     def __init__(self, **settings: bool) -> None:
         super().__init__(**settings)

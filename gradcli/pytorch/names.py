@@ -1,4 +1,4 @@
-"""Names: what `torch` has and what are methods of tensors, registered or looked up.
+"""The names of `torch` and of tensors' methods, registered or looked up.
 
 A function or method that is but a row of the vocabulary is not written: it is found there by its name.
 """
@@ -26,7 +26,7 @@ TORCH: dict[str, Any] = {}  # what `torch` has by name
 
 
 class InPlace:
-    """How results are written into tensors: set where operations in place are defined."""
+    """Functions that write results into tensors, set where operations in place are defined."""
 
     method: ClassVar[Callable[[str, Callable[..., Any]], Callable[..., Any]]]
     into: ClassVar[Callable[..., Any]]
@@ -37,7 +37,7 @@ _IN_PYTHON = frozenset(("cdist", "einsum", "meshgrid", "norm", "split", "tensord
 
 
 def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F:
-    """Return a function that is called as its signature in the table says.
+    """Return a function with the calling convention of its signature in the table.
 
     Arguments have PyTorch's names, and one that must be a tensor and is none is an error that names it, at its position
     behind the first that are skipped.  With `out`, the function can write its result into a tensor of that name.
@@ -65,7 +65,7 @@ def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F
 
 
 def method(*names: str) -> Callable[[F], F]:
-    """Register a method of tensors, which is a function of `torch`, too, where PyTorch has one of that name."""
+    """Register a method of tensors, and a function of `torch` where PyTorch has one of that name."""
 
     def register(function: F) -> F:
         for name in names:
@@ -76,7 +76,7 @@ def method(*names: str) -> Callable[[F], F]:
 
 
 def methods(*names: str) -> Callable[[Any], None]:
-    """Register a method under several names, each of which it gets as `op`."""
+    """Register a method under several names; the name is its argument `op`."""
 
     def register(function: Any) -> None:
         for name in names:
@@ -107,11 +107,11 @@ def _called(function: F, name: str, skipped: int) -> F:
     return function if find(name) is None or hasattr(function, "as_function") else calling(function, name, skipped)
 
 
-# What is found by its name
+# Functions by their names
 
 
 def row_named(name: str, module: str) -> Callable[..., Any] | None:
-    """Return a function that is a row of the vocabulary, or is defined in one line, where PyTorch has the name."""
+    """Return the function of a row of the vocabulary, or of a definition in one line, for a name of PyTorch's."""
     if name not in pytorch_names()[module] or (row := vocabulary_row(name)) is None:
         return None
 
@@ -128,7 +128,7 @@ def row_named(name: str, module: str) -> Callable[..., Any] | None:
 
 
 def function_named(name: str) -> Callable[..., Any] | None:
-    """Return a function of `torch` that is a method of tensors, too, or is looked up by its name as methods are."""
+    """Return a function of `torch` that is also a method of tensors, or a row of the vocabulary."""
     if name not in pytorch_names()["torch"]:
         return None
     result = vars(Tensor).get(name) or method_named(name)
@@ -137,7 +137,7 @@ def function_named(name: str) -> Callable[..., Any] | None:
 
 
 def method_named(name: str) -> Callable[..., Any] | None:
-    """Return a method of tensors that is found by its name: a row, or what is done in place."""
+    """Return a method of tensors by its name: a row, or an operation in place."""
     result, base = row_named(name, "Tensor"), name.removesuffix("_")
     function = None if result or base == name or name.startswith("_") else vars(Tensor).get(base) or method_named(base)
     if function is not None:
@@ -146,7 +146,7 @@ def method_named(name: str) -> Callable[..., Any] | None:
 
 
 class _Lookup:
-    """A method that is looked up by its name at its first use, and is an attribute from then on.
+    """A method that becomes an attribute at its first use.
 
     Errors: `MissingError` for one that there is not.
     """
@@ -164,7 +164,7 @@ class _Lookup:
 
 @cache
 def pytorch_names() -> dict[str, frozenset[str]]:
-    """Return the names that PyTorch 2.13 has, as tests/pytorch/record_names.py has recorded them."""
+    """Return the names of PyTorch 2.13, as recorded by tests/pytorch/record_names.py."""
     return {module.rstrip(":"): frozenset(names) for module, *names in map(str.split, paragraphs("names.txt"))}
 
 
@@ -179,7 +179,7 @@ for _name in pytorch_names()["Tensor"]:
 
 
 def absent(module: str, name: str, known: Iterable[str]) -> BaseException:
-    """Return the error for a name that a module does not have: PyTorch's own for a slip, or `MissingError`."""
+    """Return the error for a name that a module does not have: PyTorch's for a misspelt name, else `MissingError`."""
     if name.startswith("__") or name not in pytorch_names().get(module, (name,)):
         return refusal("name of no module", module, name)
     return missing(name, [n for n in known if not n.startswith("_")], f"{module}.")
@@ -201,7 +201,7 @@ def _text(self: Any) -> str:
 
 
 def with_indices(kind: Any, values: Any, indices: Any) -> Any:
-    """Return values with their indices, as a tuple of a kind."""
+    """Return values with their indices, as a named tuple."""
     indices = of_array(np.asarray(indices, np.int64))
     note_lost(indices, (values,), kind.__name__, Kind.INDICES)
     return kind(values, indices)

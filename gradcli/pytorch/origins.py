@@ -1,4 +1,4 @@
-"""How views are made whose changes in place autograd does not follow."""
+"""The origins of views whose changes in place autograd cannot follow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HOOKED = "BackwardHookFunction"  # PyTorch's name for what a module with a backw
 
 
 class Maker(Enum):
-    """What made such a view."""
+    """The origin of such a view."""
 
     NO_GRAD = "no_grad"
     INFERENCE = "inference"
@@ -19,12 +19,12 @@ class Maker(Enum):
 
 @dataclass(frozen=True)
 class Origin:
-    """The maker of a view; for a view of such a view, the maker of that."""
+    """The origin of a view; a view of a view has that of the first."""
 
     maker: Maker
     name: str = ""  # of the operation or the function
     number: int = 0  # of the output
-    is_inner: bool = False  # whether it is a view of the view that was made so
+    is_inner: bool = False  # whether it is a view of the view with this origin
 
     def inner(self) -> Origin:
         """Return the origin of a view of this view."""
@@ -32,5 +32,5 @@ class Origin:
 
     @property
     def in_mode(self) -> bool:
-        """Whether the view was made where nothing is recorded."""
+        """Whether the view was created where nothing is recorded."""
         return self.maker in (Maker.NO_GRAD, Maker.INFERENCE)

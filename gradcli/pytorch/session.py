@@ -83,7 +83,7 @@ def _is_unknown(name: str) -> bool:
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `torch` and what is in it; whatever else is imported, Python finds itself."""
+    """The importer of `torch` and its modules; all others are Python's."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         top = name.partition(".")[0]
@@ -110,12 +110,12 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def public(module: types.ModuleType) -> list[str]:
-    """Return the names that a module has, those that it finds when they are asked for among them."""
+    """Return the names of a module, also those that it looks up at their first use."""
     return module.__dir__() if "__dir__" in vars(module) else _defined(module)  # type: ignore[return-value]
 
 
 def _defined(module: types.ModuleType) -> list[str]:
-    """Return what a module lists, or else what it defines itself."""
+    """Return the names in a module's `__all__`, or else those that it defines itself."""
     if listed := getattr(module, "__all__", None):
         return list(listed)
     homes = {module.__name__, *(f for f, own in MODULES.items() if module.__name__.endswith(f".{own}"))}
@@ -143,7 +143,7 @@ def _attribute(module: types.ModuleType, view: types.ModuleType, attribute: str)
 
 
 def _names(view: types.ModuleType) -> list[str]:
-    """Return PyTorch's names of what is in a module, or, where they are not known, its own."""
+    """Return PyTorch's names in a module, or, where they are not recorded, those that it defines."""
     from gradcli.pytorch.names import pytorch_names
 
     return sorted(pytorch_names().get(view.__name__) or vars(view))
@@ -179,7 +179,7 @@ class Script:
 
 @dataclass
 class Ending:
-    """How a script ended: its status, and the exception that nobody caught."""
+    """The end of a script: its status, and the uncaught exception."""
 
     status: int
     error: BaseException | None = None
@@ -187,7 +187,7 @@ class Ending:
 
 
 def _main(script: Script) -> types.ModuleType:
-    """Return the module of a script before it runs, with the attributes that Python gives it."""
+    """Return the module of a script before it runs, with Python's attributes of `__main__`."""
     main = types.ModuleType("__main__")
     main.__dict__.update(__builtins__=builtins)
     if sys.version_info < (3, 14):
@@ -203,7 +203,7 @@ def _main(script: Script) -> types.ModuleType:
 
 @contextmanager
 def _as_main(script: Script) -> Iterator[types.ModuleType]:
-    """Let a module be the main one, with its arguments and its folder; all is as it was afterwards."""
+    """Make a module `__main__` in a block, with its arguments and its folder."""
     main, finder = _main(script), _Finder()
     before = sys.modules["__main__"], sys.argv, shapes.MAX_ELEMENTS, sys.excepthook, threading.excepthook
     torch = _taken_out()
@@ -225,12 +225,12 @@ def _as_main(script: Script) -> Iterator[types.ModuleType]:
 
 
 def _taken_out() -> dict[str, types.ModuleType]:
-    """Take all of `torch` out of the modules that are imported, and return it."""
+    """Remove all modules of `torch` from `sys.modules`, and return them."""
     return {n: sys.modules.pop(n) for n in [*sys.modules] if n.partition(".")[0] == "torch"}
 
 
 def fresh() -> None:
-    """Let all be as it is when PyTorch has just been imported."""
+    """Reset the state to that after the import of PyTorch."""
     from gradcli.pytorch.cuts import CUTS
     from gradcli.pytorch.dtypes import float32, set_default_dtype
     from gradcli.pytorch.generator import DEFAULT
@@ -311,6 +311,6 @@ def _reworded(error: BaseException) -> None:
 
 
 def source_line(script: Script, number: int) -> str:
-    """Return a line of a script, without the space around it."""
+    """Return a line of a script, stripped."""
     lines = script.source.splitlines()
     return lines[number - 1].strip() if 0 < number <= len(lines) else ""

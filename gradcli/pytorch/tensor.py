@@ -1,4 +1,4 @@
-"""The tensor: numbers in NumPy's memory, and what autograd knows of them; its operations stand elsewhere."""
+"""The tensor: a NumPy array with its history; the operations are in other modules."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Array = np.ndarray[Any, Any]
 
 
 class TensorBase:
-    """The base on which `names` sets the methods that are looked up at their first use."""
+    """The base class, whose methods `names` looks up at their first use."""
 
 
 class Tensor(TensorBase):
-    """Numbers with a shape and a dtype, and the step that made them.
+    """An array with a shape and a dtype, and the step whose result it is.
 
     `_a` holds the numbers as the engine wants them, with a last axis of one point.
     """
@@ -119,7 +119,7 @@ class Tensor(TensorBase):
 
     @property
     def _step(self) -> Step | None:
-        """The step that made it; of a view whose numbers were changed since, one that says so."""
+        """The step whose result it is; for a view whose memory has changed since, a new one."""
         if self._base is not None and self._seen != self._memory.version:
             record.Make.refreshed(self)
         return self._fn
@@ -296,7 +296,7 @@ TensorBase.__module__ = "torch._C"
 
 
 def new(a: Array, cls: type[Tensor] = Tensor) -> Tensor:
-    """Return a tensor of an array that the engine has made."""
+    """Return a tensor of an array in the engine's layout."""
     result: Tensor = object.__new__(cls)
     result._a = a
     result._memory = Memory()
@@ -309,25 +309,25 @@ record.Make.tensor = new
 
 
 def alias(x: Tensor, cls: type[Tensor] = Tensor) -> Any:
-    """Return a tensor that shows the same memory and has no history."""
+    """Return an alias of a tensor without a history."""
     result = new(x._a, cls)
     result._memory, result._map = x._memory, x._map
     return result
 
 
 def tangent_of(x: Any) -> Tensor | None:
-    """Return the tangent that a tensor has at this level of forward mode, or None; anything else has none."""
+    """Return the tangent of a tensor at this level of forward mode, or None."""
     tangent = getattr(x, "_tangent", None) if Mode.dual is not None else None
     return tangent[1] if tangent is not None and tangent[0] is Mode.dual else None
 
 
 def check_unmapped(why: str, x: Tensor) -> None:
-    """Refuse to tell the numbers of a tensor in a `vmap`, which has those of all elements at once."""
+    """Raise PyTorch's error for reading the numbers of a tensor in a `vmap`."""
     refuse_if(x._map <= Mode.maps, why)
 
 
 def of_array(values: Array) -> Tensor:
-    """Return a tensor that shows the memory of an array of NumPy's."""
+    """Return a tensor that aliases an array of NumPy's."""
     return new(values[..., None])
 
 
@@ -345,7 +345,7 @@ Number = (int, float, bool, np.number)  # types of what is a number beside tenso
 
 
 def listed(value: Any) -> Any:
-    """Return what is given one by one or as one sequence."""
+    """Return arguments that are passed one by one, or as one sequence."""
     return value[0] if len(value) == 1 and isinstance(value[0], tuple | list) else value
 
 

@@ -1,4 +1,4 @@
-"""`torch.autograd`: `backward`, `grad`, and what scripts find beside them."""
+"""`torch.autograd`: `backward`, `grad`, and the names beside them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _listed(x: Any) -> list[Any]:
 
 
 def _chosen(inputs: Any, function: str) -> list[Tensor]:
-    """Return the tensors whose gradients a function is asked for."""
+    """Return the tensors whose gradients are requested."""
     result = _listed(inputs)
     refuse_if(not result, "empty inputs", function)
     return result
@@ -35,7 +35,7 @@ def _chosen(inputs: Any, function: str) -> list[Tensor]:
 def backward(
     tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, create_graph: bool = False, *, inputs: Any = None
 ) -> None:
-    """Add the gradients of tensors, weighted by `grad_tensors`, to the `.grad` of the leaves they came from."""
+    """Add the gradients of tensors, weighted by `grad_tensors`, to the `.grad` of the leaves."""
     refuse_if(Mode.transforms, "backward in a transform")
     chosen = None if inputs is None else _chosen(inputs, "backward")
     call = _begun(tensors, grad_tensors, retain_graph, create_graph)
@@ -95,7 +95,7 @@ def grad(
 
 
 def _begun(outputs: Any, grad_outputs: Any, retain: bool | None, create: bool) -> Call:
-    """Return a call, with what flows into each root.
+    """Return a call, with the cotangent v of each root.
 
     Errors: PyTorch's, for a root without a gradient, and for a `v` that does not fit.
     """
@@ -125,7 +125,7 @@ class _VariableType(type):
 
 
 class Variable(metaclass=_VariableType):
-    """What tensors that autograd knows were called once: today it returns the tensor itself."""
+    """The older name of tensors with gradients: it returns the tensor itself."""
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         refuse_if(not isinstance(data, Tensor), "variable of no tensor", type(data).__name__)

@@ -7,14 +7,14 @@ from gradcli.pytorch.modes import _Lasting, _Switch
 
 
 class set_detect_anomaly(_Lasting):
-    """Look for nan in gradients."""
+    """Search for nan in gradients."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         super().__init__(anomaly=bool(mode), check_nan=bool(check_nan))
 
 
 class detect_anomaly(_Switch):
-    """Look for nan in gradients in a block."""
+    """Search for nan in gradients in a block."""
 
     def __init__(self, check_nan: bool = True) -> None:
         super().__init__(anomaly=True, check_nan=bool(check_nan))

@@ -30,7 +30,7 @@ UnpackedDualTensor.__module__ = "torch.autograd.forward_ad"
 
 
 def enter_dual_level() -> int:
-    """Let tensors have tangents from now on; return the number of the level."""
+    """Begin a level of forward mode; return its number."""
     refuse_if(Mode.dual is not None, "nested levels of tangents")
     _set({"dual": object()})
     return 0
@@ -75,7 +75,7 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
 
 
 def _pushed(out: Tensor, operands: Sequence[Any], recipe: Recipe, name: str) -> None:
-    """Give the result of an operation its tangent: the sum over the operands of J·u."""
+    """Set the tangent of an operation's result: the sum over the operands of J·u."""
     tangents = {i: u for i, x in enumerate(operands) if isinstance(x, Tensor) and (u := tangent_of(x)) is not None}
     if not tangents or not out.is_floating_point():
         return

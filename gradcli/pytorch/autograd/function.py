@@ -1,4 +1,4 @@
-"""`torch.autograd.Function`: operations whose backward the script says itself."""
+"""`torch.autograd.Function`: operations with a custom backward."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gradcli.pytorch.tensor import Tensor, alias, new, tangent_of
 
 
 class Context:
-    """What `forward` leaves for `backward`."""
+    """The context of a custom function, `ctx`."""
 
     _function: type = object
     _kept: tuple[Any, ...] = ()
@@ -41,7 +41,7 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The tensors that were kept."""
+        """The saved tensors."""
         return self._kept if self._step is None else self._step.kept_tensors()
 
     @property
@@ -51,15 +51,15 @@ class Context:
         return self.saved_tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Let nothing flow through some of the outputs."""
+        """Mark outputs as not differentiable."""
         self._whole += tuple(map(id, tensors))
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Tell which inputs were changed in place."""
+        """Mark inputs that were changed in place."""
         self._dirty = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Return whether gradients that are not there are zeros."""
+        """Set whether missing gradients are zeros."""
         self._materialize = value
 
 
@@ -67,7 +67,7 @@ FunctionCtx = Context  # as annotations have it
 
 
 class FunctionStep(Step):
-    """The step of a script's own function."""
+    """The step of a custom function."""
 
     is_custom = True
 
@@ -98,7 +98,7 @@ class FunctionStep(Step):
         return self.tensors
 
     def output(self, number: int) -> Step:
-        """Return what a gradient of an output flows into."""
+        """Return the edge of an output."""
         return self if len(self.outputs) == 1 else OutputStep(self, number)
 
     def apply(self, *grads: Any) -> Any:
@@ -106,7 +106,7 @@ class FunctionStep(Step):
         return self.cls.backward(self.context, *grads)  # type: ignore[attr-defined]
 
     def kept_tensors(self) -> tuple[Any, ...]:
-        """Return what was saved; a result leads back to this step.
+        """Return the saved tensors; those that are results have this step as their history.
 
         Errors: PyTorch's, for what was freed, or changed in place since.
         """
@@ -136,7 +136,7 @@ class FunctionStep(Step):
         return [g if g is None or create else new(g._a) for g in grad_inputs]
 
     def _fitting(self, i: int, edge: Any, g: Any) -> Any:
-        """Return the gradient of an argument, in the shape and the dtype of what it flows into."""
+        """Return the gradient of an argument, in its shape and dtype."""
         refuse_if(g is not None and i not in self.tensors, "gradient of no tensor", self.cls.__name__, i + 1)
         refuse_if(g is not None and not isinstance(g, Tensor), "kind of a function's gradient", typename(g))
         if edge is None or g is None:
@@ -152,7 +152,7 @@ class FunctionStep(Step):
 
 
 def _watched(tensors: Sequence[Any], outputs: Sequence[Tensor]) -> list[tuple[Any, int | None, Any]]:
-    """Return what is saved: each with the number of the result that it is, and what tells whether it was changed."""
+    """Return the saved tensors: each with its number if it is a result, and with the check for changes in place."""
     numbers = {id(y): k for k, y in enumerate(outputs) if y._fn is None}
     result: list[tuple[Any, int | None, Any]] = []
     for i, x in enumerate(tensors):
@@ -165,7 +165,7 @@ def _watched(tensors: Sequence[Any], outputs: Sequence[Tensor]) -> list[tuple[An
 
 
 class OutputStep(Step):
-    """One of several outputs of a script's own function: it hands its gradient to the function's step."""
+    """One of several outputs of a custom function, whose gradient goes to the function's step."""
 
     is_custom = True
     whole: FunctionStep
@@ -187,7 +187,7 @@ class _Parts(dict[int, Any]):
 
 
 class Function:
-    """An operation with a `forward` and a `backward` of the script's own."""
+    """The base class of custom functions."""
 
     _backward_cls: type[FunctionStep]
 
@@ -199,17 +199,17 @@ class Function:
         warn("function as an instance", type(self))
 
     def __call__(self, *_: Any) -> Any:
-        """Refuse the call of old functions."""
+        """Raise PyTorch's error for functions of the old style."""
         raise refusal("old function")
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """Compute; every function says how."""
+        """Compute the result; each function defines it."""
         raise refusal("no forward")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Pass the gradients on; every function says how."""
+        """Return the gradients of the arguments; each function defines it."""
         raise refusal("no backward")
 
     @classmethod
@@ -234,7 +234,7 @@ class Function:
 
 
 def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple[bool, ...]) -> tuple[Context, Any]:
-    """Run a function's forward, in the mode that holds; return what it leaves for the backward, and its result."""
+    """Run a function's forward in the current mode; return its context and its result."""
     context = Context(cls, needed)
     if not hasattr(cls, "setup_context"):
         return context, cls.forward(context, *args, **kwargs)
@@ -244,14 +244,14 @@ def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple
 
 
 def _recorded(cls: type[Function], context: Context, args: Sequence[Any], outputs: list[Tensor], edges: Any) -> Any:
-    """Return the step that made outputs, which leads to these edges."""
+    """Return the step of the outputs, with these edges."""
     for x in context._dirty:
         refuse_if(x._base is None and x.is_leaf and x.requires_grad, "leaf marked dirty")
     return cls._backward_cls(cls, context, args, edges, outputs)
 
 
 def _output(y: Tensor, number: int, context: Context, args: Sequence[Any]) -> Tensor:
-    """Return an output as scripts get it: one that is also an argument, or saved, as another tensor that shows it."""
+    """Return an output as scripts get it: an alias, if it is also an argument or saved."""
     step, is_dirty, result = context._step, _holds(context._dirty, y), y
     if step is not None and _holds(context._kept, y):
         result = alias(y)
@@ -272,7 +272,7 @@ def _holds(tensors: Sequence[Any], y: Tensor) -> bool:
 
 
 def _through_base(x: Tensor) -> None:
-    """Let the base of a view that a function has changed in place have the function in its history."""
+    """Record a function that changed a view in place in the history of the view's base."""
     inplace.check(x, recorded=True)
     result = alias(x)
     result._fn, x._fn, x._seen = x._fn, None, -1
@@ -280,7 +280,7 @@ def _through_base(x: Tensor) -> None:
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let the gradients of a backward have no gradients themselves."""
+    """Make a backward one without a double backward."""
 
     @functools.wraps(function)
     def call(ctx: Any, *grads: Any) -> Any:

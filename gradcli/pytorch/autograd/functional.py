@@ -19,14 +19,14 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
 def leaves(tree: Any) -> list[Any]:
-    """Return what stands in lists, tuples and dicts, in order."""
+    """Return the leaves of nested lists, tuples and dicts, in order."""
     if isinstance(tree, dict | list | tuple):
         return [x for inner in (tree.values() if isinstance(tree, dict) else tree) for x in leaves(inner)]
     return [tree]
 
 
 def filled(tree: Any, values: Iterator[Any]) -> Any:
-    """Return lists, tuples and dicts like others, with other values in them."""
+    """Return nested lists, tuples and dicts with other leaves."""
     if isinstance(tree, dict):
         return {key: filled(inner, values) for key, inner in tree.items()}
     if not isinstance(tree, list | tuple):
@@ -36,7 +36,7 @@ def filled(tree: Any, values: Iterator[Any]) -> Any:
 
 
 def variable(x: Tensor, name: str = "", outside: bool = True) -> Any:
-    """Return a tensor to differentiate by: a view, where what stands outside may differentiate once more, or a leaf."""
+    """Return a tensor to differentiate by: a view if `outside` may differentiate once more, else a leaf."""
     result: Any = x.view_as(x) if outside and x.requires_grad else x.detach()
     if not result.requires_grad:
         with _Switch(transforms=0):
@@ -46,7 +46,7 @@ def variable(x: Tensor, name: str = "", outside: bool = True) -> Any:
 
 
 def variables(func: Callable[..., Any], inputs: Any, outside: bool = True) -> tuple[Tensor, ...]:
-    """Return a function's inputs as tensors to differentiate by, under the names that it has for them."""
+    """Return a function's inputs as tensors to differentiate by, with the names of its parameters."""
     names = chain(parameters_of(func), repeat(""))
     return tuple(map(variable, leaves(inputs), names, repeat(outside)))
 
@@ -57,12 +57,12 @@ def _variables(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Ten
 
 
 def _cut(result: Any, outside: bool) -> Any:
-    """Return what a function gave, without its history unless what stands outside has a use for it."""
+    """Return a function's results, without their history unless `outside` needs it."""
     return filled(result, (x if outside or not isinstance(x, Tensor) else x.detach() for x in leaves(result)))
 
 
 def _vectors(v: Any, others: Any, function: str) -> list[Tensor]:
-    """Return vectors to multiply by, one for each of other tensors; 1 for a single number."""
+    """Return a vector v for each of other tensors; 1 for a single number."""
     outputs, result = leaves(others), leaves(v)
     if v is None:
         refuse_if(len(outputs) != 1 or outputs[0].numel() != 1, "no v", function)
@@ -92,7 +92,7 @@ def assembled(parts: Sequence[Any], axis: int, y: Tensor, x: Tensor) -> Tensor:
 
 
 def gradients(y: Tensor, xs: Sequence[Tensor], v: Any = None, create: bool = True) -> tuple[Any, ...]:
-    """Return the gradients of a tensor by others: zeros where it does not come from them."""
+    """Return the gradients of a tensor by others: zeros where it does not depend on them."""
     if not y.requires_grad:
         return tuple(map(zeros_like, xs))
     return grad(y, xs, v, retain_graph=True, create_graph=create, materialize_grads=True)
@@ -151,7 +151,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 @enable_grad()
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Return what a function gives, and vᵀH, which is H·v, as H is symmetric."""
+    """Return a function's result, and vᵀH, which is H·v, as H is symmetric."""
     xs = _variables(func, inputs, create_graph)
     y, vs = func(*xs), _vectors(v, inputs, "input to the user-provided function is")
     with requested(Request("hvp", vs)) as request:
@@ -180,7 +180,7 @@ def _of_gradients(y: Tensor, xs: Any, vs: Any, by: Sequence[Tensor], w: Tensor |
 
 
 def parameters_of(function: Any) -> list[str]:
-    """Return what a function calls the positional arguments.
+    """Return the names of a function's positional parameters.
 
     >>> parameters_of(lambda a, b: a * b)
     ['a', 'b']

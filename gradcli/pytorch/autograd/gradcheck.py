@@ -1,4 +1,4 @@
-"""`torch.autograd.gradcheck`: whether a backward gives what differences say."""
+"""`torch.autograd.gradcheck`: comparison of a backward with finite differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckError(RuntimeError):
-    """A gradient that is not what differences say."""
+    """A gradient that differs from finite differences."""
 
 
 GradcheckError.__module__ = "torch.autograd.gradcheck"
@@ -29,7 +29,7 @@ def gradcheck(
     func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
     raise_exception: bool = True, **_: Any,
 ) -> bool:  # fmt: skip
-    """Return whether a function's backward agrees with differences.
+    """Return whether a function's backward agrees with finite differences.
 
     Errors: `GradcheckError` with both Jacobians where it does not, unless that is not wanted.
     """
@@ -51,7 +51,7 @@ def gradcheck(
 def _compare(
     func: Callable[..., Any], arguments: list[Any], active: list[int], eps: float, near: dict[str, float]
 ) -> None:
-    """Compare a function's Jacobians by the chosen inputs with differences.
+    """Compare a function's Jacobians by the chosen inputs with finite differences.
 
     Errors: `GradcheckError` for the first that is another one.
     """
@@ -86,7 +86,7 @@ def _compare_one(where: str, numeric: Any, analytic: Any, near: dict[str, float]
 
 
 def _numeric(func: Callable[..., Any], arguments: list[Any], i: int, k: int, eps: float) -> Any:
-    """Return the derivatives of an output by an input from differences: a row for each element of the input."""
+    """Return the finite differences of an output by an input: a row for each element of the input."""
     x = arguments[i]
     flat = x._a.reshape(-1)
     rows = []
@@ -102,7 +102,7 @@ def _numeric(func: Callable[..., Any], arguments: list[Any], i: int, k: int, eps
 
 
 def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, **settings: Any) -> bool:
-    """Return whether the backward of a function's backward agrees with differences."""
+    """Return whether the backward of a function's backward agrees with finite differences."""
     arguments = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
     with enable_grad():
         outputs = leaves(func(*arguments))

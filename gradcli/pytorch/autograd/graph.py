@@ -1,4 +1,4 @@
-"""`torch.autograd.graph`: the nodes of what was recorded, what they keep (`grad_fn._saved_self`), and hooks on that."""
+"""`torch.autograd.graph`: the nodes of the graph, their saved tensors (`grad_fn._saved_self`), and hooks on these."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLACES |= dict.fromkeys(("other", "exponent", "vec", "tensor", "target"), 1)
 
 
 def attribute(step: Step, name: str) -> Any:
-    """Return what a script asks a step for as `_saved_` and a word.
+    """Return the saved tensor or setting of a step by its attribute, `_saved_` and a word.
 
     Errors: PyTorch's, for what is freed or was changed since; `MissingError` for what is not known to be kept.
     """
@@ -44,14 +44,14 @@ Recorder.saved = attribute
 
 
 class saved_tensors_hooks(_Switch):
-    """Have one function called with each tensor that is kept for the backward, and another with what that returned."""
+    """Hooks on saved tensors: one function packs each, another unpacks it."""
 
     def __init__(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
         super().__init__(hooks=Hooks(pack_hook, unpack_hook))
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep on the CPU what is kept for the backward: it is there."""
+    """Keep saved tensors on the CPU, where they are in any case."""
 
     def __init__(self, pin_memory: bool = False) -> None:
         super().__init__(lambda x: x, lambda x: x)
@@ -62,13 +62,13 @@ save_on_cpu.__module__ = saved_tensors_hooks.__module__ = "torch.autograd.graph"
 
 @dataclass(frozen=True)
 class Hooks:
-    """The two functions of a script that pack and unpack what steps keep."""
+    """A script's two functions that pack and unpack saved tensors."""
 
     packer: Callable[..., Any]
     unpacker: Callable[..., Any]
 
     def pack(self, step: Step, out: Tensor) -> None:
-        """Pack what a step keeps, in PyTorch's order."""
+        """Pack the saved tensors of a step, in PyTorch's order."""
         name = step.name().removesuffix("Backward0")
         order = fact("hooks", name) or ""
         missing_if(not order, f"saved_tensors_hooks around {name}")
@@ -77,7 +77,7 @@ class Hooks:
         step.checks = []
 
     def packed(self, x: Tensor) -> Packed:
-        """Return a tensor as the first function packs it.
+        """Return a tensor in packed form.
 
         Errors: `RuntimeError` where the function changes the tensor in place.
         """
@@ -90,13 +90,13 @@ class Hooks:
 
 @dataclass(frozen=True)
 class Packed:
-    """What a hook made of a tensor, and the function that makes a tensor of it again."""
+    """The packed form of a saved tensor, and the function that unpacks it."""
 
     value: Any
     unpacker: Callable[..., Any]
 
     def restored(self, edge: Edge | None) -> Tensor:
-        """Return the unpacked tensor, which leads back to an edge.
+        """Return the unpacked tensor, with the history of an edge.
 
         Errors: `RuntimeError` where the function returns no tensor.
         """
