@@ -126,6 +126,7 @@ DEFAULT = Generator()
 
 def _blocks(u: Array, mean: float, std: float) -> Array:
     """Return normal numbers of uniform ones, in rows of 16: the first half gives radii, the second angles."""
-    radius = np.sqrt(-2 * np.log(1 - u[:, : _BLOCK // 2].astype(np.float64)))
-    angle = (u.dtype.type(2 * np.pi) * u[:, _BLOCK // 2 :]).astype(np.float64)  # rounded as PyTorch rounds it
-    return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1) * std + mean
+    radius = np.sqrt(-2 * np.log(1 - u[:, : _BLOCK // 2]))
+    angle = u.dtype.type(2 * np.pi) * u[:, _BLOCK // 2 :]
+    pairs: Array = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    return pairs * np.float64(std) + mean  # rounded once, as by a fused multiply-add

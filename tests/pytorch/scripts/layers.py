@@ -559,7 +559,7 @@ def learnt(make, loss, y):
     torch.manual_seed(0)
     x, m = torch.randn(30, 4), make()
     o = torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)
-    for _ in range(12):
+    for _ in range(10):
         o.zero_grad()
         l = loss(m(x), y)
         l.backward()
