@@ -42,9 +42,11 @@ def _told(v: Verdict, source: str) -> Iterator[Text]:
     """Yield the right derivative, a counterexample with the three numbers there, and how many points are wrong."""
     assert v.at is not None
     entry = f"{v.entry} " if v.entry else ""
-    if v.formula:
+    if v.derivative:
+        yield Text((f"{v.claim} is ", Formula(v.derivative, v.derivative)))
+    elif v.formula:
         yield Text((f"{entry}is ", Formula(v.formula, v.formula)))
-    parts: list[Math] = [] if v.formula else [entry]
+    parts: list[Math] = [entry] if v.derivative or not v.formula else []
     parts += assigned(f"at point {v.place:,}, " if v.place else "at ", v.at.items())
     shown_parts = ((": ", v.true), (", yours ", v.yours), (", finite difference ", v.difference))
     parts += [part for word, number in shown_parts for part in (word, Value.of(number))]

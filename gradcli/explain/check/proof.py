@@ -22,6 +22,7 @@ SECONDS = 2.0  # of SymPy for each claim: most proofs take less, and what takes 
 MAX_ENTRIES = 400  # of a claim that is proved: a matrix of 20 by 20, each entry an equation for SymPy
 _SHOWN = 36  # entries of a derivative that is shown: a matrix of 6 by 6
 _LENGTH = 200  # characters of a formula that is shown: three lines
+_LINE = 60  # characters of a formula of arrays, which says it in one line or not at all
 _TERMS = 4  # by which two sums differ where the terms are named: more explain nothing
 _NAMED = 6  # intermediates that formulas are written in: each doubles the forms that are compared
 
@@ -33,10 +34,12 @@ class Proof:
     """The result of algebra within its time limit.
 
     `proved` is whether all entries are right, `formula` is the right derivative, `difference` what it has more than
-    the claim has, and `terms` what terms are missing, too many or wrong, all of one entry.
+    the claim has, and `terms` what terms are missing, too many or wrong, all of one entry.  `whole` is the derivative
+    as a formula of arrays, where a wrong claim is about one.
     """
 
     proved: bool = False
+    whole: str = ""
     formula: str = ""
     difference: str = ""
     terms: str = ""
@@ -83,9 +86,24 @@ def _of_a_wrong_one(shown: Shown, case: Case, wrong: int) -> Iterator[Proof]:
     right, said = (_entries(case, node, {})[wrong] for node in (case.truth, case.yours))
     result = Proof(formula=_short(shown, tidy(right)))
     yield result
+    result = replace(result, whole=_whole(case))
+    yield result
     result = replace(result, terms=_differing(shown, said, right))
     yield result
     yield replace(result, difference=_short(shown, tidy(right - said)))
+
+
+def _whole(case: Case) -> str:
+    """Return the derivative of a scalar by an array as a formula of arrays in the user's names; "" for no short one."""
+    from gradcli.explain.forms.gradients import readable_form
+    from gradcli.notation.nodes import Notation
+
+    if case.base.shape or case.truth.shape != case.by.shape or case.truth.size == 1:
+        return ""
+    names: dict[Node, str] = {n: name for name, n in [*case.graph.names.items(), *case.graph.inputs.items()]}
+    form = readable_form(case.truth, names)
+    text = "" if form is None else Notation(names, implicit=True).expression(form)
+    return text if len(text) <= _LINE else ""
 
 
 def _of_a_right_one(shown: Shown, case: Case) -> Iterator[Proof]:

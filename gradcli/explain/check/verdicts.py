@@ -36,7 +36,8 @@ class Verdict:
     `by` is `proof` or `points`; `points` is how many were tried, `left_out` why some of them did not count, and `wrong`
     at how many of the others the claim is.  Of a wrong one, `entry` is where the error was found, `at` the point,
     `place` its number among those of a file, `yours`, `true` and `difference` the numbers there, `error` about
-    how far the last may be off, and `why` what is wrong.  Of a right one, `note` says where it is not.
+    how far the last may be off, and `why` what is wrong.  `formula` is the right entry, `derivative` the right array.
+    Of a right one, `note` says where it is not.
     """
 
     claim: str
@@ -47,6 +48,7 @@ class Verdict:
     left_out: Mapping[str, int] = field(default_factory=dict)
     wrong: int = 0
     formula: str = ""
+    derivative: str = ""
     entry: str = ""
     at: Named | None = None
     place: int = 0
@@ -78,6 +80,8 @@ class Verdict:
             result["note"] = self.note
         if self.formula:
             result["formula"] = self.formula
+        if self.derivative:
+            result["derivative"] = self.derivative
         return result
 
 
@@ -244,6 +248,7 @@ def _wrong(case: Case, tally: Tally, prove: Callable[[int], Proof], numbered: bo
         _tried(case, tally, proof),
         verdict="wrong",
         wrong=tally.wrong,
+        derivative=proof.whole,
         entry=entry_name(case.truth.shape, entry),
         at=trials.at(point),
         place=int(trials.indices[point]) + 1 if numbered else 0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
@@ -148,8 +148,9 @@ class _GradientWriter:
     @cached_property
     def algebra(self) -> bool:
         """Whether SymPy shortens the gradients: they have arithmetic, and at most `_PARTS` nodes."""
-        parts = [n for n in scheduled(self.result.swept.gradients.values(), self.names) if n not in self.names]
-        return len(parts) <= _PARTS and not _ALGEBRA.isdisjoint(n.op for n in parts)
+        return _is_shortened(
+            [n for n in scheduled(self.result.swept.gradients.values(), self.names) if n not in self.names]
+        )
 
     @cache  # noqa: B019 - it lives as long as a page
     def elementwise(self, by_adjoints: bool) -> ElementwiseForm:
@@ -187,6 +188,29 @@ class _GradientWriter:
                 else:
                     pending += node.args
         return {n: result[n] for n in scheduled(result) if n in result}
+
+
+def readable_form(node: Node, names: Mapping[Node, str]) -> Node | None:
+    """Return a derivative as a formula of arrays in terms of named nodes; None where it would not be read.
+
+    >>> from gradcli.graph.node import leaf
+    >>> from gradcli.notation.nodes import Notation
+    >>> x, t = leaf((3,)), leaf((3,))
+    >>> form = readable_form(2 * (x - t) * 3, {x: "x", t: "t"})
+    >>> Notation({x: "x", t: "t"}, implicit=True).expression(form)
+    '6*(x - t)'
+    """
+    from gradcli.explain.forms.elementwise_form import ElementwiseForm
+
+    parts = [n for n in scheduled([node], names) if n not in names]
+    shorter = ElementwiseForm(names)(node) if _is_shortened(parts) else node
+    form = _summed(matrix_form(shorter, names), names)
+    return form if not form.is_constant and _is_readable(form, names) else None
+
+
+def _is_shortened(parts: Sequence[Node]) -> bool:
+    """Return whether SymPy shortens formulas of these nodes: they have arithmetic, and are at most `_PARTS`."""
+    return len(parts) <= _PARTS and not _ALGEBRA.isdisjoint(n.op for n in parts)
 
 
 def _summed(form: Node, names: Mapping[Node, str]) -> Node:
