@@ -15,6 +15,7 @@ import numpy as np
 
 from gradcli.pytorch.calls import vocabulary_row
 from gradcli.pytorch.cuts import Kind, note_lost
+from gradcli.pytorch.limits import check_limits, limits
 from gradcli.pytorch.messages import facts_of, missing, refusal
 from gradcli.pytorch.signatures import Signature, find
 from gradcli.pytorch.tables import paragraphs
@@ -46,8 +47,13 @@ def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F
     function = getattr(function, "as_function", function)
     in_python = name in _IN_PYTHON or function.__module__.startswith("gradcli.pytorch.nn")
 
+    is_limited = name in limits()
+
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if is_limited:
+            names = (a.name for a in signature.ordered)
+            check_limits(name, {**dict(zip(names, args, strict=False)), **kwargs})
         if kwargs:
             if out and (target := kwargs.pop("out", None)) is not None:
                 return InPlace.into(target, name, lambda: call(*args, **kwargs), args)
@@ -55,7 +61,8 @@ def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F
         try:
             return function(*args, **kwargs)
         except (AttributeError, TypeError, ValueError, IndexError) as error:
-            if facts_of(error) is None:
+            facts = facts_of(error)
+            if facts is None or facts.key == "unknown keyword":
                 check = signature.check_tensors if in_python else signature.check_call
                 check(name, args, kwargs, skipped)
             raise

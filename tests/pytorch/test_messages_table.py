@@ -12,6 +12,7 @@ import pytest
 
 import gradcli.pytorch
 from gradcli.pytorch import linalg, nn, torch
+from gradcli.pytorch.limits import limits
 from gradcli.pytorch.messages import facts_of, message, refusal
 from gradcli.pytorch.nn.table import rows
 
@@ -43,14 +44,14 @@ def calls():
     for path in HERE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             at = TELLING.get(getattr(getattr(node, "func", None), "id", ""))
-            if at is not None and not isinstance(node.args[at], ast.Name):
+            if at is not None and not isinstance(node.args[at], ast.Name | ast.Attribute):
                 several = any(isinstance(a, ast.Starred) for a in node.args)
                 yield from ((name, 99 if several else len(node.args) - 1 - at) for name in names(node.args[at]))
 
 
 def test_every_message_is_told_with_its_values():
     assert len(PARAGRAPHS) == len(TEXTS)  # no name is there twice
-    told_with = dict(calls())
+    told_with = dict(calls()) | {limit.key: len(limit.word) + 2 for row in limits().values() for limit in row}
     assert sorted(told_with) == sorted(TEXTS)
     for name, count in told_with.items():
         text = TEXTS[name].replace("{{", "").replace("}}", "")

@@ -101,7 +101,6 @@ _HERE = "torch.nn.functional"
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     if approximate == "none":
         return named("gelu", input)
-    refuse_if(approximate != "tanh", "kind of gelu")
     scale, cubic = const(exact(float(np.sqrt(2 / np.pi)))), const(exact(0.044715))
 
     def build(x: Node) -> Node:
@@ -181,13 +180,13 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return _dropped(input, p, training, inplace, input.shape)
 
 
+@partial(calling, name="dropout2d")
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     missing_if(input.dim() != 4, f"torch.nn.functional.dropout2d of {input.dim()} axes")
     return _dropped(input, p, training, inplace, (*input.shape[:2], 1, 1))
 
 
 def _dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Tensor:
-    refuse_if(not 0 <= p <= 1, "probability of a dropout", p)
     if not training or not input.numel():
         return input
     refuse_if(input._a.dtype.kind != "f", "dtype of what is written", "Float", input.dtype.word)
@@ -202,7 +201,6 @@ def embedding(
     scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
     missing_if(scale_grad_by_freq or sparse, "torch.nn.functional.embedding(scale_grad_by_freq=…, sparse=…)")
-    refuse_if(weight.dim() != 2, "axes of an embedding")
     ids = input._a[..., 0]
     if ids.dtype.kind != "i":
         raise refusal("kind of indices", "CPUBoolType" if ids.dtype == bool else input.type())

@@ -6,10 +6,9 @@ from functools import partial
 from typing import Any
 
 from gradcli.pytorch.calls import called
+from gradcli.pytorch.limits import check_limits
 from gradcli.pytorch.messages import missing_if, refuse_if, warn
 from gradcli.pytorch.names import TORCH
-
-_PADDINGS = ("zeros", "border", "reflection")
 
 
 def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
@@ -44,8 +43,7 @@ def grid_sample(
 
     Source: R. Keys, "Cubic convolution interpolation for digital image processing" (1981), with a = -3/4.
     """
-    refuse_if(mode not in _SHARES, "mode of a sample", mode)
-    refuse_if(padding_mode not in _PADDINGS, "padding of a sample", padding_mode)
+    check_limits("grid_sample", locals())
     if align_corners is None:
         warn("corners of a grid")
     refuse_if(len(input) != len(grid), "batches of a sample", list(input.shape), list(grid.shape))

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.pytorch.dtypes import check_device, chosen, default_dtype
+from gradcli.pytorch.limits import check_limits
 from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
@@ -38,6 +39,7 @@ class _Layer(Module):
         arguments = bound_arguments(type(self).__name__, self.takes, args, kwargs)
         self.__dict__["_kind"] = chosen(arguments.pop("dtype", None), default_dtype()).numpy
         check_device(arguments.pop("device", None))
+        check_limits(type(self).__name__, arguments)
         for name, value in arguments.items():
             if isinstance(value, Tensor):
                 self.register_buffer(name, value)
@@ -225,5 +227,4 @@ class RMSNorm(_Layer):
 
 
 class _Dropout(_Layer):
-    def _build(self) -> None:
-        refuse_if(not 0 <= self.p <= 1, "probability of a dropout", self.p)
+    """What draws which numbers are left."""

@@ -14,6 +14,7 @@ from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, check_numbers, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.functions import grad_name
+from gradcli.pytorch.limits import check_limits
 from gradcli.pytorch.messages import refusal, refuse_if, warn
 from gradcli.pytorch.nn.table import taken
 from gradcli.pytorch.operations.joining import broadcast_tensors
@@ -61,6 +62,7 @@ def _reducing(also: str = "", inner: str = "") -> Callable[[Callable[..., Any]],
             old = arguments.pop("size_average", None), arguments.pop("reduce", None)
             reduction = arguments.pop("reduction", "mean")
             how = reduction if reduction == also else reduction_of(*old, reduction)
+            check_limits(loss.__name__, arguments)
             try:
                 return loss(**arguments, how=how) if "how" in parameters else _one(loss(**arguments), how)
             except AttributeError:
@@ -92,7 +94,6 @@ def l1_loss(input: Tensor, target: Tensor, how: str, weight: Tensor | None = Non
 
 @_reducing()
 def huber_loss(input: Tensor, target: Tensor, how: str, delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
-    refuse_if(delta <= 0, "delta of a huber loss")
     return _compared("huber_loss", input, target, how, weight, delta=delta)
 
 
@@ -235,7 +236,6 @@ def triplet_margin_loss(
 def cross_entropy(
     input: Tensor, target: Tensor, how: str, weight: Any = None, ignore_index: int = -100, label_smoothing: float = 0.0
 ) -> Tensor:
-    refuse_if(not 0 <= label_smoothing <= 1, "smoothing outside", label_smoothing)
     if target.shape == input.shape:
         if target._a.dtype.kind == "f":
             return _of_probabilities(input, target, weight, how, label_smoothing)

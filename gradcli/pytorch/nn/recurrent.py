@@ -127,7 +127,6 @@ class _Recurrent(_Weights):
         if self.dropout and self.num_layers == 1:
             warn("dropout of a single layer", self.dropout, self.num_layers)
         refuse_if(self.proj_size >= self.hidden_size, "size of a projection")
-        refuse_if(self.proj_size < 0, "negative size of a projection")
 
     def flatten_parameters(self) -> None:
         """Do nothing: on a GPU, PyTorch moves the weights together."""
@@ -238,10 +237,6 @@ _TENSOR = {"RNN": " tensor", "LSTM": "", "GRU": ""}
 
 class RNN(_Recurrent, _Elman):
     """Layers of Elman's recurrence."""
-
-    def _build(self) -> None:
-        refuse_if(self.nonlinearity not in ("tanh", "relu"), "nonlinearity of a recurrence", self.nonlinearity)
-        super()._build()
 
 
 class LSTM(_Recurrent, _LSTM):

@@ -14,7 +14,16 @@ from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import held
 from gradcli.pytorch.cuts import Kind, cut_all
 from gradcli.pytorch.dtypes import BY_NAME, OF_NUMPY, check_device, chosen, default_dtype
-from gradcli.pytorch.messages import MissingError, builtin_name, missing_if, refuse_if, typename, warn, warn_once
+from gradcli.pytorch.messages import (
+    MissingError,
+    builtin_name,
+    missing_if,
+    refusal,
+    refuse_if,
+    typename,
+    warn,
+    warn_once,
+)
 from gradcli.pytorch.names import TORCH, calling, function, method
 from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
@@ -132,7 +141,7 @@ def sized(
     what = others.pop("what", "empty")
     result_kind = chosen(dtype, usual or default_dtype())
     for name in others.keys() - _UNUSED:
-        raise TypeError(f"{what}() got an unexpected keyword argument '{name}'")
+        raise refusal("unknown keyword", what, name)
     check_device(device)
     shape = shape_of(size, what)
     for n in shape:
@@ -255,8 +264,6 @@ def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Te
 
 @function("linspace")
 def linspace(start: Any, end: Any, steps: int, **options: Any) -> Tensor:
-    refuse_if(steps < 0, "number of steps")
-
     def fill(n: int, kind: Any) -> Array:
         a, b = (float(np.array(_number(x), kind)) for x in (start, end))
         return np.linspace(a, b, n, dtype=np.float64)  # type: ignore[no-any-return]

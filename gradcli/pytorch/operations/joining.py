@@ -67,7 +67,6 @@ function("split")(lambda tensor, split_size_or_sections, dim=0: tensor.split(spl
 @method("chunk")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     axis = _axis_of("chunk", input, dim)
-    refuse_if(chunks <= 0, "count of chunks", chunks)
     return split(input, max(1, -(-input.shape[axis] // chunks)), dim)
 
 

@@ -80,7 +80,6 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         return pointwise("div", input, other)
     if rounding_mode == "floor":
         return _quotient("floor_divide", "DivBackward2")(input, other)
-    refuse_if(rounding_mode != "trunc", "rounding mode", rounding_mode)
     dtype = result_dtype((input, other))
     check_numbers("trunc_divide", dtype)
     wide = typed(lambda a, b: call("detach", call("trunc", a / b)), "float64" if dtype.name == "int64" else dtype.name)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.pytorch.limits import check_limits
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.nn.module import forget
@@ -133,9 +134,7 @@ def _settings(signature: Callable[..., dict[str, Any]], *first: str, **more: Any
         signature.__qualname__ = f"{type(self).__name__}.__init__"
         settings = signature(self, *args, **kwargs)
         params = settings.pop("params")
-        for name, word in _LEAST_0.items():
-            refuse_if(float(settings.get(name, 0)) < 0, "setting below 0", word, settings.get(name))
-        refuse_if(not 0 <= settings.get("rho", 0) <= 1, "setting below 0", "rho value", settings.get("rho"))
+        check_limits(type(self).__name__, settings)
         for i, beta in enumerate(settings.get("betas", ())):
             refuse_if(not 0 <= beta < 1, "beta out of range", i, beta)
         refuse_if(
@@ -144,10 +143,6 @@ def _settings(signature: Callable[..., dict[str, Any]], *first: str, **more: Any
         Optimizer.__init__(self, params, {k: settings[k] for k in (*first, *settings) if k != "self"} | more)
 
     return __init__
-
-
-_LEAST_0 = {"lr": "learning rate", "eps": "epsilon value"}
-_LEAST_0 |= {n: f"{n} value" for n in ("momentum", "weight_decay", "alpha", "lr_decay", "initial_accumulator_value")}
 
 
 class SGD(Optimizer):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gradcli.pytorch.limits import check_limits
 from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.optim import Optimizer
@@ -38,7 +39,7 @@ class LBFGS(Optimizer):
         tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:  # fmt: skip
-        refuse_if(not float(lr) >= 0, "setting below 0", "learning rate", lr)
+        check_limits("LBFGS", {"lr": lr})
         settings = {"lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval}
         settings |= {"tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change}
         super().__init__(params, {**settings, "history_size": history_size, "line_search_fn": line_search_fn})

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gradcli.pytorch.limits import check_limits
 from gradcli.pytorch.messages import refuse_if, warn
 from gradcli.pytorch.optim import Optimizer
 
@@ -147,8 +148,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def __init__(
         self, optimizer: Any, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:  # fmt: skip
-        refuse_if(T_0 <= 0 or not isinstance(T_0, int), "period of a schedule", T_0)
-        refuse_if(T_mult < 1 or not isinstance(T_mult, int), "factor of periods", T_mult)
+        check_limits("CosineAnnealingWarmRestarts", locals())
         self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
 
@@ -176,8 +176,7 @@ class LinearLR(_Chained):
         self, optimizer: Any, start_factor: float = 1 / 3, end_factor: float = 1.0, total_iters: int = 5,
         last_epoch: int = -1,
     ) -> None:  # fmt: skip
-        refuse_if(not 0 < start_factor <= 1, "factor to start with")
-        refuse_if(not 0 <= end_factor <= 1, "factor to end with", "Ending")
+        check_limits("LinearLR", locals())
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -199,7 +198,7 @@ class ConstantLR(_Chained):
     """Multiplies the first rate by a factor for so many epochs."""
 
     def __init__(self, optimizer: Any, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
-        refuse_if(not 0 <= factor <= 1, "factor to end with", "Constant")
+        check_limits("ConstantLR", locals())
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -260,9 +259,7 @@ class ReduceLROnPlateau(LRScheduler):
         self, optimizer: Any, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
         threshold_mode: str = "rel", cooldown: int = 0, min_lr: Any = 0, eps: float = 1e-8,
     ) -> None:  # fmt: skip
-        refuse_if(factor >= 1, "factor of a plateau")
-        for name, word in (("mode", mode), ("threshold mode", threshold_mode)):
-            refuse_if(word not in ("min", "max", "rel", "abs"), "mode of a plateau", name, word)
+        check_limits("ReduceLROnPlateau", locals())
         self._of(optimizer)
         self.mode, self.factor, self.patience, self.eps = mode, factor, patience, eps
         self.threshold, self.threshold_mode, self.cooldown = threshold, threshold_mode, cooldown
@@ -315,7 +312,7 @@ class OneCycleLR(LRScheduler):
         self.total_steps = _total(total_steps, epochs, steps_per_epoch)
         fits = isinstance(pct_start, float) and 0 <= pct_start <= 1
         refuse_if(not fits, "share of a cycle", pct_start)
-        refuse_if(anneal_strategy not in ("cos", "linear"), "shape of a cycle", anneal_strategy)
+        check_limits("OneCycleLR", locals())
         self._anneal_func_type = anneal_strategy
         ends = [float(k * pct_start * self.total_steps) - k for k in ((1, 2) if three_phase else (1,))]
         names = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
