@@ -182,6 +182,18 @@ class Recipe:
         self.program = Program(inputs, [output])
         self.pulls: dict[tuple[int, ...], Pull] = {}
 
+    @cached_property
+    def _inner(self) -> tuple[Sequence[Node], Program]:
+        """The nodes between the inputs and the output, and a program for them."""
+        nodes = [n for n in scheduled([self.output], self.inputs) if n.args and n is not self.output]
+        return nodes, Program(self.inputs, nodes)
+
+    def inner_values(self, arrays: Sequence[Array]) -> dict[Node, Array]:
+        """Return the values of the nodes between the inputs and the output, which a call computes and does not keep."""
+        nodes, program = self._inner
+        with np.errstate(all="ignore"):
+            return dict(zip(nodes, program(arrays), strict=True)) if nodes else {}
+
     def pull(self, active: tuple[int, ...]) -> Pull:
         """Return the VJP rule for the inputs at these indices."""
         if active not in self.pulls:

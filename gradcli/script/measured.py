@@ -68,13 +68,23 @@ def differ(formulas: Array, record: Array) -> bool:
 
 
 def values(recorded: Recorded, nodes: Iterable[Node]) -> dict[Node, Array]:
-    """Return the numbers that the script has computed for nodes of the system, as far as they are recorded."""
-    return {n: numbers(recorded.values[n]) for n in nodes if n in recorded.values}
+    """Return the numbers that the script has computed for nodes of the system, as far as they are recorded.
+
+    Those within the recipe of a step are computed as the step did, from the operands that it has read.
+    """
+    nodes = {*nodes}
+    result = {n: recorded.values[n] for n in nodes if n in recorded.values}
+    for step, arrays in recorded.read.items():
+        copies = recorded.copies[step]
+        if not nodes.isdisjoint(copies.values() - result.keys()):
+            inner = step.recipe.inner_values(arrays)
+            result = {copies[n]: a for n, a in inner.items() if _is_copy(n, copies.get(n), copies)} | result
+    return {n: numbers(a) for n, a in result.items() if n in nodes and a.shape[:-1] == n.shape and n.dtype != "bool"}
 
 
-def _is_copy(node: Node, copy: Node, copies: Mapping[Node, Node]) -> bool:
+def _is_copy(node: Node, copy: Node | None, copies: Mapping[Node, Node]) -> bool:
     """Return whether a node of a recipe is the same operation in the system, and not replaced by a simpler one."""
-    return copy.op == node.op and copy.args == tuple(map(copies.__getitem__, node.args))
+    return copy is not None and copy.op == node.op and copy.args == tuple(map(copies.__getitem__, node.args))
 
 
 def numbers(a: Array) -> Array:

@@ -9,6 +9,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gradcli.errors import InputError
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.names import fresh_names
@@ -137,6 +139,9 @@ class _Maker(Operands, Recorded):
         self.producer[node] = step
         self.results.setdefault(node, step)
         self.copies[step] = new
+        arrays = [a for i in range(len(step.edges)) if (a := _numbers(step, i)) is not None]
+        if len(arrays) == len(step.edges):
+            self.read[step] = arrays
         if (value := step.value) is not None and value.shape[:-1] == node.shape:
             self.values.setdefault(node, value)
         self.calls[node] = CallOf(recipe.op, recipe.settings, operands)
@@ -297,6 +302,15 @@ def _leads_to(edges: Iterable[Edge], step: Step) -> bool:
     """Return whether a step came from another edge whose gradient is asked for."""
     before = {e for s in reachable([step]) for e in (s, *s.edges)} - {step}
     return any(e in before for e in edges)
+
+
+def _numbers(step: Step, i: int) -> Array | None:
+    """Return the numbers that a step has read at a position; None where they are not recorded."""
+    edge = step.edges[i]
+    if isinstance(edge, Step):
+        return edge.value
+    x = edge.variable if isinstance(edge, Leaf) else step.operands[i] if step.operands else None
+    return x if x is None or isinstance(x, np.ndarray) else x._a
 
 
 def _stem(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,7 @@ class Recorded:
     producer: dict[Node, Step] = field(default_factory=dict)
     results: dict[Node, Step] = field(default_factory=dict)  # the step of each result
     copies: dict[Step, dict[Node, Node]] = field(default_factory=dict)  # of the nodes of each step's recipe
+    read: dict[Step, Sequence[Array]] = field(default_factory=dict)  # the numbers of each step's operands
     values: dict[Node, Array] = field(default_factory=dict)  # the numbers of results, in the layout of tensors
     assigned: dict[Step, Expression] = field(default_factory=dict)  # of steps whose results are assigned to names
 

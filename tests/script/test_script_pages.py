@@ -685,9 +685,12 @@ def test_the_record_of_a_backward_has_each_edge_also_within_steps_of_several_ope
     swept = sweep(graph, recorded.wrt)
     assert {(p.node, p.position) for p in swept.passes} == record.contributions.keys()
     assert swept.adjoints.keys() <= record.adjoints.keys()
+    assert {n for n in graph.nodes if n.args and n.dtype != "bool"} == record.values.keys()
     trace = numeric_trace(graph, swept, recorded.at, [recorded.v])  # computed anew, in float64
     for p, contribution in trace.calls[0].contributions.items():
         np.testing.assert_allclose(record.contributions[p.node, p.position], contribution, atol=1e-6)
+    for node, value in record.values.items():
+        np.testing.assert_allclose(value, trace.values[node], atol=1e-6)
     for node, adjoint in trace.calls[0].adjoints.items():
         np.testing.assert_allclose(record.adjoints[node], adjoint, atol=1e-6)
 

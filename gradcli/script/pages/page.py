@@ -43,8 +43,9 @@ def page(call: Call, scene: CallScene) -> Page:
     steps = reachable(edge_of(y) for y, _ in call.roots)
     since = [f"note: {text}" for text in changed(steps, call, scene)]
     scene.altered = bool(call.changes or since)
-    if since:
-        scene.recorded.values.clear()  # the page shows the values of now, of which the gradients are
+    if since:  # the page shows the values of now, of which the gradients are
+        scene.recorded.values.clear()
+        scene.recorded.read.clear()
     try:
         if scene.recorded.wrt:
             explained = _explained(call, scene, scene.recorded)
