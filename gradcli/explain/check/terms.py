@@ -17,6 +17,7 @@ from gradcli.graph.node import Exact, Node, const
 from gradcli.graph.operation import Precedence
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
+from gradcli.notation.numbers import array_text
 
 _LOOSE = (Precedence.SUM, Precedence.SIGN)  # whose terms need brackets as factors
 _CANDIDATES = 200  # nodes that are tried as a term: each is evaluated at all points
@@ -53,7 +54,21 @@ def _wrong_term(e: Evidence) -> str:
             written = e.write(term)
             size = f"{text} times that"
             return f"the sign of the term {written}" if text == "-1" else f"the term {written} should be {size}"
+        if term.is_constant and (text := _constant(e, sign * (e.truth - rest))):
+            return f"the term {e.write(term)} should be {text}"
     return ""
+
+
+def _constant(e: Evidence, values: Array) -> str:
+    """Return numbers that are the same at all points as an array of simple ones; "" where they are not.
+
+    Simple numbers are 0, and those that `exact` knows.
+    """
+    if values.shape[-1] < 2 or not e.equal(values, np.broadcast_to(values[:, :1], values.shape)):
+        return ""
+    size = np.abs(values[:, 0]).max()
+    texts = ["0" if abs(v) <= e.tolerance * size else exact(v, e.tolerance) for v in values[:, 0].tolist()]
+    return array_text(np.array(texts, dtype=object).reshape(e.shape), str) if all(texts) else ""
 
 
 def _missing_term(e: Evidence) -> str:
