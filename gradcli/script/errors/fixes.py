@@ -20,8 +20,8 @@ from gradcli.script.errors.syntax import (
     end,
     keyword,
     last_name,
-    owner_of,
     parts,
+    receiver_of,
     start,
 )
 
@@ -56,7 +56,7 @@ def second(at: Failure) -> list[Change]:
 def summed(text: Text, name: str) -> list[Change]:
     """Call backward of a sum: y.sum().backward(); or give grad a weight of ones."""
     for call in text.calls("backward"):
-        if text.of(owner_of(call)).rpartition(".")[2] not in ("", "autograd"):
+        if receiver_of(call) is not None:
             return text.edited(edits.before_call(call, ".sum()"))
         roots = elements(call.args[0]) if call.args else []
         chosen = [root for root in roots if text.of(root) == name or len(roots) < 2]
@@ -82,7 +82,7 @@ def of_the_whole(text: Text, tensors: Mapping[str, Any]) -> tuple[str, list[Chan
             part = next(iter(Flow(text).of_name(call.args[1])), None)
             whole = text.of(part.value) if isinstance(part, ast.Subscript) else ""
             if isinstance(part, ast.Subscript) and whole in tensors and tensors[whole].requires_grad:
-                insertion = [(end(node), end(node), text.of(part).removeprefix(whole))]
+                insertion = [(end(node), end(node), f"[{text.of(part.slice)}]")]
                 return whole, text.edited([*edits.instead(call.args[1], whole), *insertion])
     return None
 
@@ -100,11 +100,13 @@ def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
 
 def _weighted(text: Text, call: ast.Call) -> tuple[str, ast.expr | None]:
     """Return what backward, or grad, is called of, and the v that it is given."""
-    whole, is_grad = text.of(call.func).rpartition(".")[0], called(call) == "grad"  # with its brackets
-    apart = is_grad or whole.rpartition(".")[2] == "autograd"  # y is an argument
+    is_grad, receiver = called(call) == "grad", receiver_of(call)
+    is_argument = is_grad or receiver is None  # y is
     named = keyword(call, "gradient", "grad_outputs")
-    weight = next(iter(call.args[2 if is_grad else int(apart) :]), named.value if named else None)
-    return text.of(call.args[0]) if apart and call.args else whole, weight
+    weight = next(iter(call.args[2 if is_grad else int(is_argument) :]), named.value if named else None)
+    y = call.args[0] if is_argument and call.args else receiver
+    code = text.of(y)
+    return code if y is None or edits.is_simple(y) else f"({code})", weight
 
 
 def _other(text: Text, weight: ast.expr, receiver: str, y: Any, v: Any) -> list[Edit]:

@@ -13,7 +13,7 @@ from gradcli.script.errors import edits, fixes, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change, Edit, Text, changed
-from gradcli.script.errors.syntax import called, calls, end, keyword, last_name, owner_of, parts, start
+from gradcli.script.errors.syntax import called, calls, end, keyword, last_name, owner_of, parts, receiver_of, start
 from gradcli.wrapping import in_words
 
 # Methods that give numbers away, or change them on NumPy's side, and what stands for them in a graph.
@@ -146,8 +146,8 @@ class History:
 
 
 def _root(text: Text, call: ast.Call) -> str:
-    owner = text.of(owner_of(call))
-    return text.of(call.args[0]) if owner.rpartition(".")[2] == "autograd" and call.args else owner
+    receiver = receiver_of(call)
+    return text.of(receiver if receiver is not None else next(iter(call.args), owner_of(call)))
 
 
 def detached_answer(at: Failure, name: str, cut: Cut, history: History, to: str = "the graph") -> Answer:

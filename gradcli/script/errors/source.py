@@ -169,9 +169,16 @@ class Text:
         return [first, *(line.removeprefix(indent) for line in more)]
 
     def is_alone(self, statement: ast.stmt) -> bool:
-        """Return whether no other statement has a part in the lines of a statement."""
-        whole = "\n".join(self.lines_of(statement)).partition("#")[0].strip()
-        return whole == self.of(statement).partition("#")[0].strip()
+        """Return whether no other statement has a part in the lines of a statement.
+
+        >>> text = Text("", 'a = f("#"); b = 1\\nc = 2  # b = 1\\n')
+        >>> [text.is_alone(s) for s in text.statements()]
+        [False, False, True]
+        """
+        first, inside = self.lines_of(statement)[0], {*ast.walk(statement)}
+        lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+        others = (s for s in self.statements() if s.lineno in lines and s not in inside)
+        return not first.encode()[: statement.col_offset].strip() and not any(True for _ in others)
 
     def before(self, statement: ast.stmt, *new: str) -> list[Change]:
         """Return a statement with lines before it, indented as it is; that of a loop in one line gets its own line."""

@@ -70,3 +70,9 @@ def decorators(node: ast.AST, *names: str) -> list[ast.expr]:
 def owner_of(call: ast.Call) -> ast.expr | None:
     """Return what a method belongs to: x in x.log(), torch in torch.log(x)."""
     return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def receiver_of(call: ast.Call) -> ast.expr | None:
+    """Return the tensor whose method is called: y in y.backward(); None for a function, autograd.backward(y)."""
+    owner = owner_of(call)
+    return None if owner is None or last_name(owner) == "autograd" else owner

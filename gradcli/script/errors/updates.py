@@ -54,11 +54,12 @@ def _of_a_copy(text: Text, statement: ast.AugAssign | ast.Assign, element: ast.S
 
 def _without_underscore(text: Text, call: ast.Call) -> list[Change]:
     owner, arguments = text.of(owner_of(call)), ", ".join(map(text.of, call.args))
+    options = ", ".join(map(text.of, (*call.args, *call.keywords)))
     new = {
         "zero_": f"torch.zeros_like({owner})",
         "fill_": f"torch.full_like({owner}, {arguments})",
         "copy_": f"{arguments}.clone()",
-    }.get(called(call), f"{owner}.{called(call)[:-1]}{text.of(call).removeprefix(text.of(call.func))}")
+    }.get(called(call), f"{owner}.{called(call)[:-1]}({options})")
     if isinstance(text.statement, ast.Expr):
         is_named = isinstance(owner_of(call), ast.Name | ast.Attribute | ast.Subscript)
         return text.replaced(text.statement, f"{owner} = {new}") if is_named else []
