@@ -1,0 +1,115 @@
+"""Tensors assembled of others' elements: products of sets, blocks, and what is written at a mask or at indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations as _combinations
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+
+from gradcli.pytorch.calls import called
+from gradcli.pytorch.messages import missing_if, refuse_if
+from gradcli.pytorch.names import TORCH, function, method
+from gradcli.pytorch.tensor import Tensor, listed, of_array
+
+
+@function("cartesian_prod")
+def cartesian_prod(*tensors: Any) -> Any:
+    """Return the rows of all combinations of the elements of vectors."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return TORCH["stack"]([x.reshape(-1) for x in TORCH["meshgrid"](*tensors, indexing="ij")], -1)
+
+
+@function("combinations")
+def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    """Return the rows of all choices of r elements of a vector."""
+    choose = combinations_with_replacement if with_replacement else _combinations
+    indices = np.array([*choose(range(len(input)), r)], np.int64).reshape(-1, r)
+    return called(input[of_array(indices)], "StackBackward0")
+
+
+@function("block_diag")
+def block_diag(*tensors: Any) -> Any:
+    """Return matrices along the diagonal of one of zeros."""
+    blocks = [x.reshape(1, -1) if x.dim() < 2 else x for x in tensors]
+    widths = [b.shape[1] for b in blocks]
+    ends = [(sum(widths[:i]), sum(widths[i + 1 :])) for i in range(len(blocks))]
+    rows = [
+        TORCH["cat"]([b.new_zeros(len(b), left), b, b.new_zeros(len(b), right)], 1)
+        for b, (left, right) in zip(blocks, ends, strict=True)
+    ]
+    return called(TORCH["cat"](rows), "BlockDiagBackward0")
+
+
+def _at_least(rank: int) -> Callable[..., Any]:
+    """Return tensors with as many axes at least, as NumPy adds them."""
+
+    def one(x: Any) -> Any:
+        x = x.reshape(1) if not x.dim() else x
+        x = x.unsqueeze(0) if rank > 1 and x.dim() == 1 else x
+        return x.unsqueeze(-1) if rank > 2 and x.dim() == 2 else x
+
+    def function(*tensors: Any) -> Any:
+        xs = listed(tensors)
+        return one(xs[0]) if len(tensors) == 1 and isinstance(tensors[0], Tensor) else tuple(map(one, xs))
+
+    return function
+
+
+for _rank in (1, 2, 3):
+    function(f"atleast_{_rank}d")(_at_least(_rank))
+method("positive")(lambda input: input)
+method("conj", "resolve_conj", "resolve_neg")(lambda input: input)
+method("is_nonzero")(lambda input: bool(input))
+
+
+@method("masked_scatter")
+def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+    """Return a tensor with the elements of another one, in their order, where a mask is true."""
+    full = np.broadcast_to(mask._a[..., 0], np.broadcast_shapes(mask.shape, input.shape))
+    count = int(full.sum())
+    refuse_if(count > source.numel(), "source of a masked_scatter")
+    order = of_array(np.maximum(np.cumsum(full.reshape(-1)) - 1, 0).reshape(full.shape))
+    values = source.reshape(-1)[order] if source.numel() else input
+    return called(TORCH["where"](of_array(full.copy()), values, input), "MaskedScatterBackward0")
+
+
+@method("scatter_reduce")
+def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """Return sums, means or extremes of a source's elements at indices; ties share a gradient."""
+    missing_if(reduce == "prod", "scatter_reduce(reduce='prod')")
+    is_own = (input.detach().new_zeros(input.shape).scatter(dim, index, 1.0) == 0) | include_self
+    own = TORCH["where"](is_own, input, 0)
+    if reduce in ("amax", "amin"):
+        result = _scattered_extremes(own, is_own, dim, index, src, reduce)
+        is_extreme = src == result.gather(dim, index)
+        counts = (input == result).to(input.dtype).scatter_add(dim, index, is_extreme.to(input.dtype))
+        total = TORCH["where"](input == result, own, 0).scatter_add(dim, index, is_extreme * src)
+        # An own element that is not included counts among the ties in PyTorch, too.
+        total = result + (total - total.detach()) / counts
+    else:
+        total = own.scatter_add(dim, index, src)
+        if reduce == "mean":
+            total = total / is_own.to(input.dtype).scatter_add(dim, index, TORCH["ones_like"](src)).detach()
+    return called(total, "ScatterReduceBackward0")
+
+
+def _scattered_extremes(input: Any, is_own: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
+    """Return the extremes of a source's elements at indices, and of those of a tensor that are its own."""
+    best = np.where(is_own._a, input._a, -np.inf if reduce == "amax" else np.inf)[..., 0]
+    indices = np.indices(index.shape)
+    indices[dim] = index._a[..., 0]
+    extreme = np.maximum if reduce == "amax" else np.minimum
+    extreme.at(best, tuple(indices), src._a[tuple(map(slice, index.shape))][..., 0])
+    return of_array(best.astype(input._a.dtype))
+
+
+@method("fill_diagonal_")
+def fill_diagonal_(self: Any, fill_value: float, wrap: bool = False) -> Any:
+    """Fill the diagonal of a matrix in place."""
+    missing_if(wrap or self.dim() != 2, "Tensor.fill_diagonal_(wrap=True), or of other than 2 axes")
+    self.diagonal().fill_(fill_value)
+    return self
