@@ -5,6 +5,7 @@ from __future__ import annotations
 from gradcli.engine.schedule import Schedule
 from gradcli.graph.node import Node, operand
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.rewrite import rewritten
 
 
 def hoisted(schedule: Schedule) -> Schedule:
@@ -18,11 +19,8 @@ def hoisted(schedule: Schedule) -> Schedule:
     >>> [(n.op, n.shape) for n in hoisted(Schedule.of(Graph.of({"x": x}, {"y": y}), {})).steps]
     [('mul', ()), ('broadcast', (5,))]
     """
-    new: dict[Node, Node] = {}
-    for n in schedule.steps:
-        args = tuple(new.get(a, a) for a in n.args)
-        node = n if args == n.args else n.with_args(args)
-        new[n] = _before_broadcast(node, schedule) or node
+    known = {n: n for n in (*schedule.inputs.values(), *schedule.same)}
+    new = rewritten(schedule.steps, lambda node: _before_broadcast(node, schedule), known)
     return schedule if all(new[n] is n for n in schedule.steps) else schedule.renewed(new)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.engine.blocks import Arrays, Work, new_rows, on_views
 from gradcli.engine.jax_target import function_of
 from gradcli.engine.schedule import Schedule
+from gradcli.graph.rewrite import interpret
 
 Array = Any  # JAX's or NumPy's
 
@@ -33,8 +34,7 @@ class JaxKernel:
     def _function(self, inputs: Mapping[str, Array]) -> list[Array]:
         result = {n: jnp.asarray(value) for n, value in self._schedule.same.items()}
         result |= {node: inputs[name] for name, node in self._schedule.inputs.items()}
-        for node in self._schedule.steps:
-            result[node] = function_of(node)(*(result[a] for a in node.args))
+        interpret(self._schedule.steps, lambda node, args: function_of(node)(*args), result)
         return [result[n] for n in self._schedule.outputs.values()]
 
     def buffers(self, count: int) -> list[np.ndarray[Any, Any]]:

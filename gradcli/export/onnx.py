@@ -20,6 +20,7 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.jacobian import jacobian
 from gradcli.graph.jvp import jvp
 from gradcli.graph.node import Node, const
+from gradcli.graph.rewrite import interpret
 from gradcli.graph.shapes import Shape, size_of
 from gradcli.graph.vjp import vjp
 from gradcli.graph.weights import Weights
@@ -495,9 +496,7 @@ def _written(whole: Graph, graph: Graph, name: str, dtype: str) -> Any:
     names = {w.own(name): n for name, n in (*whole.inputs.items(), *results.items())}
     done = {n: name for name, n in whole.inputs.items()}
     called = {new[n]: label for n, label in graph.labels.items() if n in new}
-    for node in nodes:
-        if node not in done:
-            done[node] = _step(w, node, [done[a] for a in node.args], called)
+    interpret(nodes, lambda node, args: _step(w, node, args, called), done)
     for name_, node in results.items():
         w.add("Identity", done[node], name=name_)
     ones = [f"{y}.v" for y, n in graph.outputs.items() if n.size == 1 and f"{y}.v" in whole.inputs]

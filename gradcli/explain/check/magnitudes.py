@@ -11,6 +11,7 @@ from gradcli.explain.results import Array, Named
 from gradcli.graph.graph import scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
+from gradcli.graph.rewrite import interpret
 
 _USUAL = 2  # the power of ten up to which numbers are near 1, as the points are that are drawn first
 _MOST = 200  # the power of ten of inputs that are drawn: their squares are still float64
@@ -37,9 +38,9 @@ def magnitudes(inputs: Mapping[str, Node], wanted: Sequence[Node], usual: Mappin
     nodes = scheduled(wanted)
     if not _is_far(nodes, usual) or len(nodes) * (len(inputs) + 1) > _WORK:
         return {}
-    equations = _Equations(list(inputs.values()))
-    for node in nodes:
-        equations.add(node)
+    equations = _Equations(len(inputs))
+    units = np.eye(len(inputs) + 1)
+    interpret(nodes, equations.form, {x: units[k] for k, x in enumerate(inputs.values())})
     names = list(inputs)
     known = [_KNOWN * np.append(np.eye(len(names))[names.index(n)], -power) for n, power in usual.items() if n in names]
     result = _solved([*equations.rows, *known], len(names))
@@ -83,24 +84,19 @@ def _solved(rows: Sequence[Form], count: int) -> Array:
 class _Equations:
     """Powers of ten of nodes, as linear forms in those of the inputs with a constant last, and equations between them.
 
-    `rows` are the forms that must be near 0; `forms` are those of the nodes, None for an array of zeros.
+    `rows` are the forms that must be near 0.
     """
 
-    def __init__(self, inputs: Sequence[Node]) -> None:
+    def __init__(self, width: int) -> None:
         self.rows: list[Form] = []
-        self.width = len(inputs)
-        self.forms: dict[Node, Form | None] = {x: np.eye(self.width + 1)[k] for k, x in enumerate(inputs)}
+        self.width = width
 
-    def add(self, node: Node) -> None:
-        """Add a node whose arguments are added: its size, and the equations that it makes; of zeros it has none."""
-        if node in self.forms:
-            return
+    def form(self, node: Node, forms: Sequence[Form | None]) -> Form | None:
+        """Add the equations that a node makes, and return its size, from those of its arguments; zeros have none."""
         if node.is_constant:
-            self.forms[node] = _constant(node, self.width)
-            return
-        forms = [self.forms[a] for a in node.args]
+            return _constant(node, self.width)
         rule = _RULES.get(node.op) or _BY_KIND.get(OPERATIONS[node.op].kind if node.op in OPERATIONS else "", _function)
-        self.forms[node] = None if node.dtype == "bool" and not forms else rule(self, node, forms)
+        return None if node.dtype == "bool" and not forms else rule(self, node, forms)
 
     def equal(self, forms: Sequence[Form | None]) -> Form | None:
         """Add that sizes are equal, and return it."""

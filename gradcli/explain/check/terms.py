@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from gradcli.explain.check.evidence import Evidence, exact
+from gradcli.explain.forms.matrix_form import number_and_rest
 from gradcli.explain.results import Array
 from gradcli.graph.construct import matmul, swap
 from gradcli.graph.graph import scheduled
-from gradcli.graph.node import Exact, Node, const
+from gradcli.graph.node import Node
 from gradcli.graph.operation import Precedence
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
@@ -25,11 +24,6 @@ _FACTORS = 48  # nodes that are tried as a factor of a term: pairs of them are m
 _ELEMENTS = 400  # of such a factor: a matrix of 20 by 20
 _LENGTH = 160  # characters of a term that is shown: two lines
 _LOOK = 4  # points at which most products are seen to be different, before all points are computed
-
-# What an operation makes of the numbers that its arguments have as factors.
-_OF_NUMBERS: Mapping[str, Callable[..., Fraction]] = {
-    "neg": operator.neg, "mul": operator.mul, "div": operator.truediv, "matmul": operator.mul
-}  # fmt: skip
 
 Multiply = Callable[[Array, Array], Array]
 
@@ -91,7 +85,7 @@ def _signed(ratio: str, node: Node, e: Evidence) -> str:
     """Return a number times a node as a term with its sign."""
     number, rest = number_and_rest(node, e.notation.names)
     try:
-        factors = [str(abs(number * Fraction(ratio)))]
+        factors = [str(abs(Fraction(number) * Fraction(ratio)))]
     except ValueError:  # a root, or one with π
         factors = [str(abs(number)), ratio.lstrip("-")]
     minus = (number < 0) != ratio.startswith("-")
@@ -100,28 +94,6 @@ def _signed(ratio: str, node: Node, e: Evidence) -> str:
         written = f"({written})"
     kept = [f for f in (*factors, written) if f != "1"]
     return f"{'-' if minus else '+'} {'*'.join(kept) or '1'}"
-
-
-def number_and_rest(node: Node, whole: Container[Node] = ()) -> tuple[Fraction, Node]:
-    """Return the number that a product has as a factor, and the product without it; `whole` nodes have none.
-
-    >>> from gradcli.graph.node import leaf
-    >>> x = leaf((2,))
-    >>> number_and_rest(-2 * x / 4)
-    (Fraction(-1, 2), input(), shape (2,))
-    """
-    if isinstance(node.value, Exact) and node.value:
-        return Fraction(node.value), const(1, node.shape)
-    combine = _OF_NUMBERS.get(node.op)
-    if node in whole or combine is None:
-        return Fraction(1), node
-    numbers, rest = zip(*(number_and_rest(a, whole) for a in node.args), strict=True)
-    number = combine(*numbers)
-    if len(node.args) == 1 or (rest[1].value == 1 and not rest[1].shape):
-        return number, rest[0]
-    if OPERATIONS[node.op].commutes and rest[0].value == 1 and not rest[0].shape:
-        return number, rest[1]
-    return number, node if rest == node.args else replace(node, args=rest)
 
 
 def _added(node: Node) -> Iterator[tuple[int, Node]]:

@@ -67,6 +67,19 @@ def matrix_form(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exac
     return result
 
 
+def number_and_rest(node: Node, named: Mapping[Node, str]) -> tuple[Exact, Node]:
+    """Return the number in front of a node as it is read best, and the rest.
+
+    >>> from gradcli.graph.node import leaf
+    >>> t = leaf((3,))
+    >>> number_and_rest(-2 * t / 4, {t: "t"}) == (Fraction(-1, 2), t)
+    True
+    """
+    term, letters = _term(node, named, {})
+    (rest,) = substituted([_written(replace(term, number=1), node)], letters)
+    return term.number, rest
+
+
 def scaled(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exact]) -> tuple[Exact, Node] | None:
     """Return a node as a number times an array in its shape; None where it has other scalars in front.
 
