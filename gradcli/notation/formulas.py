@@ -118,6 +118,24 @@ def decimal(number: Any, decimals: bool) -> str | None:
     return decimal_text(Fraction(number.p, number.q)) if written else None
 
 
+def is_atom(expr: Any) -> bool:
+    """Tell whether the text of an expression needs no brackets as a factor: a number, a name, a call.
+
+    >>> x = sympy.Symbol("x")
+    >>> is_atom(x), is_atom(sympy.Rational(1, 2)), is_atom(sympy.sqrt(x)), is_atom(-x), is_atom(1 / x)
+    (True, True, True, False, False)
+    """
+    if expr.is_Rational:
+        return bool(expr >= 0)
+    called = isinstance(expr, sympy.Function) and not _infix(expr)
+    return bool(expr.is_Atom or called or (expr.is_Pow and expr.exp == sympy.S.Half) or _is_not_real(expr))
+
+
+def _is_not_real(expr: Any) -> bool:
+    """Tell whether an expression is outside of the real numbers, where PyTorch has nan."""
+    return bool(expr.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo))
+
+
 def code(expr: Any, decimals: bool = False, taken: frozenset[str] = frozenset()) -> str:
     """Return an expression as gradcli reads it.
 
@@ -127,6 +145,6 @@ def code(expr: Any, decimals: bool = False, taken: frozenset[str] = frozenset())
     >>> code(-3 * x / sympy.Rational("1.4142137"))
     '-3*x/1.4142137'
     """
-    if expr.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo):
-        return "nan"  # outside of the real numbers, where PyTorch has nan as well
+    if _is_not_real(expr):
+        return "nan"
     return str(_CodePrinter(decimals, taken).doprint(expr))

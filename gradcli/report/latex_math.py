@@ -18,12 +18,15 @@ from gradcli.explain.sections import (
     Math,
     Name,
     Partial,
+    Value,
     Words,
 )
 from gradcli.explain.style import Style
+from gradcli.graph.node import operand
 from gradcli.notation.latex import LatexNotation
 from gradcli.notation.latex_names import LatexNames, latex_number, literal
 from gradcli.notation.latex_writer import matrix, times
+from gradcli.notation.writer import Binds
 from gradcli.report.latex_letters import SIGNS
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import visible
@@ -111,9 +114,15 @@ class LatexWriter(TextWriter):
         if isinstance(math, str):
             return self.names(math) if math.isidentifier() else self.write(math)
         text = self.write(math)
-        bare = re.sub(r"\{[^{}]*\}", "", re.sub(r"\\left.*\\right.", "", text))
-        grouped = any(f" {sign} " in bare for sign in ("+", "-", r"\cdot")) or (text.startswith("-") and not signed)
-        return self.brackets.format(text) if grouped else text
+        match math:
+            case Value(array) if array.dtype == object and not array.shape:
+                is_sum = getattr(array.item(), "is_Add", False)
+            case Computed(node, names, implicit=implicit):
+                binds = LatexNotation(names, implicit=implicit, latex=self.names).written(node).binds
+                is_sum = binds <= Binds.SUM and operand(node, "neg") is None and not node.is_constant
+            case _:
+                is_sum = False
+        return self.brackets.format(text) if is_sum or (text.startswith("-") and not signed) else text
 
     def element(self, value: Any) -> str:
         """Return an element of an array: a number, or a formula."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -30,17 +29,15 @@ from gradcli.explain.sections import (
 )
 from gradcli.explain.style import Style
 from gradcli.graph.names import element_name
+from gradcli.graph.node import Exact
 from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.nodes import Notation
 from gradcli.notation.numbers import array_text, number_text, shape_text
+from gradcli.notation.writer import Binds
 from gradcli.wrapping import visible
 
 WHOLE = 12  # elements of an array that is shown whole
 _FEW = 3  # elements along an axis of a larger one
-# What needs no brackets as a factor: a derivative, a number or a fraction of two, a name or an element, a call.
-_ATOM = re.compile(
-    r"∂[\w\u0304]+/∂\w+|\d[\d.]*(e[+-]?\d+)?(/\d+)?|[\w\u0304.]+(\[[\d, ]*\])?|\w+\([^()]*(\([^()]*\)[^()]*)*\)"
-)
 
 
 class TextWriter:
@@ -126,9 +123,17 @@ class TextWriter:
     def _factor(self, math: Math, signed: bool) -> str:
         """Return a factor: a formula, and a number with a sign that is not the first, in brackets."""
         text = self.write(math)
-        if isinstance(math, Value) and math.array.dtype != object:
-            return text if signed or not text.startswith("-") else f"({text})"
-        return text if _ATOM.fullmatch(text) or not isinstance(math, Value | Computed | Formula) else f"({text})"
+        match math:
+            case Value(array) if array.dtype != object:
+                grouped = text.startswith("-") and not signed
+            case Value(array):
+                grouped = not array.shape and not _is_atom(array.item())
+            case Computed(node, names, implicit=implicit):
+                is_number = isinstance(node.value, Exact) and node.value >= 0  # 1/2 too
+                grouped = not is_number and Notation(names, implicit=implicit).written(node).binds < Binds.ATOM
+            case _:
+                grouped = False
+        return self.brackets.format(text) if grouped else text
 
     def _polynomial(self, coefficients: tuple[Fraction | float, ...], variable: str) -> str:
         """Return a sum of powers, in text as gradcli reads it: `h - h**3/6`."""
@@ -170,6 +175,13 @@ class TextWriter:
             return f"[{self._beginning(array[0])}{', …' * (len(array) > 1)}]"
         shown = [self.element(e) for e in array[:_FEW].tolist()]
         return f"[{', '.join(shown + ['…'] * (len(array) > _FEW))}]"
+
+
+def _is_atom(value: Any) -> bool:
+    """Return whether an element of an array of formulas needs no brackets as a factor."""
+    from gradcli.notation.formulas import is_atom
+
+    return value >= 0 if isinstance(value, int | float) else is_atom(value)
 
 
 def _side(names: str | tuple[str, ...]) -> str:
