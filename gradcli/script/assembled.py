@@ -1,4 +1,4 @@
-"""Arrays that a script fills part by part, as the lists that they are in the end: y[0] = …, y[1] = …."""
+"""Arrays that a script fills part by part, y[0] = …, y[1] = …, as the lists that they are in the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MANY = 1000  # of one that is assembled
 
 @dataclass
 class Assembly:
-    """The arrays that are being filled: by the step that filled a part, their elements so far."""
+    """The elements so far of each array that is being filled, by the step that filled a part."""
 
     parts: dict[Any, dict[int, Node]] = field(default_factory=dict)
 

@@ -54,7 +54,7 @@ class Calls:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Take down the calls while the script runs."""
+        """Record the calls while the script runs."""
         Recorder.applied = self.add
         try:
             yield
@@ -98,7 +98,7 @@ def _fix(change: Change) -> str:
 
 
 def _verdicts(calls: Sequence[Applied], script: Script, fixes: list[Change]) -> Iterator[Verdict]:
-    """Yield the verdict on the gradient of each argument, at all calls: a wrong one counts, then a right one."""
+    """Yield the verdict on the gradient of each argument at all calls: wrong, if it is so at one of them."""
     result: dict[str, list[Verdict]] = {}
     for verdict in _at_each(calls, script, fixes):
         result.setdefault(verdict.claim, []).append(verdict)
@@ -138,7 +138,7 @@ def _at_each(calls: Sequence[Applied], script: Script, fixes: list[Change]) -> I
 
 
 def _said(call: Applied, outputs: int, position: int) -> str:
-    """Return what is claimed: Square.backward(v), an element of it where there are several."""
+    """Return the text of the claim: Square.backward(v), or one of its results."""
     v = "v" if outputs == 1 else ", ".join(f"v{k}" for k in range(outputs))
     return f"{call.cls.__name__}.backward({v})" + (f"[{position}]" if len(call.arguments) > 1 else "")
 

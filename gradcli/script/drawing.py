@@ -1,4 +1,4 @@
-"""The picture of what an explained `backward` went through, in the formats of `gradcli graph`."""
+"""The picture of an explained `backward`, in the formats of `gradcli graph`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the loss and its gradient went at a line that is reached again and again."""
+"""The course of the loss and of its gradient at a line that is reached again and again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDE = 100  # the ratio of numbers from which a curve is logarithmic
 
 @dataclass
 class Progress:
-    """For each line the value that its calls went back from, and the norm of their gradients, round by round."""
+    """The loss of each line, and the norm of its gradients, round by round."""
 
     names: dict[int, tuple[str, str]] = field(default_factory=dict)  # of the value, and the code of the line
     rounds: dict[int, list[tuple[float, float]]] = field(default_factory=dict)

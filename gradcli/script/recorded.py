@@ -150,7 +150,7 @@ class _Maker(Operands, Recorded):
             self.steps[step] = name
 
     def again(self, step: Step) -> str | None:
-        """Return a name for what a line gives that gives a name to a later result, h1, or for a module's output."""
+        """Return a name for a result whose variable now holds a later one of its line, h1, or for a module's output."""
         if later := self.later.get(_origin(step)):
             return next(fresh_names({*self.inputs, *self.computed, *self.names.in_order()}, _stem(later)))
         return self.module_output(step) if self.names.of(step.module) else None
@@ -253,7 +253,7 @@ class _Maker(Operands, Recorded):
         return result | named_nodes
 
     def name_for(self, node: Node, taken: set[str]) -> str:
-        """Return a name for a part: the variable that alone held it, or else a number behind the statement's target."""
+        """Return a name for a part: the variable that held nothing else, or the statement's target with a number."""
         name = self.target(node) or "t"
         assignment = self.assigned.get(self.producer[node]) if node in self.producer else None
         if assignment is not None and assignment.whole and self.is_only_target(name) and name not in taken:
@@ -261,7 +261,7 @@ class _Maker(Operands, Recorded):
         return next(fresh_names(taken, _stem(name)))
 
     def is_only_target(self, name: str, call: Line | None = None) -> bool:
-        """Return whether one step gave a value to a variable, which is gone, and no other value has its name.
+        """Return whether one step alone was assigned to a variable, which is gone, and no other value has its name.
 
         A module takes several steps: of those in its `call` only the one of its output counts.
         """
@@ -305,7 +305,7 @@ def _leads_to(edges: Iterable[Edge], step: Step) -> bool:
 
 
 def _numbers(step: Step, i: int) -> Array | None:
-    """Return the numbers that a step has read at a position; None where they are not recorded."""
+    """Return the numbers of a step's operand at a position; None where they are not recorded."""
     edge = step.edges[i]
     if isinstance(edge, Step):
         return edge.value
@@ -319,5 +319,5 @@ def _stem(name: str) -> str:
 
 
 def _origin(step: Step) -> tuple[Any, ...]:
-    """Return what the results of one operation of a script have in common, however often it runs."""
+    """Return a key that is equal for all results of one operation of a script."""
     return step.line.code, step.line.call[1], step.name(), step.shape

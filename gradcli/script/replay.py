@@ -66,7 +66,7 @@ class Applied:
 
 
 class Ran(NamedTuple):
-    """A forward that has run: what it kept, what it returned, and what gradients flow from of that."""
+    """A forward that has run: its context, its outputs, and those of them that have gradients."""
 
     call: Applied
     context: Context
@@ -74,7 +74,7 @@ class Ran(NamedTuple):
     real: list[Tensor]
 
     def backward(self, v: Sequence[Tensor]) -> list[Any]:
-        """Return what the backward returns for each argument; what once_differentiable hides is looked into."""
+        """Return the gradients of the backward for each argument, also of one under once_differentiable."""
         weights = {id(y): w for y, w in zip(self.real, v, strict=True)}
         grads = [weights.get(id(y), y) for y in self.outputs if isinstance(y, Tensor)]
         cls: Any = self.call.cls
@@ -95,7 +95,7 @@ class Replay:
 
 @contextmanager
 def as_double() -> Iterator[None]:
-    """Have real numbers be float64 that say nothing of their dtype, and numbers of operations parts of the graph."""
+    """Make float64 the default dtype, and record numbers as parts of the graph, in a block."""
     before = default_dtype(), Recorder.explains
     set_default_dtype(float64)
     Recorder.explains = True

@@ -1,4 +1,4 @@
-"""A line of a script that is explained: its text, and what the script calls its tensors there."""
+"""A line of a script that is explained: its text, and the names of tensors there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def line_of(file: str, number: int) -> Line:
 
 
 def _without_comment(line: str) -> str:
-    """Return a line without the comment behind it.
+    """Return a line without its comment.
 
     >>> _without_comment("y = '#' + f(x,  # the input")
     "y = '#' + f(x,"
@@ -56,7 +56,7 @@ class Scene:
         return getattr(line, "file", "") or self.script.name
 
     def source(self, line: int) -> str:
-        """Return a line, without the space around it, and the comment behind it."""
+        """Return a line, stripped, without its comment."""
         file = self.file(line)
         is_main = file == self.script.name
         result = source_line(self.script, line) if is_main else linecache.getline(file, line).strip()

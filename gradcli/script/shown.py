@@ -1,4 +1,4 @@
-"""Where explanations go: among what it prints, to a file, or into one document in Markdown or LaTeX."""
+"""The destinations of pages: among the script's output, a file, or one document in Markdown or LaTeX."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PRINTED = 10**7  # characters of what a script prints that a document holds
 
 
 def columns() -> int:
-    """Return how wide a page is."""
+    """Return the width of a page."""
     return min(_MOST, page_width())
 
 
@@ -75,12 +75,12 @@ class Printed:
 
 
 class _Kept(io.StringIO):
-    """What a script prints, for a document: an endless one is cut off."""
+    """The output of a script, for a document: an endless one is cut off."""
 
     left = _PRINTED
 
     def write(self, text: str) -> int:
-        """Keep a text, as far as there is room."""
+        """Keep a text, up to the limit."""
         if self.left > 0:
             super().write(text[: self.left] if len(text) <= self.left else f"{text[: self.left]}\n… and more …\n")
             self.left -= len(text)

@@ -1,4 +1,4 @@
-"""A system as a script has recorded it: its graph, its point, its cotangents, and what the script calls its parts."""
+"""A system as a script has recorded it: its graph, its point, its cotangents, and the names of its parts."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class _WithoutTorch(ast.NodeTransformer):
     """Writes exp for torch.exp."""
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """Return the name alone of what belongs to `torch`."""
+        """Return the name alone of an attribute of `torch`."""
         if isinstance(node.value, ast.Name) and node.value.id == "torch":
             return ast.Name(node.attr, node.ctx)
         self.generic_visit(node)
@@ -70,7 +70,7 @@ def node_of(expression: ast.expr, meaning: Meaning) -> Node | None:
 
 
 def gives(node: Node, inputs: Mapping[str, Node], at: Mapping[str, Array], expected: Array) -> bool:
-    """Return whether a node has these values where the inputs have theirs: a name may have changed since.
+    """Return whether a node has these values at the point: the tensor of a name may have changed since.
 
     >>> from gradcli.graph.node import leaf
     >>> x, three = leaf(()), np.array(3.0)
@@ -86,7 +86,7 @@ def gives(node: Node, inputs: Mapping[str, Node], at: Mapping[str, Array], expec
 
 
 class CallOf(NamedTuple):
-    """What a step is recorded of: a function, its settings, and its operands."""
+    """The call that a step records: a function, its settings, and its operands."""
 
     function: str
     settings: Any
@@ -164,7 +164,7 @@ def spans_of_calls(graph: Graph, calls: Mapping[Node, CallOf]) -> dict[Node, Spa
 
 
 def _written(node: Node, call: CallOf, names: dict[Node, str]) -> str | None:
-    """Return a call as it is typed, where what it computes is much longer."""
+    """Return a call as it is typed, where its definition is much longer."""
     writer = Notation(names)
     if call.function == "nll_loss":
         return _loss_of_classes(call, writer)

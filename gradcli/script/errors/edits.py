@@ -1,4 +1,4 @@
-"""Edits of a script: words instead of parts of it, before them, and behind them."""
+"""Edits of a script: text that replaces a node, or is inserted before or behind it."""
 
 from __future__ import annotations
 
@@ -9,49 +9,49 @@ from gradcli.script.errors.syntax import Place, end, start
 
 
 def is_simple(node: ast.AST) -> bool:
-    """Return whether something may stand in front of a dot, or behind an operator, without brackets."""
+    """Return whether an expression needs no brackets before a dot, or behind an operator."""
     return isinstance(node, ast.Name | ast.Attribute | ast.Subscript | ast.Call | ast.Constant | ast.List | ast.Tuple)
 
 
 def instead(node: ast.AST, words: str) -> list[Edit]:
-    """Put words instead of a node."""
+    """Replace a node."""
     return [(start(node), end(node), words)]
 
 
 def wrapped(node: ast.AST, before: str, after: str = ")") -> list[Edit]:
-    """Put words before a node, and behind it."""
+    """Insert text before a node, and behind it."""
     return [(start(node), start(node), before), (end(node), end(node), after)]
 
 
 def behind(node: ast.expr, words: str) -> list[Edit]:
-    """Put words behind an expression, in brackets where it needs them."""
+    """Insert text behind an expression, in brackets where it needs them."""
     return [(end(node), end(node), words)] if is_simple(node) else wrapped(node, "(", ")" + words)
 
 
 def dot(node: ast.Attribute) -> Place:
-    """Return where the last part of an expression begins: that of .item in (x ** 2).item."""
+    """Return the position of the last dot of an expression: that of .item in (x ** 2).item."""
     line, column = end(node)
     return line, column - len(f".{node.attr}".encode())
 
 
 def renamed(node: ast.AST, name: str) -> list[Edit]:
-    """Put another name instead of the last one of what is called: torch.no_grad() for torch.inference_mode()."""
+    """Replace the last name of a callee: torch.no_grad() for torch.inference_mode()."""
     target: ast.AST = node.func if isinstance(node, ast.Call) else node
     return [(dot(target), end(target), f".{name}")] if isinstance(target, ast.Attribute) else instead(target, name)
 
 
 def method(call: ast.Call, words: str) -> list[Edit]:
-    """Put words instead of the call of a method: .tolist() for .item()."""
+    """Replace the call of a method: .tolist() for .item()."""
     return [(dot(call.func), end(call), words)] if isinstance(call.func, ast.Attribute) else []
 
 
 def before_call(call: ast.Call, words: str) -> list[Edit]:
-    """Put words behind what a method is called of."""
+    """Insert text between an object and its method."""
     return [(dot(call.func), dot(call.func), words)] if isinstance(call.func, ast.Attribute) else []
 
 
 def appended(call: ast.Call, argument: str, text: Text) -> list[Edit]:
-    """Put an argument behind the others of a call."""
+    """Append an argument to a call."""
     position = (end(call)[0], end(call)[1] - 1)
     last = text.of(call)[:-1].rstrip()[-1:]
     return [(position, position, argument if last in ("(", ",") else f", {argument}")]

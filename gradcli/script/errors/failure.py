@@ -21,7 +21,7 @@ from gradcli.script.scene import Scene, line_of
 
 @dataclass(frozen=True)
 class Answer:
-    """What happened, in a sentence; what fixes it, and the lines to change."""
+    """The reason of an error, in a sentence; its fix, and the lines to change."""
 
     reason: str
     fix: str

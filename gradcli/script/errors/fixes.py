@@ -1,4 +1,4 @@
-"""The smallest changes to a script that fix an error: to what it calls, and with what."""
+"""The smallest changes to the calls of a script that fix an error."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
 
 
 def _weighted(text: Text, call: ast.Call) -> tuple[str, ast.expr | None]:
-    """Return what backward, or grad, is called of, and the v that it is given."""
+    """Return the code of y and the expression of v in a call of backward or grad."""
     is_grad, receiver = called(call) == "grad", receiver_of(call)
     is_argument = is_grad or receiver is None  # y is
     named = keyword(call, "gradient", "grad_outputs")
@@ -145,7 +145,7 @@ def without_out(at: Failure) -> list[Change]:
 
 
 def kept_away(text: Text) -> list[Change]:
-    """Keep what a root or a logarithm is taken of away from 0, where its slope is infinite."""
+    """Keep the argument of a root or a logarithm away from 0, where its slope is infinite."""
     for call in text.calls("sqrt", "rsqrt", "log", "log2", "log10"):
         operand, words = text.operand(call), ".clamp(min=1e-12)"
         if operand is not None:
@@ -157,7 +157,7 @@ def kept_away(text: Text) -> list[Change]:
 
 
 def recorded(text: Text) -> list[Change]:
-    """Take a `with torch.no_grad()` away from around a line, or such a decorator."""
+    """Remove a `with torch.no_grad()` around a line, or such a decorator."""
     for block in text.around(ast.With):
         if any(last_name(item.context_expr) in _OFF for item in block.items):
             return _dedented(text, block) if len(block.items) == 1 else []
@@ -186,7 +186,7 @@ def not_inference(at: Failure) -> list[Change]:
 
 
 def twice_differentiable(text: Text) -> list[Change]:
-    """Take @once_differentiable away."""
+    """Remove @once_differentiable."""
     return [text.instead_of(d) for d in decorators(text.tree, "once_differentiable")[:1]]
 
 
@@ -198,7 +198,7 @@ def _is_of_numpy(at: Failure, function: ast.expr) -> bool:
 
 
 def detached(at: Failure) -> list[Change]:
-    """Take numbers out of the graph before NumPy gets them: x.detach().numpy(), np.sin(x.detach())."""
+    """Detach tensors before NumPy reads them: x.detach().numpy(), np.sin(x.detach())."""
     text = at.text
     for call in text.calls("numpy"):
         return text.edited(edits.before_call(call, ".detach()"))
@@ -216,7 +216,7 @@ def detached(at: Failure) -> list[Change]:
 
 
 def cloned(at: Failure) -> list[Change]:
-    """Copy a computed tensor's numbers, instead of the tensor; let go of one that something else holds."""
+    """Copy a computed tensor's numbers, instead of the tensor."""
     text = at.text
     for call in [c for c in text.calls("deepcopy") if c.args]:
         value, name = at.value(call.args[0]), text.of(call.args[0])

@@ -1,4 +1,4 @@
-"""What a value in a script comes from, by its text: the expressions that were assigned to its names."""
+"""Data flow in the text of a script: the expressions that were assigned to the names of a value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST = 2000  # expressions that are looked at
 
 
 class Flow:
-    """The way back from names to what they were given: all branches are taken, those above a line first."""
+    """The way back from names to the values assigned to them: in all branches, those above a line first."""
 
     def __init__(self, text: Text) -> None:
         self.text = text
@@ -74,7 +74,7 @@ class Flow:
         return [f for f in self.functions if f.name == name and (f in methods) == is_method]
 
     def _arguments(self, function: ast.FunctionDef, name: str, names: list[str]) -> Iterator[ast.expr]:
-        """Yield what a function is called with for a parameter."""
+        """Yield the arguments that calls pass for a parameter of a function."""
         position = names.index(name) - (names[0] == "self")
         forward = names[0] == "self" and function.name in ("forward", "__call__")
         for call in calls(self.text.tree, *([] if forward else [function.name])):
@@ -84,12 +84,12 @@ class Flow:
 
 
 def _near(expressions: Iterable[ast.expr], node: ast.expr) -> list[ast.expr]:
-    """Return expressions in the order in which they are met on the way back: the last one above first."""
+    """Return expressions in the order of the way back: the last one above first."""
     return sorted(expressions, key=lambda e: (e.lineno >= node.lineno, -e.lineno))
 
 
 def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield the names that a statement gives a value to, each with the expression: also what is put into them."""
+    """Yield the names that a statement assigns or adds elements to, each with the expression."""
     result: list[tuple[ast.expr, ast.expr]] = []
     match statement:
         case ast.Assign():

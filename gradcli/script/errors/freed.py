@@ -1,4 +1,4 @@
-"""A graph that a script goes back through once more: what to compute again, and where; which losses to add."""
+"""A second backward through a freed graph: what to compute again, and where; which losses to add."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KEPT = (
 
 
 def second(at: Failure, step: Any) -> Answer:
-    """Return what is said of a graph that is freed: the step is the first that a backward has freed before."""
+    """Return the answer about a graph that is freed: the step is the first that a backward has freed before."""
     reason = (
         f"the backward at {at.code(step.freed)} freed the values that the graph had kept, and {step.name()} of "
         f"{at.code(step.line)} needs them."
@@ -58,7 +58,7 @@ def _kept(at: Failure, step: Step, reason: str) -> Answer:
 
 
 def repeated(at: Failure, step: Step, reason: str, weights: str = "") -> Answer | None:
-    """Return what is said of rounds that go back through what was computed before them, or in an earlier round."""
+    """Return the answer about rounds that go back through what was computed before them, or in an earlier round."""
     once = f"{reason} It is computed once, and each round calls backward through it."
     for call in (at, *at.callers):
         if changes := _in_each_round(call, step):
@@ -151,12 +151,12 @@ def _slice(at: Failure, above: Sequence[ast.stmt], names: Sequence[str], step: S
 
 
 def _is_computed(x: Any) -> bool:
-    """Return whether something is a tensor that was computed from what requires a gradient, or a list of such."""
+    """Return whether a value is a tensor with a history, or a list of such."""
     return getattr(x, "_fn", None) is not None or (isinstance(x, list | tuple) and any(map(_is_computed, x)))
 
 
 def _moved(text: Text, statements: Sequence[ast.stmt], above: Sequence[ast.stmt], first: ast.stmt) -> list[Change]:
-    """Put statements before the first one of a loop; they also stay where they are, if others read what they give."""
+    """Insert statements before the first one of a loop; they also stay where they are, if others read their results."""
     names = {n for s in statements for n in _stored(text, s)}
     rest = [s for s in above if s not in statements]
     shared = [s for s in rest if s.lineno > statements[0].lineno and {text.of(n) for n in _loaded(s)} & names]
@@ -188,7 +188,7 @@ def _first(region: Any) -> ast.stmt:
 
 
 def _is_known(at: Failure, value: ast.AST) -> bool:
-    """Return whether an expression reads only what a function knows, and nothing that was computed with a gradient."""
+    """Return whether an expression reads only names of a function, and none with a history."""
     names = [n for n in parts(value, ast.Name) if isinstance(n.ctx, ast.Load)]
     bound = {n.id for n in parts(value, ast.Name) if isinstance(n.ctx, ast.Store)}  # of a comprehension
     known = {*at.frame.f_locals, *at.frame.f_globals, *at.frame.f_builtins}
@@ -199,7 +199,7 @@ def _is_known(at: Failure, value: ast.AST) -> bool:
 
 
 def _all_at_once(at: Failure) -> list[Change]:
-    """Return the change of a loop over losses, which does nothing but go back from each: sum(losses).backward()."""
+    """Return the change of a loop that only calls backward of each loss: sum(losses).backward()."""
     for loop in at.text.around(ast.For):
         match loop:
             case ast.For(ast.Name(name), losses, [ast.Expr(ast.Call(ast.Attribute(ast.Name(root), "backward"), []))]):
@@ -210,7 +210,7 @@ def _all_at_once(at: Failure) -> list[Change]:
 
 
 def _two_losses(at: Failure, step: Step, reason: str) -> Answer | None:
-    """Return what is said of two losses whose graphs share a part, with a backward of each in one block."""
+    """Return the answer about two losses whose graphs share a part, with a backward of each in one block."""
     text, first = at.text, at.text_at(step.freed or 0)
     block = text.block(text.statement)
     if text.file != first.file or first.statement not in block:
@@ -247,7 +247,7 @@ def _computed_again(at: Failure, step: Step, first: ast.stmt, change: ast.stmt) 
 
 
 def _root(statement: ast.stmt) -> ast.expr | None:
-    """Return what a statement goes back from, if it does nothing else, and gives no v."""
+    """Return the tensor of a statement that only calls backward, without a v."""
     match statement:
         case ast.Expr(ast.Call(ast.Attribute(root, "backward"), [], keywords)):
             return root if all(k.arg in _SETTINGS for k in keywords) else None

@@ -1,4 +1,4 @@
-"""What the values of a line were computed from, where they were cut off from the graph, and what keeps them in it."""
+"""The history of the values of a line: where they were cut off from the graph, and the change that keeps them in it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class History:
         self.way += self.flow.back(text.statement) if children else []
 
     def cuts(self) -> list[Cut]:
-        """Return where numbers on the way went on alone, the nearest first."""
+        """Return the cuts on the way, the nearest first."""
         return list({id(c): c for e in self.way for c in self._at(e)}.values())
 
     def _at(self, expression: ast.AST) -> Iterator[Cut]:
@@ -52,7 +52,7 @@ class History:
                 yield result
 
     def has(self, name: str) -> bool:
-        """Return whether something of a name stands on the way."""
+        """Return whether an expression with this text is on the way."""
         return any(self.text.of(n) == name for e in self.way for n in ast.walk(e))
 
     def is_of_constant_gradient(self, at: Failure) -> bool:
@@ -99,7 +99,7 @@ class History:
         return [] if self.lacks else changes
 
     def _edits(self, node: ast.AST, statement: Any) -> Iterator[Edit]:
-        """Yield what is to be changed of a node, if numbers went on alone in it or before it."""
+        """Yield the edits of a node, if numbers were detached in it or before it."""
         if isinstance(node, ast.Attribute) and node.attr == "data" and self._is_cut_off(node):
             yield edits.dot(node), end(node), ""
         # Of two tensors neither may go to NumPy, though only one is cut off.
@@ -107,7 +107,7 @@ class History:
             yield from self._of_call(node, getattr(statement, "value", None) is node)
 
     def _of_call(self, node: ast.Call, alone: bool) -> Iterator[Edit]:
-        """Yield what is to be changed of a call; `alone` says that a statement has nothing else."""
+        """Yield the edits of a call; `alone` is whether a statement has nothing else."""
         name, owner, inner = called(node), self.text.of(owner_of(node)), next(iter(node.args), None)
         if owner and name in _AWAY and owner not in ("torch", *_MODULES):
             yield from edits.method(node, _AWAY[name])
@@ -127,7 +127,7 @@ class History:
         yield end(inner), end(node), after
 
     def _stacked(self, inner: ast.expr) -> Iterator[Edit]:
-        """Yield what makes tensors of the numbers and the lists in a list."""
+        """Yield the edits that make tensors of the numbers and the lists in a list."""
         for part in inner.elts if isinstance(inner, ast.List | ast.Tuple) else ():
             match part:
                 case ast.List() | ast.Tuple():
@@ -141,7 +141,7 @@ class History:
         return any(isinstance(e, _LISTS) for e in (node, *self.flow.of_name(node)))
 
     def _is_cut_off(self, node: ast.AST) -> bool:
-        """Return whether numbers went on alone at a node, or on the way to it."""
+        """Return whether numbers were detached at a node, or on the way to it."""
         return any(True for e in (node, *self.flow.back(node)) for _ in self._at(e))
 
 
@@ -178,7 +178,7 @@ def _as_written(text: Text, how: How) -> How:
 
 
 def number(at: Failure) -> Answer | None:
-    """Return what is said of a number instead of a tensor to go back from."""
+    """Return the answer about a number instead of a tensor to go back from."""
     history = History(at.text)
     for cut in history.cuts():
         reason = f"{at.code(cut.line)} cuts numbers off from the graph: {cut.how}."
@@ -189,7 +189,7 @@ def number(at: Failure) -> Answer | None:
 
 
 def _unrecorded(text: Text, name: str, reason: str) -> Answer:
-    """Return what is said of what was computed where nothing is recorded."""
+    """Return the answer about what was computed where nothing is recorded."""
     around = [d for f in text.around(ast.FunctionDef) for d in f.decorator_list]
     is_once = any(last_name(d) == "once_differentiable" for d in around)
     if is_once and (once := fixes.twice_differentiable(text)):
@@ -205,7 +205,7 @@ def _unrecorded(text: Text, name: str, reason: str) -> Answer:
 
 
 def _jumping(text: Text, how: How) -> str:
-    """Return what jumps at a line: out, where the script has out.argmax(1), or (out > 0)."""
+    """Return the operand of the step function at a line: out, where the script has out.argmax(1), or (out > 0)."""
     for call in text.calls(how.code):
         return f"{text.of(text.operand(call) or call)} itself, not of {text.of(call)}"
     for node in parts(text.statement, ast.Compare):
@@ -214,7 +214,7 @@ def _jumping(text: Text, how: How) -> str:
 
 
 def _smooth(at: Failure, text: Text, cut: Cut, history: History) -> list[Change]:
-    """Return a loss of what jumps at a line: of the numbers that were compared; of class scores, the cross-entropy."""
+    """Return a smooth loss instead of a step function: of the compared numbers; of class scores, the cross-entropy."""
     compared = parts(text.statement, ast.Compare)
     if compared and cut.hows[0].code in ("gt", "lt", "ge", "le"):
         return text.edited(edits.instead(compared[0], text.of(compared[0].left)))

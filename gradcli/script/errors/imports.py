@@ -17,7 +17,7 @@ _PACKAGES = {
 
 
 def missing(at: Failure, name: str) -> Answer | None:
-    """Return what is said of a module that is not there; None for one in a package that is there."""
+    """Return the answer about a module that is not there; None for one in a package that is there."""
     if "." in name:
         return None
     reason = f"{at.code(at.line)} needs `{name}`, and the Python that runs gradcli has no module of this name."

@@ -114,7 +114,7 @@ def _changed_before(at: Failure, view: Any) -> Answer:
 
 
 def no_root(at: Failure, y: Any) -> Answer:
-    """Return what is said of an output without a gradient."""
+    """Return the answer about an output without a gradient."""
     name, history = at.name(y, "the output"), History(at.text)
     if y._detached is None and history.is_of_constant_gradient(at):
         reason = f"{name} is computed from the gradient of a linear function, which is constant: "
@@ -138,7 +138,7 @@ def no_root(at: Failure, y: Any) -> Answer:
 
 
 def in_a_map(at: Failure, y: Any) -> Answer:
-    """Return what is said of a gradient that is asked for in a function that vmap calls."""
+    """Return the answer about a gradient that is asked for in a function that vmap calls."""
     reason = (
         f"inside vmap, {at.name(y, 'the output')} represents all elements at once, and autograd has no graph of it."
     )
@@ -146,7 +146,7 @@ def in_a_map(at: Failure, y: Any) -> Answer:
 
 
 def scalar(at: Failure, y: Any) -> Answer:
-    """Return what is said of several numbers without v."""
+    """Return the answer about several numbers without v."""
     name, size = at.name(y, "y"), "×".join(map(str, y.shape))
     reason = f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each; v defaults to 1 for a scalar only."
     fix = f"call backward() of their sum or mean, or {name}.backward(v) with v = ∂L/∂{name}"
@@ -154,7 +154,7 @@ def scalar(at: Failure, y: Any) -> Answer:
 
 
 def shape(at: Failure, y: Any, v: Any) -> Answer:
-    """Return what is said of a v of another shape."""
+    """Return the answer about a v of another shape."""
     name, weight = at.name(y, "y"), at.name(v, "v")
     expected, actual = tuple(y.shape), tuple(v.shape)
     reason = (
@@ -168,7 +168,7 @@ def shape(at: Failure, y: Any, v: Any) -> Answer:
 
 
 def unused(at: Failure, x: Any, roots: Any) -> Answer:
-    """Return what is said of an input that nothing came from."""
+    """Return the answer about an input that nothing came from."""
     name, outputs = at.name(x, "the input"), ", ".join(at.name(y, "the output") for y in roots)
     if result := fixes.of_the_whole(at.text, at.names.tensors):
         whole, changes = result
@@ -180,7 +180,7 @@ def unused(at: Failure, x: Any, roots: Any) -> Answer:
 
 
 def no_grad(at: Failure, x: Any) -> Answer:
-    """Return what is said of an input without a gradient."""
+    """Return the answer about an input without a gradient."""
     name = at.name(x, "it")
     if x._detached is not None:
         return detached_answer(at, name, x._detached, History(at.text))
@@ -195,7 +195,7 @@ def no_grad(at: Failure, x: Any) -> Answer:
 
 
 def nan(at: Failure, step: Any) -> Answer:
-    """Return what is said of a derivative that is not finite."""
+    """Return the answer about a derivative that is not finite."""
     if step.is_custom:
         reason = f"{at.code(step.line)} called {step.cls.__name__}, whose backward returned nan for finite values."
         return Answer(reason, "check its divisions, roots and logarithms")

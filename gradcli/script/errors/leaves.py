@@ -23,7 +23,7 @@ _OTHER_MAKERS = {
 
 
 def required(reason: str, changes: list[Change]) -> Answer:
-    """Return what is said where an input does not require a gradient."""
+    """Return the answer where an input does not require a gradient."""
     before = "" if changes else ": requires_grad=True, or x.requires_grad_() before it is used"
     return Answer(reason, f"let the input require a gradient, where it is made{before}", changes)
 
@@ -189,7 +189,7 @@ def begun(at: Failure) -> list[Change]:
 
 
 def needs(at: Failure) -> Answer:
-    """Return what is said of a tensor whose gradient is requested, and that requires none."""
+    """Return the answer about a tensor whose gradient is requested, and that requires none."""
     owners = at.text.owners("retain_grad", "register_hook")
     for x in map(at.value, owners):
         if getattr(x, "_detached", None) is not None:

@@ -75,7 +75,7 @@ def _of_leaf(at: Failure, name: str, x: Tensor) -> Answer:
 
 
 def _not_reached(at: Failure, name: str, swept: Line, leaves: Sequence[Tensor], known: str) -> Answer:
-    """Return what is said of a tensor that the last backward, at a line, did not reach; `leaves` are behind it."""
+    """Return the answer about a tensor that the last backward, at a line, did not reach; `leaves` are behind it."""
     history = History(at.text_at(swept))
     reason = f"{name}.grad is None: "
     cut = next((c for c in history.cuts() if any(map(c.leads_to, leaves))), None)
@@ -89,7 +89,7 @@ def _not_reached(at: Failure, name: str, swept: Line, leaves: Sequence[Tensor], 
 
 
 def _before_any(at: Failure, name: str, reason: str) -> Answer:
-    """Return what is said where no backward has run."""
+    """Return the answer where no backward has run."""
     text = at.text
     uncalled = [s.value for s in parts(text.tree, ast.Expr) if getattr(s.value, "attr", "") == "backward"]
     if uncalled:

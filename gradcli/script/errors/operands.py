@@ -134,7 +134,7 @@ def from_0(at: Failure) -> list[Change]:
 
 
 def elsewhere(at: Failure, module: str, name: str) -> Answer | None:
-    """Return what is said of a name that PyTorch has in another module."""
+    """Return the answer about a name that PyTorch has in another module."""
     homes = [m for m, names in pytorch_names().items() if m.startswith("torch") and name in names]
     for node in [n for n in _failed_parts(at, ast.Attribute) if n.attr == name and homes]:
         new = f"{homes[0]}.{name}"
@@ -143,7 +143,7 @@ def elsewhere(at: Failure, module: str, name: str) -> Answer | None:
 
 
 def overcalled(at: Failure) -> Answer | None:
-    """Return what is said of a value that a script calls: x.shape()."""
+    """Return the answer about a value that a script calls: x.shape()."""
     for call in _calls(at):
         if _is_tensor(at.value(owner_of(call))) and not callable(at.value(call.func)):
             new = f"[{at.text.of(call.args[0])}]" if call.args else ""
@@ -154,7 +154,7 @@ def overcalled(at: Failure) -> Answer | None:
 
 
 def uncalled(at: Failure) -> Answer | None:
-    """Return what is said of a method that a script forgot to call: z = y.sum."""
+    """Return the answer about a method that a script forgot to call: z = y.sum."""
     for node in _failed_parts(at, ast.Name, ast.Attribute):
         if isinstance(at.value(node), MethodType) and isinstance(at.value(node).__self__, Tensor):
             function = next((n for n in Flow(at.text).of_name(node)), node)
@@ -203,7 +203,7 @@ def jacobian(at: Failure) -> list[Change]:
 
 
 def mismatch(at: Failure, dtype: Any) -> Answer:
-    """Return what is said of a gradient that is not what differences of the function give, computed in a dtype."""
+    """Return the answer about a gradient that is not what differences of the function give, computed in a dtype."""
     if dtype != "float64":
         reason = "gradcheck subtracts numbers that agree in most digits, and float32 has too few digits for that."
         return Answer(reason, "use float64", doubled(at))
@@ -219,7 +219,7 @@ def mismatch(at: Failure, dtype: Any) -> Answer:
 
 
 def broadcast(at: Failure, a: int, b: int, axis: int) -> Answer:
-    """Return what is said of shapes that do not broadcast."""
+    """Return the answer about shapes that do not broadcast."""
     rule = "sizes must be equal, or one of them 1"
     fix = "an axis of size 1 where they differ: unsqueeze, or reshape"
     for node in _failed_parts(at, ast.BinOp):
@@ -235,7 +235,7 @@ def broadcast(at: Failure, a: int, b: int, axis: int) -> Answer:
 
 
 def matrices(at: Failure, rows: int, size: int, expected: int, columns: int) -> Answer:
-    """Return what is said of matrices that do not fit: of a layer, or of a product."""
+    """Return the answer about matrices that do not fit: of a layer, or of a product."""
     if changes := _layer(at, "Linear", size, expected, columns):
         reason = f"this layer takes {expected} inputs, and each of the {rows} samples has {size}."
         return Answer(reason, f"create the layer with {size} inputs", changes)
@@ -251,7 +251,7 @@ def matrices(at: Failure, rows: int, size: int, expected: int, columns: int) -> 
 
 
 def channels(at: Failure, how: str, weight: Sequence[int], shape: Sequence[int], expected: int, size: int) -> Answer:
-    """Return what is said of a convolution of an image that has other channels."""
+    """Return the answer about a convolution of an image that has other channels."""
     reason = f"this layer takes {expected} channels, and the image has {size}: images are (channels, height, width)."
     return Answer(reason, "create the layer with as many channels as the image has", _layer(at, "Conv", size, expected))
 

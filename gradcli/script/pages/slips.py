@@ -30,7 +30,7 @@ _MOST = 2_000  # steps that are computed once more
 
 
 def slips(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str]:
-    """Yield what was hardly meant in the steps that lead to what a call flowed from."""
+    """Yield likely mistakes in the steps behind a call."""
     steps = [s for s in steps if not s.is_custom]
     result = (_paired(s, scene) or _twice(s, scene) for s in steps)
     yield from [text for text in result if text][:1]
@@ -67,7 +67,7 @@ def changed(steps: Sequence[Step], call: Call, scene: CallScene) -> Iterator[str
 
 
 def _number(step: Step, i: int, known: dict[Edge, Array]) -> Array:
-    """Return what an operand of a step is now."""
+    """Return the current numbers of an operand of a step."""
     edge = step.edges[i]
     if edge is not None:
         return edge.variable._a if isinstance(edge, Leaf) else known[edge]
@@ -80,7 +80,7 @@ def _op(edge: Edge | None) -> str:
 
 
 def _paired(step: Step, scene: CallScene) -> str | None:
-    """Return in words that each number of an operand was paired with each row of another: (n,) with (n, 1)."""
+    """Return the sentence about an operand of shape (n,) that broadcasts with another of shape (n, 1)."""
     shapes = [n.shape for n in step.recipe.inputs]
     if step.recipe.op != "sub" or len(shapes) < 2:
         return None
@@ -97,13 +97,13 @@ def _paired(step: Step, scene: CallScene) -> str | None:
 
 
 def _named(step: Step, i: int, scene: CallScene) -> str:
-    """Return what an operand of a step is called; "" where it has no name."""
+    """Return the name of an operand of a step; "" where it has none."""
     edge, x = step.edges[i], step.operands[i] if step.operands else None
     return scene.recorded.steps.get(edge, "") if edge is not None else scene.names.of(x)
 
 
 def _twice(step: Step, scene: CallScene) -> str | None:
-    """Return in words that something is done which the loss that follows does itself."""
+    """Return the sentence about an operation that the loss behind it does itself."""
     for edge in step.edges:
         if said := _TWICE.get((step.recipe.op, _op(edge))):
             return f"the loss of {scene.code(step.line)} {said}"
@@ -111,7 +111,7 @@ def _twice(step: Step, scene: CallScene) -> str | None:
 
 
 def _stopped(steps: Sequence[Step], scene: CallScene) -> str | None:
-    """Return in words which step passes on nothing but 0."""
+    """Return the sentence about a step whose gradients are all 0."""
     dead = _dead(scene.recorded)
     for step in reversed(steps):
         grad_inputs, where = step.pull.grad_inputs, scene.where(step.line)
@@ -123,7 +123,7 @@ def _stopped(steps: Sequence[Step], scene: CallScene) -> str | None:
 
 
 def _dead(recorded: Recorded) -> set[Step]:
-    """Return the steps of rectifiers that give nothing but 0."""
+    """Return the steps of rectifiers whose results are all 0."""
     steps = {n: step for n, step in recorded.producer.items() if n.op == "relu"}
     if not steps:
         return set()

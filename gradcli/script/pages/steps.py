@@ -189,5 +189,5 @@ def _adam(
 
 
 def _uphill(group: dict[str, Any]) -> int:
-    """Return what turns what is kept into the gradient's direction."""
+    """Return the sign of the kept averages in the direction of the gradient."""
     return -1 if group.get("maximize") else 1

@@ -1,4 +1,4 @@
-"""What adds up in `.grad` at a line of a script that is reached again."""
+"""The accumulation in `.grad` at a line of a script that is reached again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONG = 40  # characters of a sum that is shown
 
 @dataclass
 class Sums:
-    """For each line the leaves whose `.grad` nothing has changed from call to call.
+    """The leaves of each line whose `.grad` nothing has changed from call to call.
 
     Of each the name, what `.grad` is now, and how often the leaf itself was changed.
 
