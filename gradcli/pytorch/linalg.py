@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+import math
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ from gradcli.pytorch.refusals import check_matrix, first_zero
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 __all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_rank"]
-__all__ += ["norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "vector_norm"]
+__all__ += ["matrix_exp", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals"]
+__all__ += ["vector_norm"]
 _QR = return_type("linalg_qr", "Q", "R")
 _EIGH = return_type("linalg_eigh", "eigenvalues", "eigenvectors")
 _SLOGDET = return_type("linalg_slogdet", "sign", "logabsdet")
@@ -180,6 +182,38 @@ def matrix_rank(A: Any, *, atol: Any = 0.0, rtol: Any = None, hermitian: bool = 
     if rtol is None:
         rtol = 0.0 if atol else max(A.shape[-2:]) * float(np.finfo(A._a.dtype).eps)
     return (s > (s.amax(-1, True) * rtol).clamp_min(atol)).sum(-1)
+
+
+def multi_dot(tensors: Any) -> Any:
+    """Return the product of matrices; the first or the last may be a vector."""
+    return reduce(lambda a, b: a @ b, tensors)
+
+
+def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+    """Return X with A @ X = B, or X @ A = B, for triangular matrices, whose other triangle is not read."""
+    check_matrix("linalg.solve_triangular", A)
+    matrix = A.triu(int(unitriangular)) if upper else A.tril(-int(unitriangular))
+    if unitriangular:
+        matrix = matrix + of_array(np.eye(A.shape[-1], dtype=A._a.dtype))
+    result: Any = named("solve", matrix, B) if left else named("solve", matrix.mT, B.mT)
+    return called(result if left else result.mT, "LinalgSolveTriangularBackward0")
+
+
+def matrix_exp(A: Any) -> Any:
+    """Return exponentials of matrices: of the matrix over a power of 2 by Taylor's series, squared as often.
+
+    Source: C. Moler and C. Van Loan, "Nineteen dubious ways to compute the exponential of a matrix" (2003).
+    """
+    check_matrix("linalg.matrix_exp", A)
+    size = float(np.abs(A._a).sum(-2).max(initial=0))
+    count = max(0, math.ceil(math.log2(size)) + 1) if size else 0
+    result = term = of_array(np.eye(A.shape[-1], dtype=A._a.dtype)) + 0 * A
+    for k in range(1, 19):
+        term = term @ A / (2**count * k)
+        result = result + term
+    for _ in range(count):
+        result = result @ result
+    return called(result, "LinalgMatrixExpBackward0")
 
 
 def cond(A: Any, p: Any = None) -> Tensor:

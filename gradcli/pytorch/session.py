@@ -100,7 +100,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         result = import_module(f"gradcli.pytorch.{MODULES[spec.name]}")
         view = types.ModuleType(spec.name, result.__doc__)
-        view.__dict__.update({name: getattr(result, name) for name in _defined(result)})
+        defined, elsewhere = _defined(result), getattr(result, "ELSEWHERE", {})
+        view.__dict__.update({name: getattr(result, name) for name in defined})
+        view.__dict__["__all__"] = [*defined, *(name for name in elsewhere if name[0] != "_")]
         view.__getattr__ = partial(_attribute, result, view)  # type: ignore[method-assign]
         view.__dir__ = partial(_names, view)  # type: ignore[method-assign]
         return view

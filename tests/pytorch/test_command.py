@@ -71,14 +71,18 @@ def test_a_mistake_is_shown_as_python_shows_it(cli, process, write):
             "torch.nn.functional.fractional_max_pool2d",
             None,
         ),
-        ("import torch\ntorch.optim.ASGD", "torch.optim.ASGD", "that there is: `torch.optim.Adam`"),
+        (
+            "import torch.nn as nn\nnn.ConvTranspose3d",
+            "torch.nn.ConvTranspose3d",
+            "that there is: `torch.nn.ConvTranspose2d`",
+        ),
         ("import torch.nn as nn\nnn.ReLU().to_empty()", "torch.nn.Module.to_empty", None),
         ("import torchvision", "torchvision", "python -m pip install torch torchvision"),
         ("import torch\ntorch.ones(2) * 1j  # complex64", "torch.complex64", None),
         ("import torch\ntorch.full((2,), 1j)  # complex64", "torch.complex64", None),
         ("import torch\ntorch.tensor(1 + 2j)  # complex64", "torch.complex64", None),
         ("import torch\ntry:\n    torch.fft\nexcept Exception:\n    pass", "torch.fft", None),
-        ("import torch\ntorch.optim.RAdam", "torch.optim.RAdam", "did you mean `torch.optim.Adam`"),
+        ("import torch\ntorch.linalg.eigvals", "torch.linalg.eigvals", "did you mean `torch.linalg.eigvalsh`"),
     ],
 )
 def test_what_is_missing_ends_the_run_with_its_name_and_line(text, name, hint, cli, write):

@@ -234,6 +234,7 @@ BOTH: dict[str, Callable[..., Any]] = {
     "rot90": _rotated,
     "slogdet": lambda input: _SLOGDET(*linalg.slogdet(input)),
     "take_along_dim": _taken_along,
+    "matrix_exp": linalg.matrix_exp,
     "matrix_power": _power,
     "cholesky_solve": lambda B, L, upper=False: named("solve", L.mT @ L if upper else L @ L.mT, B),
     "pinverse": lambda input: linalg.pinv(input),

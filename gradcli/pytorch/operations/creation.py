@@ -172,7 +172,7 @@ def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callab
 
 def _full(size: Any, fill_value: Any, **options: Any) -> Tensor:
     value = _number(fill_value)
-    refuse_if(not isinstance(value, Number), "number to fill with", builtin_name(value))
+    refuse_if(not isinstance(value, (*Number, complex)), "number to fill with", builtin_name(value))
 
     def fill(count: int, kind: Any) -> Array:
         return np.full(count, held(value, dtypes.OF_NUMPY[np.dtype(kind)])[0])

@@ -260,6 +260,7 @@ class Adadelta(Optimizer):
 
 
 ELSEWHERE = {"LBFGS": "optim.lbfgs"}
+ELSEWHERE |= dict.fromkeys(("ASGD", "Adamax", "NAdam", "RAdam", "Rprop"), "optim.adaptive")
 __all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop"]
 for _name in __all__:
     globals()[_name].__module__ = f"torch.optim.{_name.lower()}"

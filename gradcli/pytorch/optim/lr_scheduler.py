@@ -43,6 +43,10 @@ class LRScheduler:
         if epoch is not None:
             warn("schedule with an epoch")
         self._step_count += 1
+        self.set_epoch(epoch)
+
+    def set_epoch(self, epoch: int | None) -> None:
+        """Set the rates of an epoch, or of the next one."""
         self._get_lr_called_within_step = True
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         rates = self.get_lr() if epoch is None else self._closed()
@@ -331,13 +335,9 @@ class OneCycleLR(LRScheduler):
             bounds = (("max_momentum", max_momentum), ("base_momentum", base_momentum))
             momenta = [_of_groups(optimizer, name, value) for name, value in bounds]
             for group, most, least in zip(optimizer.param_groups, *momenta, strict=True) if last_epoch == -1 else ():
-                self._set_momentum(group, most)
+                set_momentum(group, most)
                 group["max_momentum"], group["base_momentum"] = most, least
         super().__init__(optimizer, last_epoch)
-
-    def _set_momentum(self, group: dict[str, Any], momentum: float) -> None:
-        name = "betas" if self.use_beta1 else "momentum"
-        group[name] = (momentum, *group["betas"][1:]) if self.use_beta1 else momentum
 
     def _annealed(self, start: float, end: float, share: float) -> float:
         """Return a number on the way from the start to the end."""
@@ -357,7 +357,7 @@ class OneCycleLR(LRScheduler):
             rates.append(self._annealed(group[phase["start_lr"]], group[phase["end_lr"]], share))
             if self.cycle_momentum:
                 start, end = group[phase["start_momentum"]], group[phase["end_momentum"]]
-                self._set_momentum(group, self._annealed(start, end, share))
+                set_momentum(group, self._annealed(start, end, share))
         return rates
 
 
@@ -368,6 +368,11 @@ def _total(total: Any, epochs: Any, steps: Any) -> int:
     for name, count in lengths.items():
         refuse_if(not isinstance(count, int) or count <= 0, "count of a cycle", name, count)
     return math.prod(lengths.values())
+
+
+def set_momentum(group: dict[str, Any], momentum: float) -> None:
+    """Set the momentum of a group, or the first of its `betas`."""
+    group |= {"betas": (momentum, *group["betas"][1:])} if "betas" in group else {"momentum": momentum}
 
 
 def _of_groups(optimizer: Any, name: str, value: Any) -> list[Any]:
@@ -384,5 +389,6 @@ class _LRScheduler(LRScheduler):
 
 
 ELSEWHERE = {"_LRScheduler": "optim.lr_scheduler"}
+ELSEWHERE |= dict.fromkeys(("ChainedScheduler", "CyclicLR", "SequentialLR"), "optim.schedules")
 for _class in [v for v in vars().values() if isinstance(v, type) and issubclass(v, LRScheduler)]:
     _class.__module__ = "torch.optim.lr_scheduler"

@@ -108,3 +108,39 @@ for wrong in (lambda: restarts(optimizer(), 0), lambda: restarts(optimizer(), 2,
         print(wrong())
     except ValueError as error:
         print(error)
+# --- optimizers that are used less
+def t(f):
+    try: print(f())
+    except Exception as e: print(type(e).__name__, e)
+for name, kw in (("Adamax", {}), ("Adamax", dict(lr=.1, weight_decay=.1, maximize=True)), ("NAdam", {}), ("NAdam", dict(lr=.1, weight_decay=.1, decoupled_weight_decay=True)), ("RAdam", {}), ("RAdam", dict(lr=.1, weight_decay=.1, betas=(.5, .9))), ("Rprop", {}), ("Rprop", dict(lr=.5, etas=(.4, 1.5))), ("ASGD", {}), ("ASGD", dict(lr=.1, lambd=.1, t0=2, weight_decay=.1))):
+    w = torch.tensor([1.0, -2.0, .3], requires_grad=True)
+    opt = getattr(torch.optim, name)([w], **kw)
+    for _ in range(8):
+        opt.zero_grad()
+        ((w - torch.tensor([3.0, 0.5, .4])) ** 2).sum().backward()
+        opt.step()
+    print(opt, w.data, *(v if isinstance(v, float) else torch.as_tensor(v) for k, v in sorted(opt.state[w].items()) if k != "mu_product"), sorted(opt.state_dict()["state"][0]))
+    t(lambda: getattr(torch.optim, name)([w], lr=-1))
+t(lambda: torch.optim.NAdam([w], momentum_decay=-1)); t(lambda: torch.optim.RAdam([w], betas=(2, 0))); t(lambda: torch.optim.ASGD([w], weight_decay=-1))
+# --- schedules of schedules, and cycles
+from torch.optim.lr_scheduler import *
+def t(f):
+    try: print(f())
+    except Exception as e: print(type(e).__name__, e)
+def new(cls=torch.optim.SGD, **kw): return cls([torch.nn.Parameter(torch.zeros(2))], lr=1.0, **kw)
+def run(make, n=9, o=None):
+    o = o or new()
+    s = make(o)
+    out = [o.param_groups[0]["lr"]]
+    for _ in range(n):
+        o.step(); s.step(); out.append(s.get_last_lr()[0])
+    print([round(x, 6) for x in out], o.param_groups[0].get("momentum"), o.param_groups[0].get("betas"), type(s).__module__)
+run(lambda o: SequentialLR(o, [ConstantLR(o, 0.1, 2), ExponentialLR(o, 0.9)], milestones=[3]))
+run(lambda o: SequentialLR(o, [LinearLR(o, 0.1, total_iters=3), CosineAnnealingLR(o, 6)], [3]))
+run(lambda o: SequentialLR(o, [StepLR(o, 2, .5), LambdaLR(o, lambda e: 1 / (e + 1)), PolynomialLR(o, 3)], [2, 5]))
+run(lambda o: ChainedScheduler([ConstantLR(o, 0.5, 3), ExponentialLR(o, 0.9)]))
+for mode in ("triangular", "triangular2", "exp_range"):
+    run(lambda o: CyclicLR(o, 0.01, 0.1, 2, 3, mode, gamma=.9), 12, new(momentum=.9))
+run(lambda o: CyclicLR(o, 0.01, 0.1, 2, scale_fn=lambda x: 1 / x, base_momentum=.5), 9, new(torch.optim.Adam))
+run(lambda o: CyclicLR(o, 0.01, 0.1, 2, cycle_momentum=False), 5, new(torch.optim.Adagrad))
+t(lambda: CyclicLR(new(), .1, .2, mode="a")); t(lambda: CyclicLR(new(torch.optim.Adagrad), .1, .2)); o = new(); t(lambda: SequentialLR(o, [StepLR(o, 1)], [1]))
