@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import starmap
 
 from gradcli.graph.node import Node, is_const, operands
 from gradcli.graph.operation import Operation
 from gradcli.graph.operations import OPERATIONS
 from gradcli.notation.latex_arrays import ARRAYS, side_by_side
-from gradcli.notation.latex_calls import BRACKETS, LETTERS, SIGNS, applied, function, setting
+from gradcli.notation.latex_calls import BRACKETS, LETTERS, SIGNS, applied, call, function
 from gradcli.notation.latex_sums import SUMS
 from gradcli.notation.latex_writer import LatexNodeWriter
 from gradcli.notation.one_hot import one_hot_of
-from gradcli.notation.writer import SETTINGS, Binds, Rule, Written, settings_of, through
+from gradcli.notation.writer import SETTINGS, Binds, Rule, Written, through
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
@@ -22,7 +21,7 @@ def derived(row: Operation) -> Rule | None:
     """Return the rule that follows from an operation's row: a condition's sign, or a call with its settings."""
     if row.infix:
         return _condition(row.infix) if row.arity == 2 and row.kind == "condition" else None
-    return _call if set(row.settings) <= SETTINGS else None
+    return call if set(row.settings) <= SETTINGS else None
 
 
 def _condition(infix: str) -> Rule:
@@ -30,10 +29,6 @@ def _condition(infix: str) -> Rule:
     level = Binds.SUM if infix in _COMPARISONS else Binds.ATOM
     sign = SIGNS.get(infix, infix)
     return lambda w, node: Written(f" {sign} ".join(w.argument(a, level) for a in node.args), Binds.CONDITION)
-
-
-def _call(w: LatexNodeWriter, node: Node) -> Written:
-    return applied(function(node.op), w.arguments(node), *starmap(setting, settings_of(node)))
 
 
 # Arithmetic

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from itertools import starmap
 
 from gradcli.graph.node import Constant, Node, operand, operands
 from gradcli.notation.decimals import quotient
-from gradcli.notation.latex_calls import applied, applied_more, function, setting
+from gradcli.notation.latex_calls import applied, call, setting
 from gradcli.notation.latex_names import WORDS, latex_number
 from gradcli.notation.latex_writer import ALL, LatexNodeWriter, matrix, times
 from gradcli.notation.text import (
@@ -22,7 +21,7 @@ from gradcli.notation.text import (
     subscript,
     taken,
 )
-from gradcli.notation.writer import Binds, Rule, Written, settings_of
+from gradcli.notation.writer import Binds, Rule, Written
 
 _ENDS_IN_WORD = re.compile(r"\\math(it|tt)\{[^{}]*\}(_\{(?:[^{}]|\{:\})+\})?(\^\{\\top\})?$")
 
@@ -95,10 +94,7 @@ def _places(key: str) -> str:
 
 def _reshape(w: LatexNodeWriter, node: Node) -> Written:
     if (reduced := keeping(node, w)) is not None:
-        called = w.expression(reduced)
-        if not called.endswith(r"\right)"):  # a sum has no place for settings
-            called = applied(function(reduced.op), w.arguments(reduced), *starmap(setting, settings_of(reduced))).text
-        return applied_more(called, setting("keepdims", True))
+        return call(w, w.counted(reduced), setting("keepdims", True))
     if (system := solved_for_vector(node, w)) is not None:
         return _solution(w, *system)
     return _shaped("reshape")(w, node)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import Any
 
-from gradcli.notation.writer import Written
+from gradcli.graph.node import Node
+from gradcli.notation.writer import Writer, Written, called, settings_of
 
 # Signs of conditions that LaTeX writes in its own way.
 SIGNS = {
@@ -42,10 +44,9 @@ def applied(name: str, arguments: list[str], *settings: str) -> Written:
     return Written(rf"{name}\left({', '.join(arguments)}{behind}\right)")
 
 
-def applied_more(called: str, setting: str) -> Written:
-    """Return a call with one more setting."""
-    inside = called.removesuffix(r"\right)")
-    return Written(inside + (r",\, " if r";\, " in inside else r";\, ") + setting + r"\right)")
+def call(w: Writer, node: Node, *more: str) -> Written:
+    """Return a node as a call of its function, with its settings and `more`."""
+    return applied(function(called(node)), w.arguments(node), *starmap(setting, settings_of(node)), *more)
 
 
 def setting(name: str, value: Any) -> str:

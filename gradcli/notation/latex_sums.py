@@ -7,9 +7,9 @@ from itertools import starmap
 
 from gradcli.graph.node import Node
 from gradcli.graph.shapes import size_of
-from gradcli.notation.latex_calls import applied, function, setting
+from gradcli.notation.latex_calls import call, setting
 from gradcli.notation.latex_writer import ALL, LatexNodeWriter
-from gradcli.notation.writer import EXTREMA, Binds, Rule, Written, extremum, settings_of, through
+from gradcli.notation.writer import EXTREMA, Binds, Rule, Written, settings_of, through
 
 
 def _over(sign: str, binds: Binds) -> Callable[[LatexNodeWriter, Node], Written]:
@@ -48,14 +48,10 @@ def _norm(w: LatexNodeWriter, node: Node) -> Written:
     return Written(inside + (r"_{\mathrm{F}}" if len(x.shape) > 1 else ""), Binds.POWER)
 
 
-def _extremum(w: LatexNodeWriter, node: Node) -> Written:
-    return applied(function(extremum(node)), [w.name(node.args[0])], *starmap(setting, settings_of(node)))
-
-
 SUMS: dict[str, Rule] = {
     "sum": _sum,
     "mean": _mean,
     "prod": _over(r"\prod", Binds.POWER),
     "norm": _norm,
-    **dict.fromkeys(EXTREMA, _extremum),
+    **dict.fromkeys(EXTREMA, call),
 }

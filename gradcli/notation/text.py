@@ -25,7 +25,7 @@ from gradcli.notation.writer import (
     Rule,
     Writer,
     Written,
-    extremum,
+    called,
     settings_of,
     spread_argument,
     through,
@@ -83,13 +83,9 @@ def _mul(w: Any, node: Node) -> Written:
     return _infix(OPERATIONS["mul"])(w, node)
 
 
-def _call(w: Writer, node: Node) -> Written:
-    return _called(node.op, w.arguments(node), node)
-
-
-def _called(name: str, arguments: list[str], node: Node) -> Written:
+def _call(w: Writer, node: Node, *more: str) -> Written:
     settings = [f"{word}={value}" for word, value in settings_of(node)]
-    return Written(f"{name}({', '.join([*arguments, *settings])})")
+    return Written(f"{called(node)}({', '.join([*w.arguments(node), *settings, *more])})")
 
 
 # Constants
@@ -203,7 +199,7 @@ def _transpose(w: Writer, node: Node) -> Written:
 
 def _reshape(w: Writer, node: Node) -> Written:
     if (reduced := keeping(node, w)) is not None:
-        return Written(f"{w.expression(reduced)[:-1]}, keepdims=True)")
+        return _call(w, w.counted(reduced), "keepdims=True")
     if (system := solved_for_vector(node, w)) is not None:
         return Written(f"solve({', '.join(map(w.name, system))})")
     return Written(f"reshape({w.name(node.args[0])}, {node.shape})")
@@ -344,7 +340,7 @@ TEXT: dict[str, Rule] = {op: rule for op, row in OPERATIONS.items() if (rule := 
     "mul": _mul,
     "einsum": _einsum,
     "where": _where,
-    **dict.fromkeys(EXTREMA, lambda w, node: _called(extremum(node), [w.name(node.args[0])], node)),
+    **dict.fromkeys(EXTREMA, _call),
     "argmax_mask": _first("argmax"),
     "argmin_mask": _first("argmin"),
     "argmedian_mask": _first("argsort"),

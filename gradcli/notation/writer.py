@@ -66,9 +66,13 @@ class Writer:
         if (inner := self._left_out(node)) is not None:
             known = self.known(inner)
             return self.written(inner) if known is None else Written(known)
+        return self.rules[node.op](self, self.counted(node))
+
+    def counted(self, node: Node) -> Node:
+        """Return a node with arguments whose broadcasting is written where their elements are counted."""
         if self.implicit and node.args and node.op != "broadcast" and not OPERATIONS[node.op].broadcasts:
-            node = replace(node, args=tuple(map(self._spread, node.args)))
-        return self.rules[node.op](self, node)
+            return replace(node, args=tuple(map(self._spread, node.args)))
+        return node
 
     def _left_out(self, node: Node) -> Node | None:
         """Return the argument of a node that broadcasting makes implicit; None for any other node."""
@@ -163,9 +167,10 @@ def settings_of(node: Node) -> Iterator[tuple[str, Any]]:
 EXTREMA = ("max", "min", "median")
 
 
-def extremum(node: Node) -> str:
-    """Return the name of an extremum by its treatment of ties: max or amax."""
-    return f"a{node.op}" if node.settings[1] == "factors" else node.op
+def called(node: Node) -> str:
+    """Return the name of a function: of an extremum by its treatment of ties, max or amax."""
+    ties = dict(zip(OPERATIONS[node.op].settings, node.settings, strict=True)).get("ties")
+    return f"a{node.op}" if ties == "factors" else node.op
 
 
 def through(w: Writer, node: Node) -> Written:

@@ -161,3 +161,10 @@ def test_no_two_factors_look_like_one_name(cli, formula, value, slope):
 def test_a_product_with_dots_stands_in_brackets_between_dots(cli):
     text = cli.done("backward", "y=x*x*b*rate", "--at", "x=3,b=2,rate=5", "-f", "latex").out
     assert r" = 1 \cdot \mathit{rate} \cdot \left(x \cdot x\right) = 1 \cdot 5 \cdot 9 = 45" in text
+
+
+def test_settings_stand_behind_the_argument_that_ends_in_brackets(cli):
+    shown = cli.done(
+        "backward", "y=norm(sum(a*(x-b), axis=1, keepdims=True))", "--shape", "x=2x3,a=3,b=3", "-f", "latex"
+    )
+    assert r"\left(x - b\right);\, \mathrm{axis} = 1,\, \mathrm{keepdims} = \mathrm{true}\right)" in shown.out

@@ -28,6 +28,7 @@ from gradcli.graph.node import Node, is_const, leaf
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Sweep, sweep, textbook_slope
 from gradcli.notation.nodes import Notation, node_names
+from gradcli.notation.writer import Binds
 
 if TYPE_CHECKING:
     from gradcli.algebra.symbolic_jacobian import SymbolicJacobian
@@ -274,12 +275,13 @@ def tangent_rule(node: Node, names: Mapping[Node, str], pushed: Push) -> Formula
         whole = structural(own, leaves)
         known |= {u: tangents[i] for i, u in leaves.items()}
         return Formula(Notation(known, implicit=True).name(whole), quantity(whole, known))
-    notation, texts, parts = Notation(known, implicit=True), [], list[Math]()
+    notation, text, parts = Notation(known, implicit=True), "", list[Math]()
     for i, tangent in tangents.items():
         slope = textbook_slope(own, i)
-        text = notation.name(slope)
-        factor = text if text.replace("_", "").isalnum() or text.endswith(")") else f"({text})"
-        texts.append({"1": tangent, "-1": f"-{tangent}"}.get(text, f"{factor}·{tangent}"))
-        local = Value.of(-1.0) if is_const(slope, -1) else quantity(slope, known)
-        parts.append(Name(tangent) if is_const(slope, 1) else Product((local, Name(tangent))))
-    return Formula(" + ".join(texts).replace(" + -", " - "), Sum(tuple(parts)))
+        minus = is_const(slope, -1)
+        is_one = minus or is_const(slope, 1)
+        sign = (" - " if minus else " + ") if text else "-" * minus
+        text += sign + (tangent if is_one else f"{notation.argument(slope, Binds.ATOM)}·{tangent}")
+        local = Value.of(-1.0) if minus else quantity(slope, known)
+        parts.append(Name(tangent) if is_one and not minus else Product((local, Name(tangent))))
+    return Formula(text, Sum(tuple(parts)))
