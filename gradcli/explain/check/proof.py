@@ -86,9 +86,9 @@ def _of_a_wrong_one(shown: Shown, case: Case, wrong: int) -> Iterator[Proof]:
     right, said = (_entries(case, node, {})[wrong] for node in (case.truth, case.yours))
     result = Proof(formula=_short(shown, tidy(right)))
     yield result
-    result = replace(result, whole=_whole(case))
-    yield result
     result = replace(result, terms=_differing(shown, said, right))
+    yield result
+    result = replace(result, whole=_whole(case))
     yield result
     yield replace(result, difference=_short(shown, tidy(right - said)))
 
