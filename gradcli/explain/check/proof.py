@@ -73,22 +73,22 @@ def _found(shown: Shown, case: Case, wrong: int | None) -> Iterator[Proof]:
     """Yield better and better proofs."""
     from gradcli.algebra.formulas import TooDeepError
 
-    if case.truth.size > MAX_ENTRIES:
-        return
     with suppress(TooDeepError):
         yield from _of_a_right_one(shown, case) if wrong is None else _of_a_wrong_one(shown, case, wrong)
 
 
 def _of_a_wrong_one(shown: Shown, case: Case, wrong: int) -> Iterator[Proof]:
-    """Yield the right derivative of a wrong entry, and the terms in which the claim differs."""
+    """Yield the right derivative, that of a wrong entry, and the terms in which the claim differs there."""
     from gradcli.algebra.display import tidy
 
+    result = Proof(whole=_whole(case))
+    yield result
+    if case.truth.size > MAX_ENTRIES:
+        return
     right, said = (_entries(case, node, {})[wrong] for node in (case.truth, case.yours))
-    result = Proof(formula=_short(shown, tidy(right)))
+    result = replace(result, formula=_short(shown, tidy(right)))
     yield result
     result = replace(result, terms=_differing(shown, said, right))
-    yield result
-    result = replace(result, whole=_whole(case))
     yield result
     yield replace(result, difference=_short(shown, tidy(right - said)))
 
@@ -98,11 +98,14 @@ def _whole(case: Case) -> str:
     from gradcli.explain.forms.gradients import readable_form
     from gradcli.notation.nodes import Notation
 
+    class Complete(Notation):
+        shown = MAX_ENTRIES
+
     if case.base.shape or case.truth.shape != case.by.shape or case.truth.size == 1:
         return ""
     names: dict[Node, str] = {n: name for name, n in [*case.graph.names.items(), *case.graph.inputs.items()]}
     form = readable_form(case.truth, names)
-    text = "" if form is None else Notation(names, implicit=True).expression(form)
+    text = "" if form is None else Complete(names, implicit=True).expression(form)
     return text if len(text) <= _LINE else ""
 
 
@@ -111,6 +114,8 @@ def _of_a_right_one(shown: Shown, case: Case) -> Iterator[Proof]:
     from gradcli.algebra.display import tidy
     from gradcli.algebra.equality import is_zero
 
+    if case.truth.size > MAX_ENTRIES:
+        return
     result = Proof(proved=_proved(case))
     yield result
     right, said = (_entries(case, node, {}) for node in (case.truth, case.yours))
