@@ -30,7 +30,7 @@ from gradcli.pytorch.operations.views import t
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_convolution, check_pooling, several
 from gradcli.pytorch.signatures import signature
-from gradcli.pytorch.tensor import Tensor, axis_of
+from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 # Functions of the vocabulary
 
@@ -177,16 +177,17 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 @partial(calling, name="dropout")
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    return _dropped(input, p, training, inplace, input.shape)
+    return drop(input, p, training, inplace, input.shape)
 
 
 @partial(calling, name="dropout2d")
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     missing_if(input.dim() != 4, f"torch.nn.functional.dropout2d of {input.dim()} axes")
-    return _dropped(input, p, training, inplace, (*input.shape[:2], 1, 1))
+    return drop(input, p, training, inplace, (*input.shape[:2], 1, 1))
 
 
-def _dropped(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Tensor:
+def drop(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Tensor:
+    """Return what a dropout leaves, with one draw for each element of a shape that broadcasts."""
     if not training or not input.numel():
         return input
     refuse_if(input._a.dtype.kind != "f", "dtype of what is written", "Float", input.dtype.word)
@@ -284,16 +285,29 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
 # Windows
 
 
+def _means(input: Any, extent: Sequence[int], counts: Sequence[int]) -> Any:
+    """Return the means of windows of unequal sizes that cover the last axes, along one axis after the other."""
+    for axis, (n, count) in enumerate(zip(extent, counts, strict=True), -len(counts)):
+        ends = [(i * n // count, -(-(i + 1) * n // count)) for i in range(count)]
+        shares = np.array([[(a <= j < b) / (b - a) for j in range(n)] for a, b in ends], input._a.dtype)
+        input = matmul(input.movedim(axis, -1), t(of_array(shares))).movedim(-1, axis)  # type: ignore[attr-defined]
+    return input
+
+
 def _adaptive(kind: str, axes: int) -> Callable[..., Tensor]:
+    names = ("SqueezeBackward1", f"Adaptive{kind.capitalize()}Pool2DBackward0")
+
     def function(input: Any, output_size: Any, return_indices: bool = False) -> Any:
         extent = input.shape[-axes:]
         counts = [n if k is None else k for n, k in zip(extent, several(output_size, axes), strict=True)]
         if kind == "avg" and counts == [1, 1]:
             return input.mean((-2, -1), keepdim=True)
         name, rows = f"adaptive_{kind}_pool{axes}d", [divmod(n, k) for n, k in zip(extent, counts, strict=True)]
-        missing_if(any(rest for _, rest in rows), f"{name}(output_size={output_size}) of {list(input.shape)}")
+        if any(rest for _, rest in rows):
+            missing_if(kind == "max", f"{name}(output_size={output_size}) of {list(input.shape)}")
+            return called(_means(input, extent, counts), names[axes == 2])
         result = named(f"{kind}_pool{axes}d", input, tuple(n for n, _ in rows))
-        called(result, f"Adaptive{kind.capitalize()}Pool2DBackward0" if axes == 2 else "SqueezeBackward1")
+        called(result, names[axes == 2])
         if not return_indices:
             return result
         sizes = tuple(n for n, _ in rows)
@@ -357,6 +371,8 @@ ELSEWHERE |= dict.fromkeys(("max_unpool1d", "max_unpool2d"), "nn.pooling")
 ELSEWHERE |= dict.fromkeys(("affine_grid", "grid_sample"), "nn.grids")
 ELSEWHERE |= dict.fromkeys(("fold", "unfold"), "nn.folding")
 ELSEWHERE["embedding_bag"] = "nn.bags"
+ELSEWHERE |= dict.fromkeys(("alpha_dropout", "dropout1d", "dropout3d", "gumbel_softmax"), "nn.channels")
+ELSEWHERE |= dict.fromkeys(("bilinear", "channel_shuffle", "local_response_norm", "pixel_unshuffle"), "nn.channels")
 _LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 

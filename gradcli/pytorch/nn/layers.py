@@ -127,6 +127,17 @@ class _Linear(_Layer):
             init.uniform_(self.bias, -bound, bound)
 
 
+class Bilinear(_Layer):
+    """`x1 @ weight[i] @ x2 + bias[i]`."""
+
+    def _build(self) -> None:
+        self.weight = self._empty(self.out_features, self.in1_features, self.in2_features)
+        self._register("bias", self._empty(self.out_features) if self.bias else None)
+        bound = 1 / math.sqrt(self.in1_features)
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+
 class Linear(_Linear):
     """`x @ weight.T + bias`."""
 

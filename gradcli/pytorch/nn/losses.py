@@ -269,6 +269,25 @@ def nll_loss(input: Tensor, target: Tensor, how: str, weight: Any = None, ignore
     return _of_classes(input, target, weight, ignore_index, how)
 
 
+@_reducing()
+def multi_margin_loss(
+    input: Any, target: Any, how: str, p: int = 1, margin: float = 1.0, weight: Any = None
+) -> Any:  # fmt: skip
+    """Return by how much less than a margin the score of the class is above those of the others."""
+    rows, classes = (input, target.reshape(-1, 1)) if input.dim() > 1 else (input.unsqueeze(0), target.reshape(1, 1))
+    gaps = (margin - rows.gather(1, classes) + rows).clamp_min(0).pow(p)
+    gaps = gaps if weight is None else gaps * weight[classes]
+    losses = gaps.scatter(1, classes, 0.0).sum(1) / rows.shape[1]
+    return called(_one(losses if input.dim() > 1 else losses[0], how), "MultiMarginLossBackward0")
+
+
+@_reducing()
+def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None) -> Any:
+    """Return the binary cross entropies of several labels, averaged."""
+    losses = -(target * named("logsigmoid", input) + (1 - target) * named("logsigmoid", -input))
+    return (losses if weight is None else losses * weight).sum(-1) / input.shape[-1]
+
+
 def _weighted(scores: Any, weight: Any) -> Any:
     """Return what there is for each class times its weight."""
     return scores if weight is None else scores * weight.view(-1, *(1,) * (scores.dim() - 2))

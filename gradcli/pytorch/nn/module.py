@@ -255,6 +255,12 @@ class Module:
     def get_submodule(self, target: str) -> Any:
         return dict(self.named_modules())[target]
 
+    def get_parameter(self, target: str) -> Any:
+        return dict(self.named_parameters())[target]
+
+    def get_buffer(self, target: str) -> Any:
+        return dict(self.named_buffers())[target]
+
     def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> OrderedDict[str, Tensor]:
         result: OrderedDict[str, Tensor] = OrderedDict()
         for name, value in (*self._parameters.items(), *self._buffers.items()):

@@ -69,7 +69,7 @@ _CONSTRUCTED |= dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), "_B
 _CONSTRUCTED |= dict.fromkeys(("InstanceNorm1d", "InstanceNorm2d"), "_InstanceNorm")
 _CONSTRUCTED |= dict.fromkeys(("AdaptiveAvgPool1d", "AdaptiveAvgPool2d"), "_AdaptiveAvgPoolNd")
 _CONSTRUCTED |= dict.fromkeys(("AdaptiveMaxPool1d", "AdaptiveMaxPool2d"), "_AdaptiveMaxPoolNd")
-_CONSTRUCTED |= dict.fromkeys(("Dropout", "Dropout2d"), "_DropoutNd")
+_CONSTRUCTED |= dict.fromkeys(("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout"), "_DropoutNd")
 _CONSTRUCTED |= dict.fromkeys(("MaxPool1d", "MaxPool2d", "MaxPool3d"), "_MaxPoolNd")
 
 

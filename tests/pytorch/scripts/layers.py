@@ -885,3 +885,19 @@ y = norm(x)
 print(norm, y, x.grad, norm.weight.grad, [name for name, _ in norm.named_parameters()])
 print(nn.RMSNorm((3, 4), eps=1e-5, elementwise_affine=False), F.rms_norm(x, (3, 4)), F.rms_norm(x, [4], eps=0.1).grad_fn.name())
 F.rms_norm(x, (5,))
+# --- channels, dropouts of channels, margins and bilinear maps
+torch.manual_seed(0)
+x = torch.randn(2, 4, 6, 6, requires_grad=True); s = torch.randn(3, 5, requires_grad=True); y = torch.tensor([1, 0, 4])
+def g(r, v=x): return torch.autograd.grad((r * torch.linspace(-1, 1, r.numel()).view_as(r)).sum(), v)[0].flatten()[:6] + 0.0
+for m in (nn.ChannelShuffle(2), nn.PixelUnshuffle(2), nn.LocalResponseNorm(3), nn.AdaptiveAvgPool2d((4, 5)), nn.AdaptiveAvgPool2d((1, 4)), nn.Dropout3d(0.3).eval(), nn.AlphaDropout(0.3)):
+    r = m(x); print(m, r.shape, r.flatten()[:4], r.grad_fn and r.grad_fn.name(), g(r))
+print(F.adaptive_avg_pool1d(s, 3), F.local_response_norm(torch.ones(1, 3, 4), 2)[0], nn.Dropout1d(.5)(torch.ones(2, 5, 3)), nn.Dropout3d(.5)(torch.ones(2, 3, 1, 1, 2)).flatten())
+b = nn.Bilinear(5, 5, 2); r = b(s, s * 2); print(b, r, b.weight[0, 0], b.bias, g(r, s), b(s, s).grad_fn.name(), F.bilinear(s, s, b.weight).grad_fn.name())
+for L in (nn.MultiMarginLoss(), nn.MultiMarginLoss(2, .5, torch.arange(1., 6.)), nn.MultiMarginLoss(reduction="none")): r = L(s, y); print(L, r, g(r, s))
+t = torch.tensor([[1., 0, 1, 0, 0]] * 3)
+for L in (nn.MultiLabelSoftMarginLoss(), nn.MultiLabelSoftMarginLoss(torch.arange(1., 6.), reduction="sum"), nn.MultiLabelSoftMarginLoss(reduction="none")): r = L(s, t); print(L, r, g(r, s))
+torch.manual_seed(1); print(F.gumbel_softmax(s, tau=.5), F.gumbel_softmax(s, hard=True)); r = F.gumbel_softmax(s, hard=True, dim=0); print(g(r, s))
+m = nn.Linear(3, 2); v = nn.utils.parameters_to_vector(m.parameters()); print(v, v.grad_fn.name()); nn.utils.vector_to_parameters(torch.arange(8.), m.parameters()); print(m.weight, m.bias, m.get_parameter("bias").shape, nn.BatchNorm1d(2).get_buffer("running_mean"))
+for f in (lambda: nn.Dropout3d(2), lambda: nn.AlphaDropout(-1), lambda: nn.Bilinear(1)):
+    try: print(f())
+    except Exception as e: print(type(e).__name__, e)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.messages import refuse_if, warn
+from gradcli.pytorch.names import TORCH
 from gradcli.pytorch.tensor import Tensor, of_array
 
 
@@ -34,6 +35,19 @@ def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
     """Warn of the name that it had once."""
     warn("old name of clipping")
     return clip_grad_norm_(*args, **kwargs)
+
+
+def parameters_to_vector(parameters: Any) -> Any:
+    """Return all parameters as one vector."""
+    return TORCH["cat"]([p.view(-1) for p in parameters])
+
+
+def vector_to_parameters(vec: Any, parameters: Any) -> None:
+    """Let parameters show parts of a vector, one after the other."""
+    begin = 0
+    for p in parameters:
+        p.data = vec[begin : begin + p.numel()].view_as(p).data
+        begin += p.numel()
 
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
