@@ -16,7 +16,6 @@ from gradcli.script.written import decimal
 
 Array = np.ndarray[Any, Any]
 
-_EXACT = 1_000  # elements that are converted by their decimals
 _ROUNDING = 1e-3  # of the largest number: above it, float32 has lost more than digits
 
 
@@ -89,8 +88,7 @@ def _is_copy(node: Node, copy: Node | None, copies: Mapping[Node, Node]) -> bool
 
 def numbers(a: Array) -> Array:
     """Return the numbers of a tensor in float64; few of them as the decimals that the script prints."""
-    array = a[..., 0]
-    return decimal(array) if array.size <= _EXACT else array.astype(float)
+    return decimal(a[..., 0])
 
 
 def behind_hooks(call: Call) -> set[Edge]:

@@ -24,6 +24,7 @@ from gradcli.vocabulary import FUNCTIONS
 Array = np.ndarray[Any, Any]
 Meaning = Callable[..., Node | None]  # the node of a name, and of a computed one where it is compared
 
+_EXACT = 1_000  # numbers that are converted by their decimals: a million would take a second
 _MANY = 4  # operations of what is rather written as its call
 _WHOLE = 2**53  # below, a float that is an integer is exact
 _CLOSE = 1e-5  # of float32 numbers: no record is kept of what has no history, so it is computed again, in float64
@@ -37,12 +38,12 @@ def shortest(value: Any) -> Any:
 
 
 def decimal(array: Array) -> Array:
-    """Return float32 numbers as the decimals that they were typed as, in float64.
+    """Return float32 numbers as the decimals that they were typed as, in float64; many of them as they are.
 
     >>> decimal(np.array([0.1], np.float32))
     array([0.1])
     """
-    if array.dtype == np.float32:
+    if array.dtype == np.float32 and array.size <= _EXACT:
         return np.array([float(str(v)) for v in array.reshape(-1)]).reshape(array.shape)
     return array.astype(float)
 

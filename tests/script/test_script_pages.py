@@ -665,6 +665,12 @@ def test_values_on_a_page_are_those_that_the_script_has_computed(run):
     assert out.endswith("\n0.0\n")
 
 
+def test_values_in_a_picture_are_those_that_the_script_has_computed(run, tmp_path):
+    text = "import torch\nx = torch.tensor(1.5, requires_grad=True)\nbig = x + 1e8\n(big - 1e8).backward()\n"
+    run(text, "--graph", str(tmp_path / "graph.svg"))
+    assert "y = big - 100000000 = 0<" in (tmp_path / "graph.svg").read_text("utf-8")
+
+
 NORMALIZED = """import torch
 net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Tanh(), torch.nn.Linear(4, 3))
 loss = torch.nn.functional.cross_entropy(net(torch.ones(2, 3)), torch.tensor([0, 2]))
@@ -708,3 +714,9 @@ def test_what_is_recorded_of_a_step_goes_with_the_graph(monkeypatch):
     z.sum().backward()
     assert step.result is None
     assert z.grad_fn.value is None
+
+
+def test_elements_of_large_arrays_have_no_names_where_no_formula_of_a_number_is_shown(run, monkeypatch):
+    monkeypatch.setattr("gradcli.explain.backward.disagreement.element_names", None)  # which would take seconds
+    text = "import torch\nw = torch.ones(9, 9, requires_grad=True)\n"
+    assert "w.grad" in run(f"{text}torch.relu(torch.ones(50, 9) @ w - 9).sum().backward()\n").out

@@ -23,14 +23,18 @@ def disagreements(result: BackwardResult, point: BackwardPoint, lines: Sequence[
     values = {**point.intermediates, **point.value, **point.at}
     if len(point.calls) > 1 or all(np.isfinite(a).all() and np.all(a) for a in values.values()):
         return
+    scalars = ((name, list(_formulas(line.sides))) for name, line in zip(result.wrt, lines, strict=False))
+    formulas = {
+        name: fs for name, fs in scalars if fs and not point.grad[name].shape and point.grad[name].dtype != object
+    }
+    if not formulas:
+        return
     numbers = {
         e: float(n) for name, a in values.items() for e, n in zip(element_names(name, a.shape), a.flat, strict=True)
     }
-    for name, line in zip(result.wrt, lines, strict=False):
+    for name, listed in formulas.items():
         grad = point.grad[name]
-        if grad.shape or grad.dtype == object:
-            continue
-        written = {formula: _as_written(formula, numbers) for formula in _formulas(line.sides)}
+        written = {formula: _as_written(formula, numbers) for formula in listed}
         known = [value for value in written.values() if value is not None]
         undefined = next((f for f, value in written.items() if value is not None and not math.isfinite(value)), None)
         if undefined is not None and np.isfinite(grad):
