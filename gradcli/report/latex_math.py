@@ -114,15 +114,18 @@ class LatexWriter(TextWriter):
         if isinstance(math, str):
             return self.names(math) if math.isidentifier() else self.write(math)
         text = self.write(math)
+        dotted = self.dot in text
         match math:
             case Value(array) if array.dtype == object and not array.shape:
-                is_sum = getattr(array.item(), "is_Add", False)
+                expr = array.item()
+                grouped = getattr(expr, "is_Add", False) or (dotted and expr.is_Mul)
             case Computed(node, names, implicit=implicit):
                 binds = LatexNotation(names, implicit=implicit, latex=self.names).written(node).binds
                 is_sum = binds <= Binds.SUM and operand(node, "neg") is None and not node.is_constant
+                grouped = is_sum or (dotted and operand(node, "mul") is not None)
             case _:
-                is_sum = False
-        return self.brackets.format(text) if is_sum or (text.startswith("-") and not signed) else text
+                grouped = False
+        return self.brackets.format(text) if grouped or (text.startswith("-") and not signed) else text
 
     def element(self, value: Any) -> str:
         """Return an element of an array: a number, or a formula."""
