@@ -168,7 +168,7 @@ def open_many(system: System, options: SystemOptions, files: Files) -> Iterator[
     points = _open(system, options, files, known, how)
     try:
         for header in _headers(files.keep):
-            check_header(header, points.columns, label(files.points or "--at"), "--keep")
+            check_header(header, points.columns, label(files.points or _AT), "--keep")
         run = replace(_read(system, options, files, points, (known, constants)), reading=how)
         yield run
     finally:
@@ -198,7 +198,7 @@ def _read(
         raise InputError(
             f"`{repeated}` is given twice: by --at, and in {where}",
             hint="beside --points, --at gives the inputs that are the same at all points",
-            options=("--at",),
+            options=(_AT,),
             text=repeated,
         )
     same = default_point(system) | constants
@@ -228,7 +228,7 @@ def _check_shapes(known: Mapping[str, Shape], of_points: Mapping[str, Shape], wh
         if of_points.get(name, shape) != shape:
             raise InputError(
                 f"--shape: `{name}` has shape {of_points[name]} in {where}, not {shape}",
-                options=("--shape", "--at") if where == _AT else ("--shape",),
+                options=("--shape", _AT) if where == _AT else ("--shape",),
                 text=name,
             )
 
@@ -254,7 +254,7 @@ def _check(options: SystemOptions, files: Files) -> None:
     if files.points is not None and len(options.at) > 1:
         raise InputError(
             "--points takes the place of --at",
-            options=("--points", "--at"),
+            options=("--points", _AT),
             hint="one --at may give the inputs that are not in the file and are the same at all points",
         )
     _check_style(options.style, files)

@@ -20,7 +20,7 @@ from gradcli.graph.names import identifier
 from gradcli.graph.shapes import Shape
 from gradcli.lang.joined import note_joined
 from gradcli.lang.system import System, read_system
-from gradcli.lang.values import read_names, read_point
+from gradcli.lang.values import STANDARD_POINT, read_names, read_point
 
 _CLAIM = re.compile(r"/\s*[d∂]|\.\s*grad")
 MAX_SYSTEM_BYTES = 2**24
@@ -50,14 +50,17 @@ def read_system_of(options: SystemOptions, cotangents: Sequence[str] = (), point
 def read_sources(options: SystemOptions, cotangents: Sequence[str] = (), points: str | None = None) -> list[Source]:
     """Return the texts of the system: the files', then the arguments', or standard input's where there are neither."""
     expr, files = options.expr, options.files
-    reserved = ["--v"] * ("-" in cotangents) + ["--points"] * (points == "-")
+    parts = [part.strip() for text in options.at for part in text.split(",")]
+    reserved = [("--v", "-")] * ("-" in cotangents) + [("--points", "-")] * (points == "-")
+    reserved += [("--at", STANDARD_POINT)] * parts.count(STANDARD_POINT)
     if not expr and not files:
         if reserved or sys.stdin is None or sys.stdin.isatty():
+            option, text = reserved[0] if reserved else ("", None)
             raise InputError(
-                "no system is given" + (f": standard input is read for {reserved[0]} -" if reserved else ""),
+                "no system is given" + (f": standard input is read for {option} {text}" if reserved else ""),
                 hint='for example: gradcli jacobian "y=x**2"',
-                options=tuple(reserved[:1]),
-                text="-" if reserved else None,
+                options=(option,) if option else (),
+                text=text,
             )
         files = ("-",)
     if files.count("-") + len(reserved) > 1:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
+from weakref import WeakKeyDictionary
 
 from gradcli.errors import Fix, InputError, Source, Span
-from gradcli.files import printable, read_path
+from gradcli.files import printable, read_path, read_text, standard_input
 from gradcli.graph.names import NAME, normal
 from gradcli.graph.node import Constant, Node, const
 from gradcli.graph.shapes import MAX_RANK, Shape, check_size
@@ -22,6 +23,7 @@ from gradcli.vocabulary import CONSTANTS
 Value = Node | Path
 
 MAX_JSON_BYTES = 2**28  # of a file that holds a point
+STANDARD_POINT = "@-"  # the point that standard input holds
 
 _NAME = re.compile(rf"\s*({NAME})\s*(\[[\d\s,]*\])?\s*=(?!=)", re.ASCII)
 _SHAPE = re.compile(rf"\s*({NAME})\s*=\s*(scalar|\d{{1,18}}(?:[x×]\d{{1,18}})*)\s*", re.ASCII)
@@ -72,37 +74,48 @@ def read_point(text: str, option: str = "--at") -> list[Assignment]:
 
 
 def _assignments(source: Source, start: int, end: int) -> list[Assignment]:
-    """Return the assignments of one part of a point: `NAME=VALUE`, or all those of the file `@point.json`."""
+    """Return the assignments of one part of a point: `NAME=VALUE`, or all those of `@point.json`, or of `@-`."""
     stripped = source.text[start:end].strip()
     span = Span(source, start, end)
     path = file_named(stripped, span)
     if path is None:
         return [_assignment(source, start, end)]
-    if path.suffix.lower() != ".json":
+    if stripped == STANDARD_POINT:
+        values = _json_point(_of_standard_input(), "standard input", span)
+    elif path.suffix.lower() == ".json":
+        values = _json_point(read_path(str(path), MAX_JSON_BYTES), f"`{printable(path.name)}`", span)
+    else:
         raise InputError("a point is NAME=VALUE, or a .json file", span, f"write NAME={stripped}, or @point.json")
-    return [_json_assignment(name, value, span) for name, value in _json_point(path, span).items()]
+    return [_json_assignment(name, value, span) for name, value in values.items()]
 
 
-def _json_point(path: Path, span: Span) -> dict[str, Any]:
-    """Return the values in a JSON file: an object of them, or the answer of a command, whose `at` has them.
+_TEXTS: WeakKeyDictionary[BinaryIO, str] = WeakKeyDictionary()  # of streams: a point is read again, a stream is not
+
+
+def _of_standard_input() -> str:
+    stream = standard_input()
+    if stream not in _TEXTS:
+        _TEXTS[stream] = read_text(stream, "standard input", MAX_JSON_BYTES)
+    return _TEXTS[stream]
+
+
+def _json_point(text: str, label: str, span: Span) -> dict[str, Any]:
+    """Return the values in a text of JSON: an object of them, or the answer of a command, whose `at` has them.
 
     Errors: `InputError` for anything else.
     """
     import json
 
-    text = read_path(str(path), MAX_JSON_BYTES)
     try:
         result = json.loads(text)
     except (ValueError, RecursionError):
         lines = text.count("\n", 0, len(text.rstrip()))
         hint = "it has several lines, and a point is one object: `head -n 1` takes the first" if lines else None
-        raise InputError(f"`{path.name}` is not a JSON object", span, hint) from None
+        raise InputError(f"{label} is not a JSON object", span, hint) from None
     if isinstance(result, dict) and isinstance(result.get("at"), dict):
         result = result["at"]
     if not isinstance(result, dict) or not result:
-        raise InputError(
-            f"`{path.name}` has no values", span, 'it is an object such as {"x": 1, "M": [[1, 2], [3, 4]]}'
-        )
+        raise InputError(f"{label} has no values", span, 'it is an object such as {"x": 1, "M": [[1, 2], [3, 4]]}')
     return result
 
 
