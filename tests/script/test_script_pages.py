@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from conftest import long
 
+from gradcli.algebra import formulas
 from gradcli.explain.trace import numeric_trace
 from gradcli.graph.vjp import sweep
 from gradcli.pytorch import torch
@@ -720,3 +721,14 @@ def test_elements_of_large_arrays_have_no_names_where_no_formula_of_a_number_is_
     monkeypatch.setattr("gradcli.explain.backward.disagreement.element_names", None)  # which would take seconds
     text = "import torch\nw = torch.ones(9, 9, requires_grad=True)\n"
     assert "w.grad" in run(f"{text}torch.relu(torch.ones(50, 9) @ w - 9).sum().backward()\n").out
+
+
+def test_elements_of_large_arrays_have_no_symbols_where_no_formula_of_an_entry_is_shown(run, monkeypatch):
+    def symbols(name, shape):
+        assert np.prod(shape) <= 3_000
+        return original(name, shape)
+
+    original = formulas.symbols
+    monkeypatch.setattr(formulas, "symbols", symbols)
+    text = "import torch\nconv = torch.nn.Conv2d(1, 2, 3)\nz = torch.relu(conv(torch.ones(1, 1, 64, 64)))\n"
+    assert "One entry of each in full" in run(text + "torch.nn.functional.max_pool2d(z, 2).mean().backward()\n").out

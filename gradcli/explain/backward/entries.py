@@ -79,11 +79,12 @@ class _Slopes:
         from gradcli.algebra.formulas import TooDeepError, formulas, symbols
 
         wanted = [index(self.of[n], key) for n, key in indices]
-        written = {self.leaves.get(n, n): symbols(name, n.shape) for n, name in names.items()}
-        written |= {self.swept.cotangents["g"]: np.array(1, dtype=object)}
-        nodes = scheduled(wanted, written)
+        named = {self.leaves.get(n, n): name for n, name in names.items()}
+        v = self.swept.cotangents["g"]
+        nodes = scheduled(wanted, [*named, v])
         if len(nodes) > _NODES or sum(n.size for n in nodes) > _FORMULAS:
             return []
+        written = {n: symbols(name, n.shape) for n, name in named.items()} | {v: np.array(1, dtype=object)}
         try:
             exprs = formulas(wanted, written, {}).exprs
         except TooDeepError:
