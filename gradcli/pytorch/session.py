@@ -27,6 +27,7 @@ from gradcli.tracebacks import traceback_text
 
 _MODULES = (
     *(
+        "amp",
         "autograd",
         "autograd.forward_ad",
         "autograd.function",
@@ -53,6 +54,8 @@ _OTHERS = {
     **dict.fromkeys(("nn.modules.module", "nn.parameter"), "nn.module"),
     **dict.fromkeys((f"optim.{n}" for n in ("adadelta", "adagrad", "adam", "adamw")), "optim"),
     **dict.fromkeys((f"optim.{n}" for n in ("optimizer", "rmsprop", "sgd")), "optim"),
+    **dict.fromkeys(("cuda.amp", "cuda.amp.autocast_mode", "cuda.amp.grad_scaler"), "cuda_amp"),
+    **dict.fromkeys(("amp.autocast_mode", "amp.grad_scaler"), "amp"),
     "random": "operations.random",
     **dict.fromkeys((f"utils.data.{n}" for n in ("dataloader", "dataset", "sampler")), "utils.data"),
 }

@@ -53,6 +53,7 @@ TORCH.update(
         "set_default_device": check_device,
         "set_num_threads": lambda n: setattr(_Threads, "count", n),
         "get_num_threads": lambda: _Threads.count,
+        "is_autocast_enabled": lambda *_: False,
         "is_anomaly_enabled": lambda: modes.Mode.anomaly,
         "is_anomaly_check_nan_enabled": lambda: modes.Mode.check_nan,
         "use_deterministic_algorithms": lambda *_, **__: None,
@@ -60,7 +61,7 @@ TORCH.update(
     }
 )
 
-ELSEWHERE = {"save": "saving", "load": "saving", "vmap": "func"}
+ELSEWHERE = {"autocast": "amp", "GradScaler": "amp", "save": "saving", "load": "saving", "vmap": "func"}
 ELSEWHERE |= dict.fromkeys(("enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"), "modes")
 ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolutions")
 ELSEWHERE |= dict.fromkeys(("avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"), "nn.functional")

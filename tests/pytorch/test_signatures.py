@@ -35,7 +35,7 @@ WITHOUT_TENSORS = {
     "use_deterministic_algorithms",
 }
 MODULES = {"cpu", "cuda"}  # methods of tensors here, modules to a script
-STATES = ("get_", "set_", "is_anomaly_", "is_inference_mode_")
+STATES = ("get_", "set_", "is_anomaly_", "is_autocast_", "is_inference_mode_")
 
 
 def listed(module, space):

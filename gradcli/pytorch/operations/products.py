@@ -176,15 +176,35 @@ def _without_dots(equation: str, operands: Sequence[Any]) -> str:
     return f"{','.join(terms)}->{right.replace('...', ''.join(letters))}"
 
 
+def _check_einsum(equation: str, operands: Sequence[Any]) -> None:
+    """Refuse an equation that does not fit its operands."""
+    left, _, right = equation.partition("->")
+    terms, sizes = left.split(","), dict[str, int]()
+    bad = next((i for i, c in enumerate(equation) if not (c.isalpha() or c in ",->")), None)
+    refuse_if(bad is not None, "letter of einsum", bad)
+    refuse_if(len(operands) > len(terms), "more operands than terms")
+    refuse_if(len(operands) < len(terms), "fewer operands than terms")
+    for i, (term, x) in enumerate(zip(terms, operands, strict=True)):
+        refuse_if(len(term) != x.dim(), "subscripts of einsum", len(term), x.dim(), i)
+        of_term: dict[str, int] = {}
+        for c, n in zip(term, x.shape, strict=True):
+            refuse_if(of_term.setdefault(c, n) != n, "sizes of a repeated letter", c, i, n, of_term[c])
+            known = sizes.get(c, 1)
+            refuse_if(1 not in (n, known) and n != known, "sizes of a letter", c, n, i, known)
+            sizes[c] = n if known == 1 else known
+    for c in right:
+        refuse_if(right.count(c) > 1, "letter twice in a result", c)
+        refuse_if(c not in sizes, "letter in a result alone", c)
+
+
 @function("einsum")
 def einsum(equation: Any, *operands: Any) -> Tensor:
     parts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     if isinstance(equation, Tensor):
         equation, parts = _in_letters(equation, *operands)
     equation = _without_dots(equation, parts)
+    _check_einsum(equation, parts)
     left, _, right = equation.partition("->")
-    for i, (term, x) in enumerate(zip(left.split(","), parts, strict=False)):
-        refuse_if(len(term) != x.dim(), "subscripts of einsum", len(term), x.dim(), i)
     name = "ViewBackward0"
     if len(parts) == 1:
         name = "PermuteBackward0" if len(right) == len(set(left)) else "SumBackward1"

@@ -405,3 +405,39 @@ for call in (
         print(call())
     except (RuntimeError, TypeError) as error:
         print(type(error).__name__, error)
+# --- mixed precision that is turned off
+import warnings
+warnings.simplefilter("always")
+def t(f):
+    with warnings.catch_warnings(record=True) as w:
+        warnings.simplefilter("always")
+        try: print(f())
+        except Exception as e: print(type(e).__name__, e)
+        for x in w: print("  W", x.category.__name__, x.message)
+m = torch.nn.Linear(2, 1); o = torch.optim.SGD(m.parameters(), .1)
+def run(ctx):
+    with ctx() as c: y = m(torch.ones(1, 2)).sum()
+    return y.dtype
+t(lambda: run(lambda: torch.autocast("cpu", enabled=False)))
+t(lambda: run(lambda: torch.autocast("cuda")))
+t(lambda: run(lambda: torch.autocast(device_type="cuda", dtype=torch.float16)))
+t(lambda: run(lambda: torch.cuda.amp.autocast()))
+t(lambda: run(lambda: torch.cuda.amp.autocast(enabled=False)))
+t(lambda: run(lambda: torch.amp.autocast("cuda", enabled=False)))
+t(lambda: torch.amp.autocast)
+t(lambda: torch.autocast("foo"))
+t(lambda: torch.is_autocast_enabled())
+def scaler(make):
+    s = make(); l = m(torch.ones(1, 2)).sum(); o.zero_grad(); s.scale(l).backward(); s.unscale_(o); r = s.step(o); s.update()
+    return s.is_enabled(), s.get_scale(), s.state_dict(), r, s.scale(l) is l, type(s).__name__
+t(lambda: scaler(lambda: torch.cuda.amp.GradScaler()))
+t(lambda: scaler(lambda: torch.cuda.amp.GradScaler(enabled=False)))
+t(lambda: scaler(lambda: torch.amp.GradScaler("cuda")))
+t(lambda: scaler(lambda: torch.amp.GradScaler("cpu", enabled=False)))
+t(lambda: scaler(lambda: torch.GradScaler()))
+t(lambda: scaler(lambda: torch.amp.GradScaler(enabled=torch.cuda.is_available())))
+@torch.autocast("cpu", enabled=False)
+def f(x): return x * 2
+t(lambda: f(torch.ones(2)))
+from torch.cuda.amp import autocast, GradScaler
+from torch.amp import autocast, GradScaler

@@ -557,3 +557,17 @@ told(lambda: torch.transpose(torch.ones(2, 2)))
 told(lambda: torch.matmul(torch.ones(2)))
 told(lambda: torch.randn(()).shape)
 told(lambda: torch.randn(size=(2,)).shape)
+# --- equations that do not fit
+def told(call):
+    try:
+        print(call())
+    except Exception as error:
+        print(type(error).__name__, error)
+told(lambda: torch.einsum("ij,jk->ik", torch.ones(2, 3), torch.ones(2, 4)))
+told(lambda: torch.einsum("ij,jk->iz", torch.ones(2, 3), torch.ones(3, 4)))
+told(lambda: torch.einsum("ij", torch.ones(2, 3), torch.ones(3, 4)))
+told(lambda: torch.einsum("ij,jk", torch.ones(2, 3)))
+told(lambda: torch.einsum("ij,jk->ijj", torch.ones(2, 3), torch.ones(3, 4)))
+told(lambda: torch.einsum("i1,jk", torch.ones(2, 3), torch.ones(3, 4)))
+told(lambda: torch.einsum("ii->i", torch.ones(2, 3)))
+told(lambda: torch.einsum("ij,ij->ij", torch.ones(1, 3), torch.ones(2, 3)))
