@@ -53,7 +53,7 @@ def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: 
             names, said = words
             return f"even where {said_symmetric(names)}: {said}"
     if 0 < len(proof.difference) <= _SHORT:
-        return f"the right value is yours plus {proof.difference}"
+        return f"the right value is yours {proof.difference}"
     return "it differs from the derivative"
 
 

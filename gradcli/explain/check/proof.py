@@ -33,9 +33,9 @@ Prove = Callable[[int, int | None], "Proof"]  # of a claim's place, and of the e
 class Proof:
     """The result of algebra within its time limit.
 
-    `proved` is whether all entries are right, `formula` is the right derivative, `difference` what it has more than
-    the claim has, and `terms` what terms are missing, too many or wrong, all of one entry.  `whole` is the derivative
-    as a formula of arrays, where a wrong claim is about one.
+    `proved` is whether all entries are right, `formula` is the right derivative, and `difference` what a claim needs to
+    be right (`plus x`).  `terms` are the terms that are missing, extra or wrong, all of one entry, and `whole` is the
+    derivative as a formula of arrays, where a wrong claim is about one.
     """
 
     proved: bool = False
@@ -90,7 +90,10 @@ def _of_a_wrong_one(shown: Shown, case: Case, wrong: int) -> Iterator[Proof]:
     yield result
     result = replace(result, terms=_differing(shown, said, right))
     yield result
-    yield replace(result, difference=_short(shown, tidy(right - said)))
+    more = tidy(right - said)
+    word, size = ("minus", tidy(-more)) if not more.is_Add and more.could_extract_minus_sign() else ("plus", more)
+    if text := _short(shown, size):
+        yield replace(result, difference=f"{word} {text}")
 
 
 def _whole(case: Case) -> str:
