@@ -1,4 +1,4 @@
-"""`torch.distributions`: `Normal`, `Bernoulli` and `Categorical`, and the divergence between two of a kind."""
+"""`torch.distributions`: `Normal`, `Bernoulli` and `Categorical`, and the divergence between two of these of a kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.pytorch.dtypes import Size, default_dtype
-from gradcli.pytorch.messages import MissingError, refusal, refuse_if
+from gradcli.pytorch.messages import MissingError, missing_if, refusal, refuse_if
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.names import TORCH
 from gradcli.pytorch.nn import functional as F
@@ -314,11 +314,16 @@ def kl_divergence(p: Any, q: Any) -> Any:
     """Return the Kullback–Leibler divergence of two distributions of a kind."""
     kind = next((kind for kind in _DIVERGENCES if isinstance(p, kind) and isinstance(q, kind)), None)
     if kind is None:
+        for d in (p, q):
+            missing_if(
+                not isinstance(d, tuple(_DIVERGENCES)), f"kl_divergence of torch.distributions.{type(d).__name__}"
+            )
         others = all(isinstance(d, Normal | Bernoulli) for d in (p, q))
         refuse_if(others, "divergence of exponential families", " " * 29)
         raise refusal("divergence", type(p).__name__, type(q).__name__)
     return _DIVERGENCES[kind](p, q)
 
 
+ELSEWHERE = dict.fromkeys(("Exponential", "Laplace", "MultivariateNormal", "Uniform"), "continuous")
 for _class in (Distribution, Normal, Bernoulli, Categorical):
     _class.__module__ = f"torch.distributions.{_class.__name__.lower()}"

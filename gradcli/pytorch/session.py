@@ -50,6 +50,8 @@ _OTHERS = {
     **dict.fromkeys(("accelerator", "backends.cuda", "backends.cudnn", "backends.mps", "mps"), "cuda"),
     **dict.fromkeys((f"distributions.{n}" for n in ("bernoulli", "categorical", "distribution")), "distributions"),
     **dict.fromkeys((f"distributions.{n}" for n in ("kl", "normal")), "distributions"),
+    **dict.fromkeys((f"distributions.{n}" for n in ("exponential", "laplace", "multivariate_normal")), "continuous"),
+    "distributions.uniform": "continuous",
     **dict.fromkeys(("nn.modules", *(f"nn.modules.{row.home}" for row in rows().values())), "nn"),
     **dict.fromkeys(("nn.modules.module", "nn.parameter"), "nn.module"),
     **dict.fromkeys((f"optim.{n}" for n in ("adadelta", "adagrad", "adam", "adamw")), "optim"),

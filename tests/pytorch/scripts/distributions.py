@@ -55,3 +55,22 @@ quantile = p.icdf(share)
 print(quantile, p.cdf(quantile), p.icdf(torch.tensor([0.0, 1.0])), p.icdf(torch.tensor([2.0, 0.1])))
 quantile.sum().backward()
 print(share.grad, p.loc.grad)
+# --- uniform, exponential, Laplace and normal vectors
+from torch.distributions import *
+from torch.distributions.multivariate_normal import MultivariateNormal
+def t(f):
+    try: print(f())
+    except Exception as e: print(type(e).__name__, e)
+torch.manual_seed(0)
+a, b = torch.tensor([0.5, 1.0], requires_grad=True), torch.tensor([2.0, 3.0], requires_grad=True)
+v = torch.tensor([1.0, 1.5])
+for d in (Uniform(a, b), Exponential(a), Laplace(a, b), Uniform(0.0, 2.0), Exponential(torch.tensor(2.0)), Laplace(0.0, 1.0)):
+    print(d, d.mean, d.stddev, d.variance, d.mode, d.entropy(), d.log_prob(v), d.cdf(v), d.icdf(v / 4), d.batch_shape, d.event_shape)
+    s = d.rsample((2,)); print(s, d.sample((3,)).shape, d.has_rsample)
+    if d.batch_shape: print(*torch.autograd.grad(s.sum() + d.log_prob(v).sum() + d.entropy().sum(), [p for p in (a, b) if p is a or not isinstance(d, Exponential)]))
+m, S = torch.tensor([1.0, -1.0], requires_grad=True), torch.tensor([[2.0, 0.5], [0.5, 1.0]], requires_grad=True)
+for d in (MultivariateNormal(m, S), MultivariateNormal(m, scale_tril=torch.linalg.cholesky(S)), MultivariateNormal(m, precision_matrix=S), MultivariateNormal(torch.zeros(3, 2), torch.eye(2))):
+    print(d, d.mean, d.variance, d.entropy(), d.log_prob(v), d.covariance_matrix, d.scale_tril, d.batch_shape, d.event_shape)
+    s = d.rsample((2,)); print(s, d.sample().shape)
+    if len(d.batch_shape) == 0: print(*torch.autograd.grad(s.sum() + d.log_prob(v) + d.entropy(), (m, S)))
+t(lambda: Uniform(1.0, 0.0)); t(lambda: Exponential(-1.0)); t(lambda: Laplace(0.0, 0.0)); t(lambda: MultivariateNormal(m)); t(lambda: Exponential(1.0).log_prob(torch.tensor(-1.0))); t(lambda: Uniform(0.0, 1.0).log_prob(torch.tensor(2.0))); t(lambda: MultivariateNormal(torch.zeros(2), -torch.eye(2)))
