@@ -5,6 +5,7 @@ A page format renders each kind below and knows nothing else; a command puts its
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -301,6 +302,18 @@ def chosen(
             options=("--only",),
             text=", ".join(only),
         )
+
+
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+
+
+def with_code(words: str, prose: Callable[[str], str], code: Callable[[str], str]) -> str:
+    """Return words as a format writes them: their code, which stands between backticks, by `code`, the rest by `prose`.
+
+    >>> with_code("write `x.grad = None` before", str.upper, str)
+    'WRITE x.grad = None BEFORE'
+    """
+    return "".join(code(part) if k % 2 else prose(part) for k, part in enumerate(_CODE.split(words)))
 
 
 def quantity(node: Node, names: Mapping[Node, str]) -> Math:

@@ -20,6 +20,7 @@ from gradcli.explain.sections import (
     Partial,
     Value,
     Words,
+    with_code,
 )
 from gradcli.explain.style import Style
 from gradcli.graph.node import operand
@@ -37,9 +38,9 @@ _SPECIAL = {"inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}
 # Characters of sentences that no text font has.
 _SYMBOLS = {c: f"${sign}$" for c, sign in SIGNS.items()} | {c: f"${c}$" for c in "<>|"}
 _ACCENTED = re.compile("(\\w)\u0304")
-# What is typed, in a sentence: x.grad, retain_graph=True, h.retain_grad() in PyTorch; --v onehot:y, -f json here.
-_CODE = re.compile(
-    r"(`[^`]+`|(?<!\w)(?:\w*\.(?:grad|retain_grad|zero_|backward)\b(?:[\w.()]*[\w)])?(?: = None)?|retain_graph=True"
+# What is typed without backticks: x.grad, retain_graph=True, h.retain_grad() in PyTorch; --v onehot:y, -f json here.
+_TYPED = re.compile(
+    r"((?<!\w)(?:\w*\.(?:grad|retain_grad|zero_|backward)\b(?:[\w.()]*[\w)])?(?: = None)?|retain_graph=True"
     r"|--[a-z]+(?: onehot:\w+(?:\[[\d,]+\])?| jacobian\b)?|-f (?:json|csv)))"
 )
 _LETTER = re.compile(r"(?<![\w.$\\])([vLJ])(?![\w*=(]|\.\w)")  # that is a quantity, in a sentence
@@ -55,13 +56,19 @@ def escaped(text: str) -> str:
     >>> escaped("(--v onehot:y[0] gives the first)")
     '(\\\\texttt{--v onehot:y[0]} gives the first)'
     """
-    pieces = _CODE.split(visible(text))  # words, code, words, …
-    return "".join(
-        rf"\texttt{{{literal(piece.strip('`'))}}}" if k % 2 else _prose(piece) for k, piece in enumerate(pieces)
-    )
+    return with_code(visible(text), _prose, _code)
+
+
+def _code(text: str) -> str:
+    return rf"\texttt{{{literal(text)}}}"
 
 
 def _prose(text: str) -> str:
+    pieces = _TYPED.split(text)  # words, code, words, …
+    return "".join(_code(piece) if k % 2 else _words(piece) for k, piece in enumerate(pieces))
+
+
+def _words(text: str) -> str:
     plain = _LETTER.sub(r"$\1$", literal(text))
     plain = plain.replace("vᵀJ", r"$v^{\top} J$").replace("vᵀ$J$", r"$v^{\top} J$").replace("$J$·u", r"$J u$")
     plain = _ACCENTED.sub(r"$\\bar{\1}$", plain)

@@ -6,7 +6,20 @@ import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from gradcli.explain.sections import Block, Code, Equations, Grid, Images, Math, Matrix, Page, Panel, Section, Text
+from gradcli.explain.sections import (
+    Block,
+    Code,
+    Equations,
+    Grid,
+    Images,
+    Math,
+    Matrix,
+    Page,
+    Panel,
+    Section,
+    Text,
+    with_code,
+)
 from gradcli.report.latex_math import LatexWriter
 from gradcli.report.pages.latex import equations, matrices
 from gradcli.report.pages.markdown import headed
@@ -14,7 +27,6 @@ from gradcli.report.pictures.drawn import GAP, Drawn, beside
 from gradcli.report.text_math import TextWriter
 from gradcli.wrapping import visible
 
-_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _SIGNS = re.compile(r"[$\\]")  # that begin mathematics, or could
 _LOOKS = "font:11px monospace;background:#fff;max-width:100%"
 
@@ -80,8 +92,7 @@ def _sentence(parts: Sequence[Math], latex: LatexWriter) -> str:
 
 
 def _with_code(words: str) -> str:
-    parts = _CODE.split(words)  # words, code, words, …
-    return "".join(f"<code>{_words(p)}</code>" if k % 2 else _words(p) for k, p in enumerate(parts))
+    return with_code(words, _words, lambda code: f"<code>{_words(code)}</code>")
 
 
 def _words(words: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from gradcli.explain.sections import Block, Code, Equations, Grid, Images, Math, Matrix, Page, Section, Text
+from gradcli.explain.sections import Block, Code, Equations, Grid, Images, Math, Matrix, Page, Section, Text, with_code
 from gradcli.report.image_text import image_lines
 from gradcli.report.latex_math import LatexWriter
 from gradcli.report.pages.latex import equations, matrices
@@ -72,12 +72,10 @@ def _sentence(parts: Sequence[Math], text: TextWriter) -> str:
 
 def _escaped(words: str) -> str:
     """Return words with their signs, and code between backticks as code."""
-    parts = _CODE.split(visible(words))  # words, code, words, …
-    return "".join(code(p) if k % 2 else _signs(p) for k, p in enumerate(parts))
+    return with_code(visible(words), _signs, code)
 
 
 _BLOCK = re.compile(r"^(\d*)([-+#=.)](?=[#=-]*(?: |$))|>)")
-_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _SIGNS = re.compile(r"[\\*_$<~`]|&(?=#?\w+;)|(?<=\])[(\[:]|(?<=!)\[")
 
 
