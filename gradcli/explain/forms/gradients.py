@@ -227,7 +227,8 @@ def _summed(form: Node, names: Mapping[Node, str]) -> Node:
     if form in names:
         return form
     if form.args and OPERATIONS[form.op].broadcasts:
-        return form.with_args(tuple(_summed(a, names) if a.shape == form.shape else a for a in form.args))
+        numbers = {a for a in form.args if a.shape == form.shape and a.dtype != "bool"}
+        return form.with_args(tuple(_summed(a, names) if a in numbers else a for a in form.args))
     inner = spread_argument(form)
     extra = 0 if inner is None else len(inner.shape) - len(form.shape)
     if inner is None or extra <= 0 or inner.shape != (1,) * extra + form.shape:
