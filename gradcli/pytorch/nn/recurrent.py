@@ -121,7 +121,6 @@ class _Recurrent(_Weights):
         for name in _SIZES:
             size = getattr(self, name)
             refuse_if(not isinstance(size, int), "type of a size", name, type(size).__name__)
-        refuse_if(not 0 <= self.dropout <= 1, "dropout of a recurrence")
         for name in _SIZES:
             refuse_if(getattr(self, name) <= 0, "size that is not positive", name)
         if self.dropout and self.num_layers == 1:

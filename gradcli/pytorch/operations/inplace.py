@@ -273,7 +273,7 @@ _SECOND = frozenset(f"{name}Backward0" for name in ("Acosh", "Asinh", "Atanh", "
 def view_in_place(self: Tensor, *args: Any, op: str) -> Tensor:
     """Let a tensor become its own view, whose step has a number of its own."""
     check(self)
-    refuse_if(op == "t_" and self.dim() > 2, "rank of a t", op, self.dim())
+    refuse_if(op == "t_" and self.dim() > 2, "rank of a t", self.dim(), op)
     result = getattr(Tensor, op.removesuffix("_"))(self, *args)
     self._memory.version += 1
     self._a, self._seen = result._a, self._memory.version

@@ -127,7 +127,6 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     axis = _axis_of("narrow", input, dim)
     size, whole = input.shape[axis], not isinstance(start, Tensor) or not (start.dim() or start.is_floating_point())
-    refuse_if(length < 0, "negative length of a narrow")
     refuse_if(not whole, "start of a narrow")
     refuse_if(not -size <= start <= size, "start out of range", -size, size, int(start))
     start = int(start) % size if start < 0 else int(start)

@@ -63,7 +63,7 @@ add = method("add")(_sum("add"))
 sub = method("sub", "subtract")(_sum("sub"))
 
 
-@method("rsub")
+@function("rsub")
 def rsub(input: Tensor, other: Any, alpha: Any = 1) -> Tensor:
     return _scaled("sub", other, input, alpha, f"RsubBackward{int(not isinstance(other, Tensor))}")
 

@@ -168,9 +168,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 @method("t")
 def t(input: Tensor) -> Tensor:
-    rank = input.dim()
-    refuse_if(rank > 2, "rank of a t", "t", rank)
-    return _permuted(input, range(rank)[::-1], "TBackward0")
+    return _permuted(input, range(input.dim())[::-1], "TBackward0")
 
 
 @method("resize")
