@@ -133,6 +133,6 @@ print(nn.PairwiseDistance(), nn.PairwiseDistance(keepdim=True)(x, x + 1))
 # --- exponentials of matrices, triangular systems and products of several
 A = torch.tensor([[4., 1., 0.], [2., 3., 1.], [0.5, -1., 2.]], requires_grad=True)
 B = torch.tensor([[1., 2.], [0., -1.], [3., 1.]], requires_grad=True)
-for y in (torch.linalg.matrix_exp(A / 4), torch.matrix_exp(A.double()), (A * 0).matrix_exp(), torch.linalg.multi_dot([A, A, B]), torch.linalg.multi_dot([A[0], A, B]), torch.linalg.solve_triangular(A, B, upper=True), torch.linalg.solve_triangular(A, B, upper=False), torch.linalg.solve_triangular(A, B, upper=True, unitriangular=True), torch.linalg.solve_triangular(A, B.mT, upper=False, left=False)):
+for y in (torch.linalg.multi_dot([A, A, B]), torch.linalg.matrix_exp(A / 4), torch.matrix_exp(A.double()), (A * 0).matrix_exp(), torch.linalg.multi_dot([A[0], A, B]), torch.linalg.solve_triangular(A, B, upper=True), torch.linalg.solve_triangular(A, B, upper=False), torch.linalg.solve_triangular(A, B, upper=True, unitriangular=True), torch.linalg.solve_triangular(A, B.mT, upper=False, left=False)):
     print(y.detach()); print(*torch.autograd.grad(y.sum(), (A, B), allow_unused=True))
 print(torch.linalg.matrix_exp(torch.stack([A, -A])).grad_fn.name(), torch.linalg.solve_triangular(A, B, upper=True).grad_fn.name())

@@ -67,7 +67,7 @@ for mode in ("bilinear", "nearest"):
     for padding in ("zeros", "border"):
         for corners in (True, False):
             print(mode, padding, corners, F.grid_sample(x, grid, mode=mode, padding_mode=padding, align_corners=corners))
-for mode in ("bilinear", "nearest", "bicubic"):
+for mode in ("nearest", "bilinear", "bicubic"):
     for padding in ("border", "reflection", "zeros")[: 3 if mode == "bicubic" else 2]:
         for corners in (True, False):
             picture = x.detach().double().sqrt().requires_grad_()
