@@ -64,6 +64,7 @@ def solution(a: Node, b: Node) -> Node:
 
 def cofactors(x: Node) -> Node:
     """Return the derivatives of the determinants by each element, which singular matrices have as well."""
+    check_square("cofactors", x)
     return Node("cofactors", (x,), x.shape)
 
 

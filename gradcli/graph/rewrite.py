@@ -100,7 +100,7 @@ class Rewriter:
     def _moved(self, node: Node, args: list[Node]) -> Node:
         """Return what a node becomes, from what its arguments have become."""
         result = node if args == [*node.args] else node.with_args(tuple(args))
-        if self.sharing or self.definitions.get(node.op) or self.rules.get(node.op, self.every):
+        if self.sharing or self.every or node.op in self.definitions or node.op in self.rules:
             result = self.node(result)
         if self.note is not None:
             self.note(node, result)

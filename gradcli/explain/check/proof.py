@@ -12,6 +12,7 @@ import numpy as np
 
 from gradcli.explain.check.claim import Case
 from gradcli.explain.results import Shown
+from gradcli.graph.construct import spread
 from gradcli.graph.graph import scheduled
 from gradcli.graph.kinds import is_mirrored
 from gradcli.graph.names import ElementName, element_names
@@ -108,7 +109,7 @@ def _whole(case: Case) -> str:
         return ""
     names: dict[Node, str] = {n: name for name, n in [*case.graph.names.items(), *case.graph.inputs.items()]}
     form = readable_form(case.truth, names)
-    text = "" if form is None else Complete(names, implicit=True).expression(form)
+    text = "" if form is None else Complete(names, implicit=True).expression(spread(form, case.truth.shape), whole=True)
     return text if len(text) <= _LINE else ""
 
 
