@@ -5,16 +5,18 @@ H·u is linear in u: where its formula multiplies u from the left alone, what mu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from gradcli.explain.forms.matrix_form import matrix_form
 from gradcli.graph import hessian as second
 from gradcli.graph.construct import from_diagonal, matmul
-from gradcli.graph.graph import Graph, depending, scheduled
+from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, operand, operands
+from gradcli.graph.rewrite import interpret
 from gradcli.notation.nodes import written_size
 
 _LONG = 14  # operations in a formula that says less than the entries
+_PARTS = 300  # nodes of a product H·u whose formula is worked out: the work is their square
 
 
 def hessian_form(graph: Graph, wrt: Sequence[str]) -> tuple[Node, Mapping[Node, str]] | None:
@@ -31,22 +33,20 @@ def hessian_form(graph: Graph, wrt: Sequence[str]) -> tuple[Node, Mapping[Node, 
         return None
     doubled = second.hvp(graph, wrt)
     product, u = doubled.outputs[f"{wrt[0]}.hvp"], doubled.inputs[f"{wrt[0]}.u"]
+    if len(scheduled([product])) > _PARTS:
+        return None
     names = {x: name for name, x in graph.inputs.items()}
     form = matrix_form(product, {**names, u: "u"})
-    nodes = scheduled([form], names)
-    matrix = _coefficient(form, u, depending(nodes, [u]))
+    identity = from_diagonal(const(1, u.shape), u.shape * 2)
+    coefficients: dict[Node, Node | None] = {u: identity}
+    matrix = interpret(scheduled([form], names), _coefficient, coefficients)[form]
     if matrix is None or matrix.shape != (u.size, u.size) or written_size(matrix, names) > _LONG:
         return None
     return matrix, names
 
 
-def _coefficient(form: Node, u: Node, reading: Collection[Node]) -> Node | None:
-    """Return the matrix M of a formula M @ u; the nodes in `reading` depend on u.  None where there is no such."""
-    if form is u:
-        return from_diagonal(const(1, u.shape), u.shape * 2)
-    if form not in reading:
-        return None
-    parts = [_coefficient(a, u, reading) if a in reading else None for a in form.args]
+def _coefficient(form: Node, parts: Sequence[Node | None]) -> Node | None:
+    """Return the matrix M of a formula M @ u, from those of its arguments; None where there is no such."""
     match form.op, parts:
         case "neg", [Node() as inner]:
             return Node("neg", (inner,), inner.shape)
@@ -57,7 +57,7 @@ def _coefficient(form: Node, u: Node, reading: Collection[Node]) -> Node | None:
         case "div", [Node() as inner, None] if not form.args[1].shape:
             return Node("div", (inner, form.args[1]), inner.shape)
         case "matmul", [None, Node() as inner] if form.args[0].shape[1:] and len(form.args[0].shape) == 2:
-            return form.args[0] if form.args[1] is u else _product(form.args[0], inner)
+            return _product(form.args[0], inner)
     return None
 
 
@@ -73,6 +73,9 @@ def _scaled(factor: Node, matrix: Node) -> Node | None:
 
 
 def _product(a: Node, b: Node) -> Node:
-    """Return a product of matrices without brackets: (A @ B) @ C for A and B @ C."""
+    """Return a product of matrices without brackets: (A @ B) @ C for A and B @ C, and A for A and an identity."""
+    diagonal = operand(b, "from_diagonal")
+    if diagonal is not None and diagonal.value == 1:
+        return a
     factors = operands(b, "matmul")
     return matmul(_product(a, factors[0]), factors[1]) if factors else matmul(a, b)
