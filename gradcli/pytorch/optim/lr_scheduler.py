@@ -335,7 +335,7 @@ class OneCycleLR(LRScheduler):
             bounds = (("max_momentum", max_momentum), ("base_momentum", base_momentum))
             momenta = [_of_groups(optimizer, name, value) for name, value in bounds]
             for group, most, least in zip(optimizer.param_groups, *momenta, strict=True) if last_epoch == -1 else ():
-                set_momentum(group, most)
+                _set_momentum(group, most)
                 group["max_momentum"], group["base_momentum"] = most, least
         super().__init__(optimizer, last_epoch)
 
@@ -357,7 +357,7 @@ class OneCycleLR(LRScheduler):
             rates.append(self._annealed(group[phase["start_lr"]], group[phase["end_lr"]], share))
             if self.cycle_momentum:
                 start, end = group[phase["start_momentum"]], group[phase["end_momentum"]]
-                set_momentum(group, self._annealed(start, end, share))
+                _set_momentum(group, self._annealed(start, end, share))
         return rates
 
 
@@ -370,7 +370,7 @@ def _total(total: Any, epochs: Any, steps: Any) -> int:
     return math.prod(lengths.values())
 
 
-def set_momentum(group: dict[str, Any], momentum: float) -> None:
+def _set_momentum(group: dict[str, Any], momentum: float) -> None:
     """Set the momentum of a group, or the first of its `betas`."""
     group |= {"betas": (momentum, *group["betas"][1:])} if "betas" in group else {"momentum": momentum}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.pytorch.limits import check_limits
 from gradcli.pytorch.messages import refuse_if
-from gradcli.pytorch.optim.lr_scheduler import LRScheduler, _of_groups, set_momentum
+from gradcli.pytorch.optim.lr_scheduler import LRScheduler, _of_groups, _set_momentum
 
 
 class SequentialLR(LRScheduler):
@@ -81,7 +81,7 @@ class CyclicLR(LRScheduler):
             self.max_momentums, self.base_momentums = (_of_groups(optimizer, *pair) for pair in bounds)
             momenta = zip(optimizer.param_groups, self.max_momentums, self.base_momentums, strict=True)
             for group, most, low in momenta if last_epoch == -1 else ():
-                set_momentum(group, most)
+                _set_momentum(group, most)
                 group["max_momentum"], group["base_momentum"] = most, low
         super().__init__(optimizer, last_epoch)
         self.base_lrs = least
@@ -94,7 +94,7 @@ class CyclicLR(LRScheduler):
         if self.cycle_momentum:
             momenta = zip(self.optimizer.param_groups, self.max_momentums, self.base_momentums, strict=True)
             for group, most, low in momenta:
-                set_momentum(group, most - (most - low) * height * scale)
+                _set_momentum(group, most - (most - low) * height * scale)
         return [low + (high - low) * height * scale for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def scale_fn(self, x: Any) -> float:
