@@ -31,11 +31,11 @@ _MATRIX = 2  # axes
 class ArrayElement(TableFunction):
     """An element of an operation on an array: its arguments are the array's elements, then the element's index.
 
-    `shape` is the array's, `place` how many of the arguments are the place, and `settings` what is typed behind them.
+    `shape` is the array's, `index_size` how many of the arguments are the index, and `settings` what follows them.
     """
 
     shape: Shape
-    place: int
+    index_size: int
     settings: str
 
     @classmethod
@@ -45,7 +45,7 @@ class ArrayElement(TableFunction):
 
     def parts(self) -> tuple[Any, tuple[Any, ...]]:
         """Return the array's elements as nested lists, and the element's index."""
-        end = len(self.args) - self.place
+        end = len(self.args) - self.index_size
         return objects(self.args[:end], self.shape).tolist(), self.args[end:]
 
 
@@ -87,9 +87,9 @@ def _functions(node: Node, x: Exprs, axes: Sequence[int], element: Callable[...,
     indices = [*np.ndindex(*(x.shape[i] for i in axes))] if node.shape == x.shape else [()]
     for outer in product(*(range(x.shape[i]) for i in others)):
         array = x[_key(rank, others, outer)] if others else _whole(node.args[0], x)
-        for place in indices:
-            key = _key(rank, [*others, *axes], [*outer, *place]) if place else outer
-            result[key] = element(node, array, place)
+        for index in indices:
+            key = _key(rank, [*others, *axes], [*outer, *index]) if index else outer
+            result[key] = element(node, array, index)
     return result
 
 
@@ -125,7 +125,7 @@ def _reordered(node: Node, x: Exprs, order: Exprs, equal: Callable[..., tuple[An
             result[(*outer, i)] = line[0]
             continue
         ends = [equal(own, i, k) for k in range(len(line))]
-        terms = [(apply("eq", place, sympy.Integer(j)), e) for (place, j), e in zip(ends, line, strict=True) if e != 0]
+        terms = [(apply("eq", index, sympy.Integer(j)), e) for (index, j), e in zip(ends, line, strict=True) if e != 0]
         result[(*outer, i)] = sympy.Add(*(apply("where", condition, e, sympy.S.Zero) for condition, e in terms))
     return np.moveaxis(result, -1, axis)
 
@@ -136,28 +136,28 @@ def _key(rank: int, axes: Sequence[int], indices: Sequence[int]) -> tuple[Any, .
     return tuple(known.get(i, slice(None)) for i in range(rank))
 
 
-def _element(node: Node, x: Exprs, place: tuple[int, ...]) -> Any:
+def _element(node: Node, x: Exprs, index: tuple[int, ...]) -> Any:
     named = zip(OPERATIONS[node.op].settings, node.settings, strict=False)
     settings = "".join(f", {name}=True" for name, value in named if value is True)
-    return _function(node.op, x.shape, len(place), settings)(*x.flat, *place)
+    return _function(node.op, x.shape, len(index), settings)(*x.flat, *index)
 
 
 def _mask(op: str, middle: bool = False) -> Callable[..., Exprs]:
     """Return the rule of a mask: `op` returns the index of the extremum or, in the `middle`, that of the median."""
 
-    def is_at(node: Node, x: Exprs, place: tuple[int, ...]) -> Any:
+    def is_at(node: Node, x: Exprs, index: tuple[int, ...]) -> Any:
         count = node.shape[node.settings[0]]
         if count == 1:
             return sympy.S.One
         key = [(count - 1) // 2] if middle else []
-        return apply("eq", _function(op, x.shape, len(key), "")(*x.flat, *key), sympy.Integer(place[0]))
+        return apply("eq", _function(op, x.shape, len(key), "")(*x.flat, *key), sympy.Integer(index[0]))
 
     return lambda node, x: _functions(node, x, node.settings, is_at)
 
 
 @cache
-def _function(op: str, shape: Shape, place: int, settings: str) -> Any:
-    return type(op, (ArrayElement,), {"op": op, "shape": shape, "place": place, "settings": settings})
+def _function(op: str, shape: Shape, count: int, settings: str) -> Any:
+    return type(op, (ArrayElement,), {"op": op, "shape": shape, "index_size": count, "settings": settings})
 
 
 def nested(elements: Any, write: Any) -> Iterator[str]:

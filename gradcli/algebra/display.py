@@ -142,7 +142,7 @@ def _terms(expr: sympy.Expr) -> int:
 
 
 def _is_plain(expr: sympy.Expr) -> bool:
-    """Tell whether an expression is a sum of products of variables and numbers: there is no other way to write it."""
+    """Return whether an expression is a sum of products of variables and numbers: there is no other way to write it."""
     return all(factor.is_Atom for term in sympy.Add.make_args(expr) for factor in sympy.Mul.make_args(term))
 
 
@@ -151,7 +151,7 @@ def _divides(power: sympy.Pow) -> bool:
 
 
 def _may_cancel(expr: sympy.Expr, denominator: sympy.Expr) -> bool:
-    """Tell whether a division of polynomials may find more than common factors, and does not take forever."""
+    """Return whether a division of polynomials may find more than common factors, and does not take forever."""
     powers = expr.atoms(sympy.Pow)
     sums = any(p.base.is_Add for p in powers) or any(f.is_Add for f in sympy.Mul.make_args(denominator))
     return sums and all(_small(p.exp) for p in powers)

@@ -80,7 +80,7 @@ def plain(expr: Any) -> Any:
 
 
 def is_zero(expr: Any, patient: bool = True) -> bool:
-    """Tell whether algebra shows that a formula is 0, apart from single points; if `patient`, all of SymPy's.
+    """Return whether algebra shows that a formula is 0, apart from single points; if `patient`, all of SymPy's.
 
     >>> x, y = sympy.symbols("x y")
     >>> is_zero((x + y) ** 2 - x**2 - 2 * x * y - y**2), is_zero(sympy.sqrt(x**2) - x)
@@ -147,7 +147,7 @@ def _parts(expr: Any) -> list[Any]:
 
 
 def is_refuted(expr: Any) -> bool:
-    """Tell whether the value of the formula differs from 0 at one of a few points.
+    """Return whether the value of the formula differs from 0 at one of a few points.
 
     >>> x = sympy.Symbol("x")
     >>> is_refuted(x**2 - x), is_refuted(sympy.sin(x) ** 2 + sympy.cos(x) ** 2 - 1), is_refuted(_STEP(x) - 1)
@@ -165,7 +165,7 @@ def is_refuted(expr: Any) -> bool:
 
 
 def is_nothing(expr: Any) -> bool:
-    """Tell whether algebra shows that a formula is 0, after a look at numbers: most that are not are refuted at once.
+    """Return whether algebra shows that a formula is 0, after a look at numbers: most that are not are refuted at once.
 
     >>> x = sympy.Symbol("x")
     >>> is_nothing(x**x - x * x ** (x - 1)), is_nothing(x**x - x)

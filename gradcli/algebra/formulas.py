@@ -135,8 +135,8 @@ class _Interpreter:
         if not any(is_large):
             return result
         names = element_names(self.names.get(node) or next(self.fresh), node.shape)
-        found = zip(names, result.flat, is_large, strict=True)
-        return objects([self.define(name, e) if large else e for name, e, large in found], node.shape)
+        elements = zip(names, result.flat, is_large, strict=True)
+        return objects([self.define(name, e) if large else e for name, e, large in elements], node.shape)
 
     def is_too_deep(self, expr: Any) -> bool:
         size, depth = self.size(expr)
@@ -158,9 +158,9 @@ class _Interpreter:
         return self.limits.again if self.readers[node] > 1 else self.limits.other
 
     def define(self, name: str, expr: sympy.Expr) -> sympy.Symbol:
-        place = symbol(name)
-        self.definitions[place] = expr
-        return place
+        letter = symbol(name)
+        self.definitions[letter] = expr
+        return letter
 
     def size(self, expr: Any) -> tuple[int, int]:
         """Return the number of nodes of an expression and its depth; parts that were measured before are known."""

@@ -155,17 +155,17 @@ def _exp(x: Any) -> Any:
     return sympy.exp(x, evaluate=False) if long else _careful("exp")(x)  # SymPy would look for logarithms among terms
 
 
-def _is_number(found: Any) -> bool:
-    """Tell whether SymPy's result may replace a function of numbers: whether it is real and finite.
+def _is_number(value: Any) -> bool:
+    """Return whether SymPy's result may replace a function of numbers: whether it is real and finite.
 
     log(0) may not: SymPy's nan would swallow all that is added to it.  Nor may log(-1), which is nan here, and whose
     square SymPy makes a real number.
     """
-    return not found.has(sympy.nan, sympy.zoo, sympy.oo, sympy.AccumBounds) and found.is_extended_real is not False
+    return not value.has(sympy.nan, sympy.zoo, sympy.oo, sympy.AccumBounds) and value.is_extended_real is not False
 
 
 def _harmless(op: str, number: Any) -> bool:
-    """Tell whether SymPy may evaluate: gamma(10**6) has five million digits, exp(10**9*log(2)) is an integer."""
+    """Return whether SymPy may evaluate: gamma(10**6) has five million digits, exp(10**9*log(2)) is an integer."""
     return bool(number.is_Rational and (op in ("exp", "expm1") or abs(number) <= _MAX_EXPONENT))
 
 
@@ -182,7 +182,7 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def _digits(number: Any, exponent: Any) -> bool:
-    """Tell whether the power of a number is too long to be worked out."""
+    """Return whether the power of a number is too long to be worked out."""
     size = _bits(number) if number.is_Rational else 1
     return bool(size * abs(exponent) > _MAX_POWER)
 

@@ -29,8 +29,8 @@ _SAME = 1e-9  # of two values of a number
 _SHORT_DEFINITION = 40  # operations of an intermediate that may turn out to be a number
 _SHORTER, _MUCH_SHORTER = 0.8, 0.5
 
-Place = tuple[int, int]
-Entries = dict[Place, sympy.Expr]
+EntryIndex = tuple[int, int]
+Entries = dict[EntryIndex, sympy.Expr]
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def symbolic_entries(
     graph: Graph,
     rows: Mapping[str, Node],
     columns: Mapping[str, Node],
-    found: Callable[[], Mapping[Place, Node]],
+    found: Callable[[], Mapping[EntryIndex, Node]],
     taken: Collection[str] = (),
 ) -> SymbolicJacobian:
     """Return some entries of a matrix in formulas: the nodes of derivatives of a graph, which are `found` by indices.
@@ -143,11 +143,11 @@ class _Formulas:
             return {name: tidy(e) for name, e in self.definitions.items()}
 
 
-def _best(graph: Graph, found: Mapping[Place, Node], taken: set[str]) -> _Formulas:
+def _best(graph: Graph, nodes: Mapping[EntryIndex, Node], taken: set[str]) -> _Formulas:
     """Return the entries in terms of the leaves, or of intermediates that have names, whichever is better to read."""
     # The derivative has the nodes of the graph in it, each of which one of its equals may stand for.
-    same = common_subexpressions(scheduled(found.values(), graph.nodes))
-    derivative = _Derivative(graph, {place: same[n] for place, n in found.items()}, taken)
+    same = common_subexpressions(scheduled(nodes.values(), graph.nodes))
+    derivative = _Derivative(graph, {index: same[n] for index, n in nodes.items()}, taken)
     derivative.check_length()
     best = derivative.tried({})
     if best is not None and max(map(length, best.entries.values()), default=0) <= _SHORT:
@@ -169,7 +169,7 @@ def _best(graph: Graph, found: Mapping[Place, Node], taken: set[str]) -> _Formul
 class _Derivative:
     """The entries of a Jacobian as nodes, ready to be written."""
 
-    def __init__(self, graph: Graph, nodes: Mapping[Place, Node], taken: set[str]) -> None:
+    def __init__(self, graph: Graph, nodes: Mapping[EntryIndex, Node], taken: set[str]) -> None:
         self.graph = graph
         self.taken = taken
         self.nodes = nodes
@@ -206,8 +206,8 @@ class _Derivative:
         result = formulas(self.nodes.values(), self.leaves, names, cut, self.taken)
         numbers = _numbers(result.definitions)
         definitions = {k: e.xreplace(numbers) for k, e in result.definitions.items() if k not in numbers}
-        exprs: Entries = {place: result.exprs[n][()] for place, n in self.nodes.items()}
-        exprs = {place: e.xreplace(numbers) for place, e in exprs.items()} if numbers else exprs
+        exprs: Entries = {index: result.exprs[n][()] for index, n in self.nodes.items()}
+        exprs = {index: e.xreplace(numbers) for index, e in exprs.items()} if numbers else exprs
         written = _tidied(exprs, shorthands(definitions), None if cut else READABLE)
         return _Formulas(written, _mentioned(written, definitions))
 
@@ -220,7 +220,7 @@ def _numbers(definitions: Mapping[sympy.Symbol, sympy.Expr]) -> dict[sympy.Symbo
 
 
 def _is_flat(expr: sympy.Expr) -> bool:
-    """Tell whether an expression has the same value at two points, which a number has."""
+    """Return whether an expression has the same value at two points, which a number has."""
     variables = sorted(expr.free_symbols, key=str)
     a, b = (
         expr.xreplace({s: sympy.Float(start + k / 7) for k, s in enumerate(variables)}).evalf() for start in (0.3, 0.8)
@@ -236,7 +236,7 @@ def _tidied(exprs: Entries, known: Shorthands, limit: int | None) -> Entries:
     result: Entries = {}
     total = 0
     # The longest comes first: where it is too long, none of the others is looked at.
-    for place, expr in sorted(exprs.items(), key=lambda entry: -length(entry[1])):
+    for index, expr in sorted(exprs.items(), key=lambda entry: -length(entry[1])):
         entry = tidy(expr, known)
         total += (operations := length(entry))
         if limit is not None and operations > limit:
@@ -244,7 +244,7 @@ def _tidied(exprs: Entries, known: Shorthands, limit: int | None) -> Entries:
         if total > MAX_OPERATIONS:
             raise _too_long()
         if entry != 0:
-            result[place] = entry
+            result[index] = entry
     return dict(sorted(result.items()))
 
 

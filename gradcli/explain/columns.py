@@ -99,7 +99,7 @@ def _blocks(derivatives: Graph, rows: Mapping[str, Node], across: Mapping[str, N
         name = label.format(above, below)
         blocks[name] = derivatives.outputs.get(f"d{above}/d{below}") or const(0, (*y.shape, *x.shape))
         indices = itertools.product(element_names(above, y.shape), element_names(below, x.shape))
-        names[name] = [label.format(*place) for place in indices]
+        names[name] = [label.format(*index) for index in indices]
     return Columns(Graph.of(derivatives.inputs, blocks), names)
 
 

@@ -83,11 +83,11 @@ def _where(graph: Graph, node: Node, corner: Condition, values: Mapping[Node, Ar
     argument, expression, mask = corner.argument, notation.expression(node), values[corner.node]
     if len(expression) > _SHOWN and node in notation.names:
         return f"at this point, {notation.names[node]}"
-    place = int(np.flatnonzero(mask)[0])
+    index = int(np.flatnonzero(mask)[0])
     name = notation.name(argument)
     if argument.shape and mask.shape == argument.shape:
-        name = element_names(name if argument in notation.names else f"({name})", argument.shape)[place]
-    value = np.broadcast_to(values[argument], mask.shape).reshape(-1)[place]
+        name = element_names(name if argument in notation.names else f"({name})", argument.shape)[index]
+    value = np.broadcast_to(values[argument], mask.shape).reshape(-1)[index]
     return f"at {_short(name)} = {number_text(float(value))}, {_short(expression)}"
 
 

@@ -92,12 +92,12 @@ def evaluated_calls(
     known: Values = NOTHING,
 ) -> Iterator[list[Values]]:
     """Yield the values at each point once for each of its `backward` calls, `calls[p]` being their cotangents."""
-    columns = [at | seeded("v", call) for at, own in zip(points, calls, strict=True) for call in own]
+    columns = [at | seeded("v", call) for at, of_point in zip(points, calls, strict=True) for call in of_point]
     several = calls and len(calls[0]) > 1
     same = {*same} - {*seeded("v", calls[0][0])} if several else same
     values = evaluated(inputs, columns, wanted, same, block, known)
-    for own in calls:
-        yield list(islice(values, len(own)))
+    for of_point in calls:
+        yield list(islice(values, len(of_point)))
 
 
 def seeded(suffix: str, seeds: Named) -> Named:

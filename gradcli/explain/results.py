@@ -107,7 +107,7 @@ class Shown:
 
     def texts(self) -> list[list[str]]:
         """Return the entries of J as formulas, row after row."""
-        result = {place: self.formula(entry) for place, entry in self.formulas.entries.items()}
+        result = {index: self.formula(entry) for index, entry in self.formulas.entries.items()}
         columns = range(len(self.formulas.columns))
         return [[result.get((i, j), "0") for j in columns] for i in range(len(self.formulas.rows))]
 

@@ -37,12 +37,12 @@ def rule(p: Pass, names: Mapping[Node, str], adjoint: str, to: str, adds: bool) 
     if p.slope is not None:
         return slopes([p], names)
     pulled = _pulled(p.node)
-    passed = pulled.contributions[p.position]
+    contribution = pulled.contributions[p.position]
     # Only the names that the rule reads: a stack of 5,000 numbers has 5,000 arguments, and a rule for each.
-    called = {n: names.get(pulled.originals[n]) for n in _read(passed) if n in pulled.originals}
+    called = {n: names.get(pulled.originals[n]) for n in _read(contribution) if n in pulled.originals}
     known = {n: name for n, name in called.items() if name is not None}
     known |= {pulled.own: names[p.node], pulled.g: adjoint}
-    return _contribution(pulled.own, passed, known, (names[p.argument], to), adjoint, "+=" if adds else "=")
+    return _contribution(pulled.own, contribution, known, (names[p.argument], to), adjoint, "+=" if adds else "=")
 
 
 class _Pulled(NamedTuple):
@@ -56,12 +56,12 @@ class _Pulled(NamedTuple):
 
 @lru_cache(maxsize=1)  # rules of one node follow each other
 def _pulled(node: Node) -> _Pulled:
-    own, arguments = _with_leaves(node)
-    row = OPERATIONS[own.op]
+    alone, arguments = _with_leaves(node)
+    row = OPERATIONS[alone.op]
     assert row.pullback is not None  # or it would pass nothing on
-    g = leaf(own.shape)
+    g = leaf(alone.shape)
     originals = dict(zip(arguments, node.args, strict=True))
-    return _Pulled(own, originals, g, row.pullback(g, own, *own.settings, *own.args))
+    return _Pulled(alone, originals, g, row.pullback(g, alone, *alone.settings, *alone.args))
 
 
 def _read(node: Node) -> set[Node]:
@@ -76,8 +76,8 @@ def _read(node: Node) -> set[Node]:
 
 def slopes(passes: Sequence[Pass], names: Mapping[Node, str]) -> Formula:
     """Return the local derivative of an elementwise node by an argument that it reads once or more: x + x of x*x."""
-    own, known = standing_in(passes[0].node, names)
-    first, *more = (textbook_slope(own, p.position) for p in passes)
+    alone, known = standing_in(passes[0].node, names)
+    first, *more = (textbook_slope(alone, p.position) for p in passes)
     slope, node, argument = sum(more, first), names[passes[0].node], names[passes[0].argument]
     text = Notation(known, implicit=True).name(slope)
     number = slope.value if isinstance(slope.value, int | Decimal) else None
@@ -88,8 +88,8 @@ def slopes(passes: Sequence[Pass], names: Mapping[Node, str]) -> Formula:
 
 def standing_in(node: Node, names: Mapping[Node, str]) -> tuple[Node, dict[Node, str]]:
     """Return a copy of a node whose arguments are leaves, and the names of the copy and the leaves."""
-    own, arguments = _with_leaves(node)
-    return own, {own: names[node]} | {s: names[a] for s, a in zip(arguments, node.args, strict=True) if a in names}
+    alone, arguments = _with_leaves(node)
+    return alone, {alone: names[node]} | {s: names[a] for s, a in zip(arguments, node.args, strict=True) if a in names}
 
 
 def _with_leaves(node: Node) -> tuple[Node, list[Node]]:
@@ -99,16 +99,18 @@ def _with_leaves(node: Node) -> tuple[Node, list[Node]]:
 
 
 def _contribution(
-    node: Node, passed: Node, known: Mapping[Node, str], names: tuple[str, str], adjoint: str, equals: str
+    node: Node, contribution: Node, known: Mapping[Node, str], names: tuple[str, str], adjoint: str, equals: str
 ) -> Formula:
     argument, left = names
-    if (part := operand(passed, "scatter")) is not None:  # of an index: only the elements that were read get something
+    if (
+        part := operand(contribution, "scatter")
+    ) is not None:  # of an index: only the elements that were read get something
         left = indexed_name(left, subscript(node.settings[0], node.args[0].shape))
-        passed = part
+        contribution = part
     before, _, after = _WORDS.get(node.op, "").partition("{}")
     if before:
         text = f"{adjoint} {before}{argument if after else ''}{after}"
         what: Math = Words((Name(adjoint), f" {before}", *([Name(argument)] if after else []), after))
     else:
-        text, what = Notation(known, implicit=True).name(passed), quantity(passed, known)
+        text, what = Notation(known, implicit=True).name(contribution), quantity(contribution, known)
     return Formula(f"{left} {equals} {text}", Added(Name(left), what) if equals == "+=" else Equal((Name(left), what)))

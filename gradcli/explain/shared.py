@@ -111,7 +111,7 @@ def summed(terms: Mapping[int, Sequence[Any]], nodes: Mapping[str, Node]) -> Nam
     result: Named = {}
     indices = count()
     for name, node in nodes.items():
-        elements = [tidy(sympy.Add(*terms.get(place, ()))) for place in islice(indices, node.size)]
+        elements = [tidy(sympy.Add(*terms.get(index, ()))) for index in islice(indices, node.size)]
         result[name] = objects(elements, node.shape)
     return result
 

@@ -59,7 +59,7 @@ class Trace:
         return result
 
     def several(self, node: Node) -> bool:
-        """Tell whether an adjoint is a sum of several contributions, the cotangent v among them."""
+        """Return whether an adjoint is a sum of several contributions, the cotangent v among them."""
         return len(self.incoming.get(node, ())) + (node in self.calls[0].seeds) > 1
 
     @cached_property
@@ -128,8 +128,8 @@ def given(swept: Sweep, names: Mapping[Node, str], call: Named) -> dict[Node, Ar
     result = {n: symbols(name, n.shape) for n, name in names.items()}
     for output, v in swept.cotangents.items():
         result[v] = np.empty(v.shape, dtype=object)
-        for place in np.ndindex(*v.shape):
-            result[v][place] = weight(call[output][place].item() if v.shape else call[output].item())
+        for index in np.ndindex(*v.shape):
+            result[v][index] = weight(call[output][index].item() if v.shape else call[output].item())
     return result
 
 

@@ -91,9 +91,9 @@ class _CodePrinter(Ordered, StrPrinter):  # type: ignore[misc]
         return f"digamma({self._print(x)})" if order == 0 else f"polygamma({self._print(order)}, {self._print(x)})"
 
     def _array_element(self, expr: ArrayElement) -> str:
-        array, place = expr.parts()
+        array, index = expr.parts()
         text = "".join(nested(array, self._print))
-        return f"{expr.op}({text}{expr.settings})" + (f"[{', '.join(map(str, place))}]" if place else "")
+        return f"{expr.op}({text}{expr.settings})" + (f"[{', '.join(map(str, index))}]" if index else "")
 
     _print_expm1 = _print_log1p = _print_log2 = _print_log10 = _print_Function
 
@@ -119,7 +119,7 @@ def decimal(number: Any, decimals: bool) -> str | None:
 
 
 def is_atom(expr: Any) -> bool:
-    """Tell whether the text of an expression needs no brackets as a factor: a number, a name, a call.
+    """Return whether the text of an expression needs no brackets as a factor: a number, a name, a call.
 
     >>> x = sympy.Symbol("x")
     >>> is_atom(x), is_atom(sympy.Rational(1, 2)), is_atom(sympy.sqrt(x)), is_atom(-x), is_atom(1 / x)
@@ -132,7 +132,7 @@ def is_atom(expr: Any) -> bool:
 
 
 def _is_not_real(expr: Any) -> bool:
-    """Tell whether an expression is outside of the real numbers, where PyTorch has nan."""
+    """Return whether an expression is outside of the real numbers, where PyTorch has nan."""
     return bool(expr.has(sympy.I, sympy.zoo, sympy.nan, sympy.oo))
 
 

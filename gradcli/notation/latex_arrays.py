@@ -85,10 +85,10 @@ def _slices(key: str) -> str:
 
 def _take(w: LatexNodeWriter, node: Node) -> Written:
     x, key = taken(node, w.names)
-    return Written(f"{w.argument(x, Binds.ATOM)}[{_places(key)}]")
+    return Written(f"{w.argument(x, Binds.ATOM)}[{_indices(key)}]")
 
 
-def _places(key: str) -> str:
+def _indices(key: str) -> str:
     return _slices(key).replace("places", r"\text{ places}")
 
 
@@ -150,7 +150,7 @@ def _scatter(w: LatexNodeWriter, node: Node) -> Written:
 
 
 def _scatter_add(w: LatexNodeWriter, node: Node) -> Written:
-    return _into(node, [rf"[{_places(index_key(*node.settings[:2]))}] \mathrel{{+}}= {w.name(node.args[0])}"])
+    return _into(node, [rf"[{_indices(index_key(*node.settings[:2]))}] \mathrel{{+}}= {w.name(node.args[0])}"])
 
 
 def _into(node: Node, parts: list[str]) -> Written:
@@ -197,7 +197,7 @@ def _matmul(w: LatexNodeWriter, node: Node) -> Written:
 
 
 def turns(node: Node) -> bool:
-    """Tell whether a node exchanges the last two axes."""
+    """Return whether a node exchanges the last two axes."""
     return node.op == "transpose" and node.settings[0] == (*range(len(node.shape) - 2), *range(len(node.shape))[:-3:-1])
 
 

@@ -134,10 +134,10 @@ class _LatexPrinter(Ordered, LatexPrinter):  # type: ignore[misc]
         return f"{sign} {args[0]}" if len(args) == 1 else f" {sign} ".join(args)
 
     def _element(self, expr: ArrayElement) -> str:
-        array, place = expr.parts()
+        array, index = expr.parts()
         inside = "".join(nested(array, self._print)) + expr.settings.replace("=", " = ").replace(", ", r",\,")
         text = rf"\operatorname{{{expr.op}}}\left({inside}\right)"
-        return self.names.indexed(text, ",".join(map(str, place))) if place else text
+        return self.names.indexed(text, ",".join(map(str, index))) if index else text
 
 
 for _name in {*OPERATIONS, *SYMPY.values(), *_OPS, "max", "min", "log", "polygamma"} - {"exp"}:

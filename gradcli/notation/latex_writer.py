@@ -63,8 +63,8 @@ class LatexNodeWriter(Writer):
         rank = len(node.shape)
         if not self.indices or not rank:
             return written
-        own = zip(node.shape, self.shape[-rank:], self.indices[-rank:], strict=True)
-        return self.latex.indexed(written, ",".join("0" if n == 1 < whole and i != ALL else i for n, whole, i in own))
+        axes = zip(node.shape, self.shape[-rank:], self.indices[-rank:], strict=True)
+        return self.latex.indexed(written, ",".join("0" if n == 1 < whole and i != ALL else i for n, whole, i in axes))
 
     def rank(self, node: Node) -> int:
         """Return the number of dimensions of a node's text."""

@@ -301,14 +301,14 @@ def _first(op: str) -> Rule:
         (axis,) = node.settings
         shape = node.args[0].shape
         along = f", axis={axis}" if len(shape) > 1 else ""
-        place = f"{op}({w.name(node.args[0])}{along})"
+        text = f"{op}({w.name(node.args[0])}{along})"
         if op == "argsort":
-            place += f"[{':, ' * axis}{(shape[axis] - 1) // 2}]"
+            text += f"[{':, ' * axis}{(shape[axis] - 1) // 2}]"
         behind = (1,) * (len(shape) - axis - 1)
-        place = f"unsqueeze({place}, {axis})" if along else place
+        text = f"unsqueeze({text}, {axis})" if along else text
         every = f"arange({shape[axis]})"
         every = f"reshape({every}, {(shape[axis], *behind)})" if behind else every
-        return Written(f"{place} == {every}", Binds.CONDITION)
+        return Written(f"{text} == {every}", Binds.CONDITION)
 
     return write
 

@@ -52,7 +52,6 @@ ELSEWHERE = {
     "scatter_add",
     "put_along",
     "take_along",
-    "cofactors",
     "from_diagonal",
     "diagonal",
     "cast",

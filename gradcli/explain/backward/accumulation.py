@@ -86,7 +86,7 @@ def _numeric_jacobian(graph: Graph, wrt: Sequence[str]) -> NumericJacobian:
 
 
 def _is_small(graph: Graph, wrt: Sequence[str]) -> bool:
-    """Tell whether J is shown beside a gradient unasked."""
+    """Return whether J is shown beside a gradient unasked."""
     rows, columns = dimensions(graph, wrt)
     return rows * columns <= SHOWN_ENTRIES and formulas_of(graph) <= SHOWN_FORMULAS
 
@@ -140,7 +140,7 @@ class _Numbers:
             self.wanted.block,
             self.measured.values,
         )
-        return [self.point(at, own, of_calls) for at, own, of_calls in zip(points, calls, values, strict=True)]
+        return [self.point(at, v, of_calls) for at, v, of_calls in zip(points, calls, values, strict=True)]
 
     def point(self, at: Named, calls: Sequence[Named], values: Sequence[Values]) -> BackwardPoint:
         """Return the result at one point, given the values in each call."""

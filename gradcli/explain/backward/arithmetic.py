@@ -30,9 +30,9 @@ def products(result: BackwardResult, jacobian: Array | None, weights: Array, nam
         entries = [[symbolic.entries.get((i, j), 0.0) for i in range(len(weights))] for j in columns]
         yield from _written(leaf, [_terms(weights, column) for column in entries])
     if jacobian is not None:
-        own = [_rows(symbolic, weights, j) for j in columns]
+        products = [_rows(symbolic, weights, j) for j in columns]
         yield from _written(
-            leaf, [_terms(weights[i], jacobian[i, j].tolist()) for i, j in zip(own, columns, strict=True)]
+            leaf, [_terms(weights[i], jacobian[i, j].tolist()) for i, j in zip(products, columns, strict=True)]
         )
 
 

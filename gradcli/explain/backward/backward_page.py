@@ -72,15 +72,15 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> I
 def _reasons(result: BackwardResult, point: BackwardPoint) -> list[Section]:
     """Return why the gradients are what they are, where a rule surprises."""
     loss = loss_name(result.graph, point.calls[0].v)
-    found = reasons(result.graph, result.swept, result.wrt, loss, point.trace if result.numeric else None)
-    texts = tuple(Text((sentence,)) for sentence in found)
+    sentences = reasons(result.graph, result.swept, result.wrt, loss, point.trace if result.numeric else None)
+    texts = tuple(Text((sentence,)) for sentence in sentences)
     return [Section("why", texts)] if texts else []
 
 
 def _product(result: BackwardResult, point: BackwardPoint, choice: Choice, written: Forms) -> list[Section]:
     """Return the section `jacobian`: J beside v, unless J is too large or the gradients' lines show it."""
     wanted = choice.jacobian or "jacobian" in choice.only
-    if choice.jacobian is False or (not wanted and _told(result, point, written)):
+    if choice.jacobian is False or (not wanted and _gradients_say_it(result, point, written)):
         return []
     if result.symbolic is None:
         return [] if result.wanted.script else [_too_large(result)]
@@ -91,8 +91,8 @@ def _product(result: BackwardResult, point: BackwardPoint, choice: Choice, writt
     return jacobian_sections(result, point.jacobian, point.calls[0], total, brief)
 
 
-def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
-    """Tell whether J is too large for a page, or its only row is what the lines of the gradients show."""
+def _gradients_say_it(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
+    """Return whether J is too large for a page, or its only row is what the lines of the gradients show."""
     if result.symbolic is None:
         return False
     rows, columns = len(result.symbolic.rows), len(result.symbolic.columns)
@@ -108,7 +108,7 @@ def _told(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
 
 
 def _is_readable(result: BackwardResult, written: Forms) -> bool:
-    """Tell whether the only row of J is short, and no line of a gradient has a formula."""
+    """Return whether the only row of J is short, and no line of a gradient has a formula."""
     if written.gradients or (result.symbolic and has_new_names(result)) or formulas_of(result.graph) > OPERATIONS:
         return False
     lengths = [len(result.formula(entry)) for entry in result.formulas.entries.values()]

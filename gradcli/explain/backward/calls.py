@@ -27,9 +27,9 @@ def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
     before: Named = {}
     for k, call in enumerate(point.calls, 1):
         weights = flat(call.v)
-        own = [_own(result, point, call, name, weights) for name in leaves]
+        equations = [_own(result, point, call, name, weights) for name in leaves]
         after = [_running(before.get(name), call.own[name], call.grad[name]) for name in leaves]
-        both = [cell for pair in zip(own, after, strict=True) for cell in pair] if len(own) == 1 else after
+        both = [cell for pair in zip(equations, after, strict=True) for cell in pair] if len(equations) == 1 else after
         rows.append((str(k), array_of(result.graph.outputs, call.v), *both, *more))
         before = call.grad
     if len(rows) > _CALLS:
@@ -65,8 +65,8 @@ def _meaning(result: BackwardResult) -> Text:
         what = f"{called or 'cotangent'}, the derivatives of its own {name} by the outputs"
         return Text((f"Each call has its own {what}, and adds vᵀJ to .grad.",))
     product = Product((Name(called), Partial(output, result.wrt[0]))) if not y.shape and len(result.wrt) == 1 else "vᵀJ"
-    own = Equal((Name(called), Partial(name, output)))
-    return Text(("Each call has its own ", own, ", and adds ", product, " to .grad."))
+    left = Equal((Name(called), Partial(name, output)))
+    return Text(("Each call has its own ", left, ", and adds ", product, " to .grad."))
 
 
 def _own(result: BackwardResult, point: BackwardPoint, call: Call, name: str, weights: Array) -> Math:
@@ -75,10 +75,10 @@ def _own(result: BackwardResult, point: BackwardPoint, call: Call, name: str, we
     return Equal((*list(sums)[-1:], Value(call.own[name])))
 
 
-def _running(before: Array | None, own: Array, after: Array) -> Math:
+def _running(before: Array | None, added: Array, after: Array) -> Math:
     if before is None or after.dtype == object or after.size > _RUNNING:
         return Value(after)
-    return Equal((Sum((Value(before), Value(own))), Value(after)))
+    return Equal((Sum((Value(before), Value(added))), Value(after)))
 
 
 def _sentences(result: BackwardResult, point: BackwardPoint) -> list[Text]:

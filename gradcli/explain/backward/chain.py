@@ -33,7 +33,7 @@ def path(swept: Sweep, leaf: Node, output: Node) -> list[Pass] | None:
 
 
 def _multiplies(p: Pass) -> bool:
-    """Tell whether a pass multiplies an adjoint of the argument's shape, or a scalar that broadcasts to it."""
+    """Return whether a pass multiplies an adjoint of the argument's shape, or a scalar that broadcasts to it."""
     if OPERATIONS[p.node.op].broadcasts:
         return p.node.shape == p.argument.shape
     return p.node.op in ("sum", "mean", "norm")

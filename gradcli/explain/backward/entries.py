@@ -48,7 +48,7 @@ _EXACT = 1e-3  # of an entry: a sum that differs by more is not what the backwar
 _MOVING = ("view", "move")  # kinds of operations that compute nothing
 
 Key = tuple[int, ...]
-Place = tuple[Node, Key]  # an element of a node
+Element = tuple[Node, Key]  # an element of a node
 
 
 class _Slopes:
@@ -60,8 +60,8 @@ class _Slopes:
     def __init__(self, x: Node, key: Key, readers: Sequence[Node], trace: Trace, fixed: Collection[Node]) -> None:
         stops = dict.fromkeys(n for n in (*fixed, *readers) if n.args and not n.is_constant)
         self.leaves = {n: leaf(n.shape, n.dtype) for n in stops}
-        own = {n: self.leaves.get(n, n) for n in trace.values if n.is_leaf or n in self.leaves}
-        inputs = {f"x{i}": n for i, n in enumerate(own.values())}
+        names = {n: self.leaves.get(n, n) for n in trace.values if n.is_leaf or n in self.leaves}
+        inputs = {f"x{i}": n for i, n in enumerate(names.values())}
         outputs = {f"y{i}": n.with_args(tuple(substituted(n.args, self.leaves))) for i, n in enumerate(readers)}
         first = sweep(Graph.of(inputs, outputs), [name for name, n in inputs.items() if n is x])
         (gradient,) = first.gradients.values()
@@ -69,12 +69,12 @@ class _Slopes:
         seeds = {f"{name}.v": v for name, v in first.cotangents.items()}
         self.swept = sweep(Graph.of({**inputs, **seeds}, {"g": entry}), list(seeds))
         self.of = dict(zip(readers, self.swept.gradients.values(), strict=True))
-        at = {name: trace.values[n] for name, n in zip(inputs, own, strict=True)}
+        at = {name: trace.values[n] for name, n in zip(inputs, names, strict=True)}
         at |= {name: np.zeros(v.shape) for name, v in seeds.items()} | {"g.v": np.ones(())}
         numbers = at_point(self.swept.graph, at, self.of.values())
         self.numbers = {n: numbers[slopes] for n, slopes in self.of.items()}
 
-    def formulas(self, indices: Sequence[Place], names: Mapping[Node, str]) -> list[Any]:
+    def formulas(self, indices: Sequence[Element], names: Mapping[Node, str]) -> list[Any]:
         """Return the slopes of some elements as formulas; none where that is too much work, or cannot be written."""
         from gradcli.algebra.formulas import TooDeepError, formulas, symbols
 
@@ -166,7 +166,7 @@ class Entries:
         return Line((Grad(name, key), *sides, Value.of(entry)))
 
     def _symbolic(
-        self, name: str, key: Key, shown: Sequence[Place], formulas: Sequence[Any]
+        self, name: str, key: Key, shown: Sequence[Element], formulas: Sequence[Any]
     ) -> tuple[list[Math], list[Math]]:
         """Return the pairs (adjoint, local derivative) of an entry's terms; none where the names are too long."""
         adjoints = [self._adjoint(n, k) for n, k in shown]
@@ -186,8 +186,8 @@ class Entries:
 
     def _bar(self, node: Node) -> AdjointName | None:
         """Return the name of a node's adjoint; None for the cotangent v."""
-        own = self.trace.adjoint_names.get(node)
-        return None if own == "v" else adjoint_name(self.names[node], self.loss)
+        name = self.trace.adjoint_names.get(node)
+        return None if name == "v" else adjoint_name(self.names[node], self.loss)
 
     def _define(self, node: Node) -> None:
         """Add the definitions of a node without a name and of its adjoint, unless there are such lines."""

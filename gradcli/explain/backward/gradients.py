@@ -108,7 +108,7 @@ def introduced(adjoints: Sequence[AdjointName]) -> Text:
 
 
 def _is_long(result: BackwardResult, grad: Array) -> bool:
-    """Tell whether a gradient is an array of formulas too long to be shown beside its formula of matrices."""
+    """Return whether a gradient is an array of formulas too long to be shown beside its formula of matrices."""
     if grad.dtype != object:
         return False
     texts = [result.formula(e) for e in grad.reshape(-1)[:WHOLE]]
@@ -142,7 +142,7 @@ def _has_nan(grad: Array) -> bool:
 
 
 def _is_indeterminate(side: Math) -> bool:
-    """Tell whether a side is a product or a sum of products that is nan, although no number in it is."""
+    """Return whether a side is a product or a sum of products that is nan, although no number in it is."""
     if isinstance(side, Sum | Listed):
         return any(map(_is_indeterminate, side.terms if isinstance(side, Sum) else side.items))
     factors = side.factors if isinstance(side, Product) else ()
@@ -188,8 +188,8 @@ def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math |
     formulas = list(_along_a_path(result, point, name, form))
     if form is not None:
         formulas.append(form)
-    told = len(formulas) > 1 if not leaf.shape else len(weights) == 1 and weights[0] == 1
-    if told or (form is not None and (not result.numeric or len(weights) == 1)):
+    is_shown = len(formulas) > 1 if not leaf.shape else len(weights) == 1 and weights[0] == 1
+    if is_shown or (form is not None and (not result.numeric or len(weights) == 1)):
         return formulas
     if result.numeric and result.symbolic is not None and len(result.symbolic.columns) > _COLUMNS:
         return formulas if leaf.shape or len(weights) == 1 else []  # J and vᵀJ say it, above

@@ -57,11 +57,11 @@ def reasons(graph: Graph, swept: Sweep, wrt: Sequence[str], loss: str, trace: Tr
 
 def _extrema(graph: Graph, swept: Sweep) -> Iterator[str]:
     """Yield a sentence for `max` and `min`: elements that are not the extremum have slope 0."""
-    found: dict[str, set[Node]] = {op: set() for op in _EXTREMA}
+    extrema: dict[str, set[Node]] = {op: set() for op in _EXTREMA}
     for p in swept.passes:
         if p.argument.size > p.node.size:
-            found.get(p.node.op, set()).add(p.node)
-    for op, nodes in found.items():
+            extrema.get(p.node.op, set()).add(p.node)
+    for op, nodes in extrema.items():
         if nodes:
             result = graph.labels.get(next(iter(nodes)), "the result") if len(nodes) == 1 else "the results"
             yield f"{op}: a small change of the others does not change {result}, so their slope is 0."
@@ -85,7 +85,7 @@ def _softmax(graph: Graph, swept: Sweep, passes: Mapping[Node, Sequence[Pass]], 
 
 
 def has_softmax(graph: Graph) -> bool:
-    """Tell whether a system has the logarithm of a softmax, about which `reasons` says more with a trace."""
+    """Return whether a system has the logarithm of a softmax, about which `reasons` says more with a trace."""
     return len(graph.nodes) <= _NODES and any(_scores(n) is not None for n in graph.nodes)
 
 

@@ -82,7 +82,7 @@ def reverse_grid(trace: Trace, call: int) -> Grid:
 
 
 def _adds_nothing(step: ReverseStep) -> bool:
-    """Tell whether a pass adds a contribution of 0 from an adjoint of 0."""
+    """Return whether a pass adds a contribution of 0 from an adjoint of 0."""
     return step.adjoint.dtype != object and not step.adjoint.any() and not step.contribution.any()
 
 

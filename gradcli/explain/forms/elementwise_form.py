@@ -17,7 +17,7 @@ import sympy
 
 from gradcli.algebra.display import READABLE, length, tidy
 from gradcli.engine.evaluate import values_of
-from gradcli.explain.forms.elementwise_rules import RULES, USUAL, Formula, at_places
+from gradcli.explain.forms.elementwise_rules import RULES, USUAL, Formula, at_indices
 from gradcli.graph.construct import reshape, spread
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Constant, Exact, Node, const, elementwise, operand
@@ -170,7 +170,7 @@ class ElementwiseForm:
 
     def _forms(self, formula: Formula) -> Iterator[Formula]:
         """Yield a formula, and what it is in terms of the letters with names: p for exp(z)/sum(exp(z))."""
-        formula = at_places(self, formula)
+        formula = at_indices(self, formula)
         yield tidy(formula)
         for node, (meaning, _) in list(self.own.items())[:_TRIED] if length(formula) <= READABLE else ():
             name = self.letter(node)

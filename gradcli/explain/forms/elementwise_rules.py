@@ -120,7 +120,7 @@ def _mean(form: ElementwiseForm, node: Node, formula: Formula, of_ones: int = 1)
     kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
     outside: list[Formula] = []
     inside: list[Formula] = []
-    for factor in sympy.Mul.make_args(at_places(form, formula)):
+    for factor in sympy.Mul.make_args(at_indices(form, formula)):
         (outside if form.shapes(factor) <= {(), bare(kept)} else inside).append(factor)
     drawn = sympy.Mul(*outside)
     drawn = drawn.xreplace({s: form.reshaped(s, node.shape) for s in drawn.free_symbols if form.shapes(s) != {()}})
@@ -150,7 +150,7 @@ def _placed(form: ElementwiseForm, node: Node, *formulas: Formula) -> Formula | 
 
 
 def _before_taking(form: ElementwiseForm, formula: Formula, put: Node) -> Formula | None:
-    """Return a formula of numbers, and of elements at the places of a `put`, with the arrays that these are of."""
+    """Return a formula of numbers, and of elements at the indices of a `put`, with the arrays that these are of."""
     arrays = {s: m for s in formula.free_symbols if (m := form.meanings[s]).shape}
     whole = {s: a for s, m in arrays.items() if (a := operand(m, "take")) and m.settings == put.settings[:2]}
     if whole.keys() != arrays.keys() or any(a.shape != put.shape for a in whole.values()):
@@ -158,19 +158,19 @@ def _before_taking(form: ElementwiseForm, formula: Formula, put: Node) -> Formul
     return formula.xreplace({s: form.letter(a) for s, a in whole.items()})
 
 
-def at_places(form: ElementwiseForm, formula: Formula) -> Formula:
+def at_indices(form: ElementwiseForm, formula: Formula) -> Formula:
     """Return a formula in which the factor of a one-hot array is an element: x[0]*[1, 0] for x*[1, 0]."""
-    places = {s: place for s in formula.free_symbols if (place := _only_one(form.meanings[s])) is not None}
-    if not places:
+    indices = {s: at for s in formula.free_symbols if (at := _only_one(form.meanings[s])) is not None}
+    if not indices:
         return formula
     terms = []
     for term in sympy.Add.make_args(sympy.expand(formula)):
-        for one in places.keys() & term.free_symbols:
+        for one in indices.keys() & term.free_symbols:
             power = term.as_powers_dict()[one]
             rest, shape = term / one**power, form.meanings[one].shape
             if power > 0 and one not in rest.free_symbols:
                 arrays = {s: m for s in rest.free_symbols if (m := form.meanings[s]).shape == shape}
-                elements = {s: form.letter(index(m, places[one])) for s, m in arrays.items()}
+                elements = {s: form.letter(index(m, indices[one])) for s, m in arrays.items()}
                 term = one * rest.xreplace(elements)
         terms.append(term)
     return sympy.Add(*terms)
@@ -184,7 +184,7 @@ def _only_one(node: Node) -> tuple[int, ...] | None:
 
 
 def _is_of_classes(form: ElementwiseForm, factors: Sequence[Formula]) -> bool:
-    """Tell whether factors are a one-hot encoding of classes, whose rows sum to 1."""
+    """Return whether factors are a one-hot encoding of classes, whose rows sum to 1."""
     choice = form.meanings.get(factors[0]) if len(factors) == 1 else None
     result = one_hot_of(choice, form.named) if choice is not None else None
     return result is not None and not result[0].is_constant

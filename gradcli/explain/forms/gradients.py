@@ -104,8 +104,8 @@ class _GradientWriter:
         # W.grad = h.T @ z̄ rather than what z̄ stands for, if z̄ is told anyway.
         size = partial(written_size, names=self.all_names)
         by_adjoints = {name: min(direct[name], self.form(g, True), key=size) for name, g in gradients.items()}
-        told = [*by_adjoints.values(), *self.adjoints(by_adjoints.values()).values()]
-        return self.readable(direct if sum(map(size, direct.values())) <= sum(map(size, told)) else by_adjoints)
+        shown = [*by_adjoints.values(), *self.adjoints(by_adjoints.values()).values()]
+        return self.readable(direct if sum(map(size, direct.values())) <= sum(map(size, shown)) else by_adjoints)
 
     def readable(self, readable_forms: Mapping[str, Node]) -> Forms:
         """Return the forms that are worth showing, and the adjoints in them."""
@@ -114,7 +114,7 @@ class _GradientWriter:
             for name, form in readable_forms.items()
             if not form.is_constant
             and not self.picks(form)
-            and not self.only_places(form)
+            and not self.only_indices(form)
             and all(_is_readable(f, self.all_names) for f in (form, *self.adjoints([form]).values()))
         }
         others = {n: {k: v for k, v in self.all_names.items() if k is not n} for n in self.bars}
@@ -127,12 +127,12 @@ class _GradientWriter:
         )
 
     def picks(self, form: Node) -> bool:
-        """Tell whether a formula has elements of v, which a column of J shows better."""
+        """Return whether a formula has elements of v, which a column of J shows better."""
         seeds = self.result.swept.cotangents.values()
         return any(operand(n, "index") in seeds for n in scheduled([form], self.names))
 
-    def only_places(self, form: Node) -> bool:
-        """Tell whether a formula is a number at some indices and 0 elsewhere, which its elements show better."""
+    def only_indices(self, form: Node) -> bool:
+        """Return whether a formula is a number at some indices and 0 elsewhere, which its elements show better."""
         pending, arrays = [form], []
         while pending:
             node = pending.pop()
@@ -140,8 +140,8 @@ class _GradientWriter:
                 pending += node.args
             elif node.shape:
                 arrays.append(node)
-        own = set(self.result.graph.nodes)
-        return bool(arrays) and all(n.is_constant and {*n.values} == {0, 1} and n not in own for n in arrays)
+        nodes = set(self.result.graph.nodes)
+        return bool(arrays) and all(n.is_constant and {*n.values} == {0, 1} and n not in nodes for n in arrays)
 
     # Forms of nodes
 
@@ -240,13 +240,13 @@ def _summed(form: Node, names: Mapping[Node, str]) -> Node:
 
 
 def _is_readable(node: Node, names: Mapping[Node, str]) -> bool:
-    """Tell whether a formula can be typed, and is not too long."""
+    """Return whether a formula can be typed, and is not too long."""
     parts = [n for n in scheduled([node], names) if n not in names]
-    told = _UNTOLD.isdisjoint(n.op for n in parts) and not any(map(_takes_windows, parts))
-    return told and written_size(node, names) <= _LONG
+    is_short = _UNTOLD.isdisjoint(n.op for n in parts) and not any(map(_takes_windows, parts))
+    return is_short and written_size(node, names) <= _LONG
 
 
 def _takes_windows(node: Node) -> bool:
-    """Tell whether a node is the windows of an array, as of a convolution: tables of indices that nobody reads."""
+    """Return whether a node is the windows of an array, as of a convolution: tables of indices that nobody reads."""
     array = operand(node, "take")
     return array is not None and len(node.shape) > len(array.shape) + 1

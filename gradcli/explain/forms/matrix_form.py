@@ -115,7 +115,7 @@ def _read(node: Node, args: Sequence[Term]) -> Term:
     if counts and (result := _of_scalars(node, args[0].scalar())):
         return result
     if counts:
-        args = [_whole(a, own) for a, own in zip(args, node.args, strict=True)]
+        args = [_whole(a, like) for a, like in zip(args, node.args, strict=True)]
     if not row.broadcasts and len(args) == 1 and row.is_linear_in(0):
         if args[0].body is not None:
             return replace(args[0], body=_of_linear(node, args[0].body))

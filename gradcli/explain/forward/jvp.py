@@ -134,7 +134,7 @@ def jvp(
 
 
 def _is_small(graph: Graph, moving: Sequence[str]) -> bool:
-    """Tell whether the Jacobian by the leaves that move can be shown beside J·u, with its formulas."""
+    """Return whether the Jacobian by the leaves that move can be shown beside J·u, with its formulas."""
     rows, columns = dimensions(graph, moving)
     return rows * columns <= _ENTRIES and formulas_of(graph) <= _FORMULAS
 
@@ -268,16 +268,16 @@ def tangent_rule(node: Node, names: Mapping[Node, str], pushed: Push) -> Formula
     >>> [tangent_rule(n, node_names(graph), push(graph, ["x", "a"])).text for n in graph.nodes[-2:]]
     ['(2*x)·ẋ', 'ṫ1 - ȧ']
     """
-    own, known = standing_in(node, names)
+    alone, known = standing_in(node, names)
     tangents = {i: dot(names[a]) for i, a in enumerate(node.args) if a in pushed.tangents}
     if not OPERATIONS[node.op].broadcasts:
-        leaves = {i: leaf(own.args[i].shape) for i in tangents}
-        whole = structural(own, leaves)
+        leaves = {i: leaf(alone.args[i].shape) for i in tangents}
+        whole = structural(alone, leaves)
         known |= {u: tangents[i] for i, u in leaves.items()}
         return Formula(Notation(known, implicit=True).name(whole), quantity(whole, known))
     notation, text, parts = Notation(known, implicit=True), "", list[Math]()
     for i, tangent in tangents.items():
-        slope = textbook_slope(own, i)
+        slope = textbook_slope(alone, i)
         minus = is_const(slope, -1)
         is_one = minus or is_const(slope, 1)
         sign = (" - " if minus else " + ") if text else "-" * minus

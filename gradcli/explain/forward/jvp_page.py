@@ -93,7 +93,7 @@ def _pairing(result: JvpResult, p: JvpPoint) -> list[Section]:
     for left, right, called in ((p.v, p.jvp, weights), (p.grad, p.u, adjoints)):
         pairs = [(w, e) for name in left for w, e in zip(left[name].flat, right[name].flat, strict=True) if w and e]
         terms = [Product((Value.of(w), Value.of(e))) for w, e in pairs]
-        names = [Product((Name(own), Name(dot(name)))) for own, name in zip(called, left, strict=True)]
+        names = [Product((Name(factor), Name(dot(name)))) for factor, name in zip(called, left, strict=True)]
         sides.append(Line((Sum(tuple(names)), *_sum(terms), Value.of(pairing(left, right)))))
     return [Section("pairing", (Equations(tuple(sides)),), title)]
 

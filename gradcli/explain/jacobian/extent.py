@@ -61,26 +61,26 @@ def _beginning(result: Shown, matrix: Array | None) -> list[Section]:
     defined = _needed(result, list(first.values()))
     if len(defined) > _DEFINITIONS and matrix is None:
         first, defined = {}, []
-    shown: dict[tuple[int, int], Math] = {place: Value.of(entry) for place, entry in first.items()}
+    shown: dict[tuple[int, int], Math] = {index: Value.of(entry) for index, entry in first.items()}
     if matrix is not None:
         shown = {p: Value.of(float(matrix[p])) if defined else cell(e, matrix[p]) for p, e in first.items()}
         defined = []
     lines = [Line((Partial(symbolic.rows[i], symbolic.columns[j]), math)) for (i, j), math in shown.items()]
     begins = Text((*heading(result), said, ". It begins" if lines else ""))
     more = Text(("--only jacobian shows all of it; -f json and -f csv write it.",))
-    found = [Section("jacobian", (begins, *([Equations(tuple(lines))] if lines else [])))]
-    return [*found, Section("jacobian", (more,))]
+    sections = [Section("jacobian", (begins, *([Equations(tuple(lines))] if lines else [])))]
+    return [*sections, Section("jacobian", (more,))]
 
 
 def _needed(result: Shown, exprs: list[Any]) -> list[str]:
     """Return the definitions that formulas mention, and those that these mention, in their order."""
     where, pending = result.formulas.where, list(exprs)
-    found: set[str] = set()
+    names: set[str] = set()
     while pending:
-        mentioned = {str(s) for s in pending.pop().free_symbols} & where.keys() - found
-        found |= mentioned
+        mentioned = {str(s) for s in pending.pop().free_symbols} & where.keys() - names
+        names |= mentioned
         pending += [where[name] for name in mentioned]
-    return [name for name in where if name in found]
+    return [name for name in where if name in names]
 
 
 def _lines(result: Shown, numbers: bool) -> Iterator[int]:

@@ -60,12 +60,12 @@ def number_cells(matrix: Array) -> dict[tuple[int, int], Math]:
 
 
 def has_new_names(result: Shown) -> bool:
-    """Tell whether formulas mention intermediates that the user has not named."""
+    """Return whether formulas mention intermediates that the user has not named."""
     return any(array_name(name) not in result.graph.names for name in result.formulas.defined)
 
 
 def is_long(result: Shown) -> bool:
-    """Tell whether J has a derivative that is too long to be shown for each element."""
+    """Return whether J has a derivative that is too long to be shown for each element."""
     return formulas_of(result.graph) > OPERATIONS or any(
         len(result.formula(entry)) > _LONG for entry in result.formulas.entries.values()
     )
@@ -86,7 +86,7 @@ def entry_cells(result: Shown, matrix: Array | None) -> dict[tuple[int, int], Ma
     """Return the entries of J that are not zero everywhere, or not here: their formulas with their numbers."""
     entries = result.formulas.entries
     if matrix is None:
-        return {place: Value.of(e) for place, e in entries.items()}
+        return {index: Value.of(e) for index, e in entries.items()}
     indices = {(int(i), int(j)) for i, j in np.argwhere(matrix != 0)} | set(entries)
     return {(i, j): cell(entries.get((i, j)), matrix[i, j]) for i, j in sorted(indices)}
 

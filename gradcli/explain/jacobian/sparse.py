@@ -81,7 +81,7 @@ def sparse_jacobian(graph: Graph, wrt: Sequence[str], at: Named | None, notes: N
     result = SparseResult(graph, tuple(wrt), style_of(graph), matrix, None, at, {}, None, symbolic=symbolic)
     if symbolic is not None:
         indices = zip(matrix.rows.tolist(), matrix.columns.tolist(), strict=True)
-        texts = [result.formula(symbolic.entries.get(place, 0)) for place in indices]
+        texts = [result.formula(symbolic.entries.get(entry, 0)) for entry in indices]
     value, values = {}, None
     if at is not None:
         value = outputs_at(graph, at)
@@ -89,8 +89,8 @@ def sparse_jacobian(graph: Graph, wrt: Sequence[str], at: Named | None, notes: N
         warn_of_values(graph, at, value, notes)
         if not np.isfinite(values).all():
             k = int(np.argmin(np.isfinite(values)))
-            place = int(matrix.rows[k]), int(matrix.columns[k])
-            notes.add("warning", entry_not_finite(graph, wrt, at, place, float(values[k])))
+            entry = int(matrix.rows[k]), int(matrix.columns[k])
+            notes.add("warning", entry_not_finite(graph, wrt, at, entry, float(values[k])))
     return SparseResult(graph, result.wrt, result.style, matrix, texts, at, value, values, symbolic=symbolic)
 
 

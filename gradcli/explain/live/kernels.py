@@ -55,8 +55,8 @@ class Kernels:
         """Return the call that computes a node from its arguments."""
         key = _signature(node)
         if key not in self._forward:
-            own, arguments = standing_alone(node)
-            self._forward[key] = self._add(own, arguments)
+            alone, arguments = standing_alone(node)
+            self._forward[key] = self._add(alone, arguments)
         return self._forward[key]
 
     def pull(self, node: Node, position: int) -> Pull:
@@ -65,24 +65,24 @@ class Kernels:
         if key not in self._pulls:
             self._pulls[key] = {}
         if position not in self._pulls[key]:
-            own, arguments = standing_alone(node)
-            adjoint = leaf(own.shape, own.dtype)
-            active = {own, own.args[position]}
-            graph = Graph.of({f"a{i}": a for i, a in arguments.items()}, {"y": own})
-            (passed,) = reverse(graph, [(own, adjoint)], active)[0]
-            read = arguments | {ADJOINT: adjoint, RESULT: own}
-            slope = None if passed.slope is None else self._add(passed.slope, read)
-            self._pulls[key][position] = Pull(self._add(passed.contribution, read), slope)
+            alone, arguments = standing_alone(node)
+            adjoint = leaf(alone.shape, alone.dtype)
+            active = {alone, alone.args[position]}
+            graph = Graph.of({f"a{i}": a for i, a in arguments.items()}, {"y": alone})
+            (contribution,) = reverse(graph, [(alone, adjoint)], active)[0]
+            read = arguments | {ADJOINT: adjoint, RESULT: alone}
+            slope = None if contribution.slope is None else self._add(contribution.slope, read)
+            self._pulls[key][position] = Pull(self._add(contribution.contribution, read), slope)
         return self._pulls[key][position]
 
     def corner(self, node: Node) -> Call:
         """Return the call that computes at which elements a node has its corner, from the node and its arguments."""
         key = _signature(node)
         if key not in self._corners:
-            own, arguments = standing_alone(node)
+            alone, arguments = standing_alone(node)
             corner = OPERATIONS[node.op].corner
             assert corner is not None
-            self._corners[key] = self._add(corner.at(own, *own.settings, *own.args), arguments | {RESULT: own})
+            self._corners[key] = self._add(corner.at(alone, *alone.settings, *alone.args), arguments | {RESULT: alone})
         return self._corners[key]
 
     def _add(self, result: Node, read: Mapping[int, Node]) -> Call:

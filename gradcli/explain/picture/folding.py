@@ -117,7 +117,7 @@ def leaves_alike(graph: Graph, parts: Sequence[Fold]) -> list[list[Node]]:
 
     Leaves of a group are read at the same indices of the same parts.
     """
-    places: dict[Node, list[tuple[int, int, int]]] = {}
+    edges: dict[Node, list[tuple[int, int, int]]] = {}
     alone = set(graph.outputs.values())
     for number, part in enumerate(parts):
         for i, n in enumerate(part.nodes):
@@ -125,12 +125,12 @@ def leaves_alike(graph: Graph, parts: Sequence[Fold]) -> list[list[Node]]:
             for k, a in enumerate(n.args):
                 if a.is_leaf:
                     spot = (number, i % part.period, 0 if many or part.middle else k)
-                    mine = places.setdefault(a, [])
+                    mine = edges.setdefault(a, [])
                     if not part.middle or spot not in mine[-1:]:  # how often the middle reads it makes no difference
                         mine.append(spot)
                     alone |= {a} if part.times == 1 and not many else set()
     groups: dict[tuple[Hashable, ...], list[Node]] = {}
-    for leaf, mine in places.items():
+    for leaf, mine in edges.items():
         if leaf not in alone:
             groups.setdefault((leaf.shape, *sorted(mine)), []).append(leaf)
     return [group for group in groups.values() if len(group) > 1]
@@ -147,8 +147,8 @@ def _without(nodes: Sequence[Node], kept: Iterable[Fold]) -> list[Node]:
 
 def _in_order(nodes: Sequence[Node], kept: Sequence[Fold]) -> list[Fold]:
     """Return the folds and the other nodes in topological order; folds that would form a cycle are left out."""
-    place = {n: k for k, n in enumerate(nodes)}
-    parts = sorted([*kept, *(Fold((n,)) for n in _without(nodes, kept))], key=lambda fold: place[fold.nodes[0]])
+    position = {n: k for k, n in enumerate(nodes)}
+    parts = sorted([*kept, *(Fold((n,)) for n in _without(nodes, kept))], key=lambda fold: position[fold.nodes[0]])
     part_of = {n: k for k, fold in enumerate(parts) for n in fold.nodes}
     needs = [{part_of[a] for n in fold.nodes for a in n.args if a in part_of} - {k} for k, fold in enumerate(parts)]
     sorter = TopologicalSorter(dict(enumerate(needs)))

@@ -241,7 +241,7 @@ class _Drawing:
         for p in swept.passes:
             self.passes.setdefault((p.node, p.argument), []).append(p)
         self.middle = ""
-        self.place: dict[Node, int] = {}
+        self.index: dict[Node, int] = {}
         self.found: list[Box] = []
         self.also: dict[Node, list[str]] = {}
         for name, n in {**graph.names, **graph.outputs}.items():
@@ -271,13 +271,13 @@ class _Drawing:
             else:
                 self._compute(fold.nodes[0])
         for n in self.graph.inputs.values():
-            if n not in self.place:
+            if n not in self.index:
                 self._leaf(n)
         return self.found
 
     def _add(self, box: Box, nodes: Iterable[Node]) -> None:
         for n in nodes:
-            self.place[n] = len(self.found)
+            self.index[n] = len(self.found)
         self.found.append(box)
 
     def _kind(self, node: Node) -> Kind:
@@ -340,14 +340,14 @@ class _Drawing:
                 continue
             self._leaf_or_group(argument)
             if argument not in self.together:
-                yield Arrow(self.place[argument], self._local(self.passes.get((node, argument), ())))
-            elif self.place[argument] not in seen:
-                seen.add(self.place[argument])
-                yield Arrow(self.place[argument], None)
+                yield Arrow(self.index[argument], self._local(self.passes.get((node, argument), ())))
+            elif self.index[argument] not in seen:
+                seen.add(self.index[argument])
+                yield Arrow(self.index[argument], None)
 
     def _leaf_or_group(self, argument: Node) -> None:
         """Add the box of a leaf, or of the group that it belongs to."""
-        if argument in self.place:
+        if argument in self.index:
             return
         if group := self.groups.get(argument):
             self._add(self._group(group, f"{len(group):,} leaves", ()), group)
@@ -360,7 +360,7 @@ class _Drawing:
         outside = [a for n in nodes for a in n.args if a not in inside and a in self.names]
         for argument in sorted(outside, key=lambda argument: argument not in self.groups):
             self._leaf_or_group(argument)
-        arrows = [Arrow(source, None) for source in dict.fromkeys(self.place[a] for a in outside)]
+        arrows = [Arrow(source, None) for source in dict.fromkeys(self.index[a] for a in outside)]
         if fold.middle:
             self._add(self._middle(nodes, arrows), nodes)
             return
@@ -443,11 +443,11 @@ def _stacked(arrays: Sequence[Array | str | None]) -> Array | None:
 
 
 def _is_weights(node: Node) -> bool:
-    """Tell whether a node is an array of numbers of a model, which a picture does not show."""
+    """Return whether a node is an array of numbers of a model, which a picture does not show."""
     return node.is_constant and isinstance(node.settings[0], Weights) and node.size > 1
 
 
 def readable(formulas: Array, named: frozenset[str]) -> bool:
-    """Tell whether an array of formulas is short enough to be read in a picture, which has all that they name."""
+    """Return whether an array of formulas is short enough to be read in a picture, which has all that they name."""
     flat = formulas.reshape(-1)
     return sum(int(e.count_ops()) for e in flat) <= _LONG and {s.name for e in flat for s in e.free_symbols} <= named

@@ -16,7 +16,7 @@ PERIOD = 64  # operations of the longest part that is looked for: a layer of a n
 TIMES = 3  # fewer are no repetition
 LEAST = 10  # operations that are worth folding, all repetitions together: fewer fit on a screen
 
-Places = Mapping[Node, int]
+Positions = Mapping[Node, int]
 
 
 class Repeat(NamedTuple):
@@ -68,11 +68,11 @@ class _Search:
 
     def __init__(self, graph: Graph, nodes: Sequence[Node], least: int, varying: bool) -> None:
         self.nodes, self.least, self.varying = nodes, least, varying
-        self.place: Places = {n: i for i, n in enumerate(nodes)}
+        self.position: Positions = {n: i for i, n in enumerate(nodes)}
         self.users: dict[Node, list[int]] = {}
         for n in graph.nodes:
             for a in n.args:
-                self.users.setdefault(a, []).append(self.place.get(n, len(nodes)))
+                self.users.setdefault(a, []).append(self.position.get(n, len(nodes)))
         for n in graph.outputs.values():
             self.users.setdefault(n, []).append(len(nodes))
         codes: dict[Hashable, int] = {}
@@ -85,8 +85,8 @@ class _Search:
 
     def _argument(self, node: Node, a: Node) -> Hashable:
         """Return an argument's key relative to its reader: a distance, a leaf of its own, or the node."""
-        if a in self.place:
-            return self.place[node] - self.place[a]
+        if a in self.position:
+            return self.position[node] - self.position[a]
         if a.is_constant:
             return ("const", a.shape) if self.varying else operation_key(a)
         return ("leaf", a.shape) if len(self.users[a]) == 1 else ("leaf", id(a))
@@ -115,13 +115,13 @@ class _Search:
         return self.nodes[start : start + period]
 
     def _begins(self, first: int, second: int, period: int) -> bool:
-        """Tell whether the first part equals the next, but for arguments that each part takes from the one before."""
+        """Return whether the first part equals the next, but for arguments that each part takes from the one before."""
         carried: dict[Node, Node] = {}
         for a, b in zip(self._part(first, period), self._part(second, period), strict=True):
             if operation_key(a) != operation_key(b):
                 return False
             for mine, other in zip(a.args, b.args, strict=True):
-                if first <= self.place.get(other, -1) < second:
+                if first <= self.position.get(other, -1) < second:
                     if mine.shape != other.shape or carried.setdefault(other, mine) is not mine:
                         return False
                 elif self._argument(a, mine) != self._argument(b, other):

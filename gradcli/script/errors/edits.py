@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradcli.script.errors.source import Edit, Text
-from gradcli.script.errors.syntax import Place, end, start
+from gradcli.script.errors.syntax import Position, end, start
 
 
 def is_simple(node: ast.AST) -> bool:
@@ -28,7 +28,7 @@ def behind(node: ast.expr, words: str) -> list[Edit]:
     return [(end(node), end(node), words)] if is_simple(node) else wrapped(node, "(", ")" + words)
 
 
-def dot(node: ast.Attribute) -> Place:
+def dot(node: ast.Attribute) -> Position:
     """Return the position of the last dot of an expression: that of .item in (x ** 2).item."""
     line, column = end(node)
     return line, column - len(f".{node.attr}".encode())

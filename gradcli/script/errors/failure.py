@@ -14,7 +14,7 @@ from typing import Any
 from gradcli.pytorch.record import Line
 from gradcli.pytorch.session import Script
 from gradcli.script.errors.source import Change, Text
-from gradcli.script.errors.syntax import Place
+from gradcli.script.errors.syntax import Position
 from gradcli.script.naming import names_of
 from gradcli.script.scene import Scene, line_of
 
@@ -34,8 +34,8 @@ class Failure(Scene):
 
     frame: Any
     message: str
-    begin: Place
-    end: Place
+    begin: Position
+    end: Position
     places: Sequence[tuple[Any, Line]] = ()  # the frames and lines of the user's that led there, the outermost first
 
     @classmethod

@@ -9,10 +9,10 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from gradcli.pytorch.record import Line
-from gradcli.script.errors.syntax import Place, calls, decorators, end, owner_of, pairs, parts, start
+from gradcli.script.errors.syntax import Position, calls, decorators, end, owner_of, pairs, parts, start
 from gradcli.script.scene import line_of
 
-Edit = tuple[Place, Place, str]  # from, to, and what stands there
+Edit = tuple[Position, Position, str]  # from, to, and what stands there
 
 
 @dataclass(frozen=True)

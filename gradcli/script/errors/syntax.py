@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-Place = tuple[int, int]  # a line, and a column in bytes
+Position = tuple[int, int]  # a line, and a column in bytes
 N = TypeVar("N", bound=ast.AST)
 
 
@@ -39,12 +39,12 @@ def elements(node: ast.expr) -> list[ast.expr]:
     return node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
 
 
-def start(node: Any) -> Place:
+def start(node: Any) -> Position:
     """Return where a node begins."""
     return node.lineno, node.col_offset
 
 
-def end(node: Any) -> Place:
+def end(node: Any) -> Position:
     """Return where a node ends."""
     return node.end_lineno, node.end_col_offset
 
