@@ -124,7 +124,7 @@ def _yours(claim: Claim, scope: Mapping[str, Node], shape: Shape, above: Shape) 
     wanted = "a scalar" if not shape else f"of shape {shape}"
     kind = "a scalar" if not node.shape else f"of shape {node.shape}"
     raise InputError(
-        f"`{claim.text}` is {wanted}, and what you say it is {kind}",
+        f"`{claim.text}` is {wanted}, and your formula is {kind}",
         Span(claim.span.source, where.start, where.end),
         _advice(node.shape, shape, claim, above),
     )

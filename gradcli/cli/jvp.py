@@ -69,9 +69,8 @@ def jvp(
     from gradcli.explain.forward.jvp import JacobianProduct
 
     if steps or cotangents:
-        raise InputError(
-            "--steps and --v are for single points", hint="give the points with --at", options=("--steps", "--v")
-        )
+        option = "--steps" if steps else "--v"
+        raise InputError(f"{option} is for single points", hint="give the points with --at", options=(option,))
     with open_many(system, options, many) as run:
         leaves = {name: run.graph.inputs[name] for name in run.wrt}
         of_file = run.with_columns("u", leaves, tangent)

@@ -64,8 +64,17 @@ def read_sources(options: SystemOptions, cotangents: Sequence[str] = (), points:
             )
         files = ("-",)
     if files.count("-") + len(reserved) > 1:
-        raise InputError("standard input can be read only once", hint="put the system into a file: -F system.grad")
+        raise InputError(
+            "standard input can be read only once", hint=_instead(files, [option for option, _ in reserved])
+        )
     return [_read_file(name) for name in files if not is_subsystem(name)] + [Source(text) for text in expr]
+
+
+def _instead(files: Sequence[str], reserved: Sequence[str]) -> str:
+    """Return what to read from a file where standard input is read twice: the system, the point, or the points."""
+    if "-" in files:
+        return "put the system into a file: -F system.grad"
+    return "put the point into a file: --at @point.json" if "--at" in reserved else "name a file: --points points.csv"
 
 
 def _names(listed: str | None) -> list[str]:

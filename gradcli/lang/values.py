@@ -109,6 +109,8 @@ def _json_point(text: str, label: str, span: Span) -> dict[str, Any]:
     try:
         result = json.loads(text)
     except (ValueError, RecursionError):
+        if not text.strip():
+            raise InputError(f"{label} is empty", span, 'a point is an object such as {"x": 1}') from None
         lines = text.count("\n", 0, len(text.rstrip()))
         hint = "it has several lines, and a point is one object: `head -n 1` takes the first" if lines else None
         raise InputError(f"{label} is not a JSON object", span, hint) from None

@@ -124,6 +124,7 @@ WHY = [
     ("f=pi*x**2", "df/dx=6.28*x", "yours is 0.999493 times the right value: rounded? --tolerance 1e-3 accepts it"),
     ("f=abs(x)", "df/dx=1", "right only for positive x"),
     ("f=x**2*z**3", "df/dx=3*x**2*z**2", "inputs exchanged: this is the derivative with respect to z, not x"),
+    ("f=log(x)", "df/dx=log(x)", "it differs from the derivative"),  # that it needs 1/x - log(x) explains nothing
     ("f=5*x**4-2*x**2", "df/dx=20*x**2-4*x", "an exponent off by one: x**2 should be x**3"),
 ]  # fmt: skip
 
@@ -141,6 +142,10 @@ ARRAYS = [
     ("Y=X+b", "b.grad=sum(v,axis=1)", "X=3x3,b=3", "summed over the wrong axis: over 1, where it should be over 0"),
     ("f=sum(x**3)", "df/dx=3*x**2+[0,1,0,0]", "x=4", "right except for the entry [1]: extra term: + 1"),
     ("f=mean(x**2)", "df/dx=2*x", "x=4", "yours is 4 times the right value: off by 1/n? x has 4 elements along axis 0"),
+    ("Y=X+b;f=sum(Y)", "df/db=1", "X=4x3,b=3", "X has 4 elements along axis 0, and a sum over them is missing"),
+    ("Y=X@W+b;f=mean(Y)", "df/db=4", "X=4x3,W=3x2,b=2", "8 times the right value: off by 1/n? Y has 8 elements"),
+    ("p=softmax(z);f=-log(p[0])", "df/dz=p", "z=3", "right except for the entry [0]: the right value is yours minus 1"),
+    ("f=sum(x**3+x)", "df/dx=[1,2,3]", "x=3", "in [2] the right value is yours plus 3*x[2]**2 - 2"),
 ]
 
 
@@ -295,7 +300,7 @@ MISTAKES = {
     "of an input": (["f=x*z", "dx/dz=0"], "`x` is an input, and depends on nothing"),
     "an unknown name": (["f=x", "df/dx=q"], "unknown name `q`"),
     "no such element": (["f=sum(x)", "df/dx[5]=1", "--shape", "x=3"], "no such element"),
-    "a vector for a scalar": (["f=x", "df/dx=[1,2]"], "`df/dx` is a scalar, and what you say it is of shape (2,)"),
+    "a vector for a scalar": (["f=x", "df/dx=[1,2]"], "`df/dx` is a scalar, and your formula is of shape (2,)"),
     "not summed": (["Y=X+b", "b.grad=v", "--shape", "X=4x3,b=3"], "what was broadcast is summed: sum(…, axis=0)"),
     "a transpose": (["f=sum(X@W)", "df/dX=ones(3,2)", "--shape", "X=2x3,W=3x4"], "is it transposed?"),
     "a loss of a vector": (["L=x**2", "dL/dx=2*x", "--shape", "x=3"], "is of shape (3, 3), and what you say"),

@@ -261,7 +261,9 @@ OPTIONS = [
     mistake("backward", "-F", "-", "--points", "-", says="standard input can be read only once", stdin="y=a"),
     mistake("backward", "--points", "-", says="no system is given: standard input is read for --points", stdin=AB),
     mistake("jacobian", "--points", "-", says="no system is given: standard input is read for --points", stdin=AB),
-    mistake("backward", "y=a", "--points", "-", "--v", "-", says="standard input can be read only once", stdin=AB),
+    mistake("backward", "y=a", "--points", "-", "--v", "-", says="name a file: --points points.csv", stdin=AB),
+    mistake("jvp", "y=a", "--points", "-", "--steps", says="--steps is for single points", stdin=AB),
+    mistake("jvp", "y=a", "--points", "-", "--v", "1", says="--v is for single points", stdin=AB),
 ]
 
 

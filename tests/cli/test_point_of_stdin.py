@@ -21,11 +21,12 @@ def test_some_values_may_be_typed_beside_it(cli):
 @pytest.mark.parametrize(
     ("arguments", "text", "says"),
     [
-        (("y=a", "--at", "@-"), "", "standard input is not a JSON object"),
+        (("y=a", "--at", "@-"), "", "standard input is empty"),
+        (("y=a", "--at", "@-"), '{"a":', "standard input is not a JSON object"),
         (("y=a", "--at", "@-"), "[1]", "standard input has no values"),
-        (("y=a", "--at", "@-", "--at", "@-"), '{"a": 1}', "standard input can be read only once"),
-        (("y=a", "--at", "@-", "--v", "-"), '{"a": 1}', "standard input can be read only once"),
-        (("-F", "-", "--at", "@-"), '{"a": 1}', "standard input can be read only once"),
+        (("y=a", "--at", "@-", "--at", "@-"), '{"a": 1}', "put the point into a file: --at @point.json"),
+        (("y=a", "--at", "@-", "--v", "-"), '{"a": 1}', "put the point into a file: --at @point.json"),
+        (("-F", "-", "--at", "@-"), '{"a": 1}', "put the system into a file: -F system.grad"),
         (("--at", "@-"), '{"a": 1}', "no system is given: standard input is read for --at @-"),
     ],
 )

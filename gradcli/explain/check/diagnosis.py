@@ -53,7 +53,8 @@ def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: 
             names, said = words
             return f"even where {said_symmetric(names)}: {said}"
     if 0 < len(proof.difference) <= _SHORT:
-        return f"the right value is yours {proof.difference}"
+        where = f"in {entry_name(case.truth.shape, entry)} " if case.truth.size > 1 else ""
+        return f"{where}the right value is yours {proof.difference}"
     return "it differs from the derivative"
 
 
@@ -121,15 +122,22 @@ def _factor(e: Evidence) -> str:
     text = number(ratio, e.tolerance)
     sentence = f"yours is {text} times the right value"
     counted = _counted(e, max(abs(ratio), 1 / abs(ratio)))
-    return f"{sentence}: off by 1/n? {counted}, and a mean divides by their number" if counted else sentence
+    if not counted:
+        return sentence
+    if abs(ratio) < 1:
+        return f"{sentence}: off by 1/n? {counted}, and a sum over them is missing, or a mean divides once too often"
+    return f"{sentence}: off by 1/n? {counted}, and a mean divides by their number"
 
 
 def _counted(e: Evidence, count: float) -> str:
-    """Return which input has so many elements, as a whole or along an axis."""
+    """Return which input or intermediate has so many elements, as a whole or along an axis; inputs come first."""
     sizes: dict[int, str] = {}
     for name, x in e.case.graph.inputs.items():
         sizes |= {n: f"{name} has {n} elements along axis {axis}" for axis, n in enumerate(x.shape) if n > 2}
         if len(x.shape) > 1:
+            sizes.setdefault(x.size, f"{name} has {x.size} elements")
+    for name, x in e.case.graph.names.items():
+        if x.size > 2:
             sizes.setdefault(x.size, f"{name} has {x.size} elements")
     return next((said for n, said in sizes.items() if abs(count - n) <= e.tolerance * n), "")
 
@@ -249,8 +257,14 @@ def _one_part(e: Evidence) -> str:
 def _right_but_for(e: Evidence, what: str, key: tuple[int | range, ...]) -> str:
     part = e.part(key)
     result = (explain(part) for explain in (_factor, _permuted, _likely, _sums, of_arrays, _unlikely))
-    more = next((text for text in result if text), "")
+    more = next((text for text in result if text), "") or _plus(part)
     return f"right except for {what}" + (f": {more}" if more else "")
+
+
+def _plus(e: Evidence) -> str:
+    """Return by how much the one entry of a claim differs, if that is short, or ""."""
+    difference = e.proof.difference
+    return f"the right value is yours {difference}" if 0 < len(difference) <= _SHORT else ""
 
 
 def _permuted(e: Evidence) -> str:

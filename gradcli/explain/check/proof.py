@@ -93,7 +93,9 @@ def _of_a_wrong_one(shown: Shown, case: Case, wrong: int) -> Iterator[Proof]:
     yield result
     more = tidy(right - said)
     word, size = ("minus", tidy(-more)) if not more.is_Add and more.could_extract_minus_sign() else ("plus", more)
-    if text := _short(shown, size):
+    text = _short(shown, size)
+    subtracted = 0 < len(result.formula) < len(text) and not more.is_number  # the claim again: this explains nothing
+    if text and not subtracted:
         yield replace(result, difference=f"{word} {text}")
 
 
