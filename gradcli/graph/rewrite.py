@@ -90,6 +90,7 @@ class Rewriter:
         self.every = every
         self.note = note
         self.definitions = definitions or {}
+        self.ruled = dict.fromkeys([*self.definitions, *self.rules], True)
         self.sharing = sharing
         self.first: dict[Hashable, Node] = {}
 
@@ -100,7 +101,7 @@ class Rewriter:
     def _moved(self, node: Node, args: list[Node]) -> Node:
         """Return what a node becomes, from what its arguments have become."""
         result = node if args == [*node.args] else node.with_args(tuple(args))
-        if self.sharing or self.every or node.op in self.definitions or node.op in self.rules:
+        if self.sharing or self.every or self.ruled.get(node.op):
             result = self.node(result)
         if self.note is not None:
             self.note(node, result)

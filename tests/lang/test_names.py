@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gradcli.graph.names import indexed_name
 from gradcli.lang.system import natural
 from gradcli.notation.latex_names import LatexNames
 
@@ -111,7 +112,6 @@ def test_numbers_in_names_are_compared_as_numbers():
     [
         ("λ", r"\lambda"),
         ("λ_1", r"\lambda_{1}"),
-        ("λ[0,1]", r"\lambda_{0,1}"),
         ("λ\u0304" + "2", r"\bar{\lambda}_{2}"),
         ("Ω2", r"\Omega_{2}"),
         ("ς", r"\varsigma"),
@@ -133,3 +133,7 @@ def test_columns_of_a_table_are_aligned(cli):
     """A letter of East Asia takes two columns of a terminal."""
     out = cli.done("backward", "変数=2*é", "y=変数**2", "--at", "é=3").out
     assert "変数 = 2*é       = 6    at é = 3\ny    = 変数**2   = 36\n" in out
+
+
+def test_an_element_in_latex():
+    assert LatexNames()(indexed_name("λ", "0,1")) == r"\lambda_{0,1}"
