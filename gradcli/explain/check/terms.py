@@ -23,6 +23,7 @@ _CANDIDATES = 200  # nodes that are tried as a term: each is evaluated at all po
 _FACTORS = 48  # nodes that are tried as a factor of a term: pairs of them are multiplied
 _ELEMENTS = 400  # of such a factor: a matrix of 20 by 20
 _LENGTH = 160  # characters of a term that is shown: two lines
+_ASSIGNED = " with ["  # in the text of an array of zeros with some entries, which the language cannot express
 _LOOK = 4  # points at which most products are seen to be different, before all points are computed
 
 Multiply = Callable[[Array, Array], Array]
@@ -76,9 +77,14 @@ def _missing_term(e: Evidence) -> str:
         (result,) = e.evaluate(node) if node.dtype != "bool" else (np.zeros_like(e.truth),)
         for sign in (1, -1):
             if result.any() and e.right(e.yours + sign * result):
-                written = _signed(str(sign), node, e)
-                return f"missing: {written}" if len(written) <= _LENGTH else "a term is missing, and the rest is right"
+                return _missing(_signed(str(sign), node, e))
     return ""
+
+
+def _missing(term: str) -> str:
+    """Return a sentence on a missing term, which names it where it is short and may be typed."""
+    typed = len(term) <= _LENGTH and "…" not in term and _ASSIGNED not in term
+    return f"missing: {term}" if typed else "a term is missing, and the rest is right"
 
 
 def _signed(ratio: str, node: Node, e: Evidence) -> str:
@@ -125,7 +131,7 @@ def products(e: Evidence) -> str:
                     continue
                 ratio = e.quotient(missing, multiply(left, right))
                 if ratio is not None and (text := exact(ratio, e.tolerance)):
-                    return f"missing: {_signed(text, make(a, b), e)}"
+                    return _missing(_signed(text, make(a, b), e))
     return ""
 
 
