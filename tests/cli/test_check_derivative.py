@@ -40,3 +40,8 @@ def test_the_derivative_of_a_wrong_claim(cli, system, shapes, claim):
 def test_a_wrong_array_of_numbers(cli, system, claim, why):
     (wrong,) = cli("check", system, claim, "--shape", "z=3", "-f", "json").objects
     assert wrong["why"] == why
+
+
+def test_one_entry_is_not_off_by_the_size_of_an_axis(cli):
+    (wrong,) = cli("check", "f=x[0]**2+3*x[2]", "df/dx=[2*x[0],0,1]", "--shape", "x=3", "-f", "json").objects
+    assert wrong["why"] == "right except for the entry [2]: yours is 1/3 times the right value"

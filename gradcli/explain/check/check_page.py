@@ -28,7 +28,7 @@ def _sections(result: CheckResult) -> Iterator[Section]:
             yield Section("claims", tuple(plain))
             plain = []
         title = (_claim(v), f"   wrong: {v.why}")
-        yield Section("claims", tuple(_told(v, result.source)), title)
+        yield Section("claims", tuple(_wrong_claim(v, result.source)), title)
     if plain:
         yield Section("claims", tuple(plain))
 
@@ -38,7 +38,7 @@ def _claim(v: Verdict) -> Formula:
     return Formula(text, text)
 
 
-def _told(v: Verdict, source: str) -> Iterator[Text]:
+def _wrong_claim(v: Verdict, source: str) -> Iterator[Text]:
     """Yield the right derivative, a counterexample with the three numbers there, and how many points are wrong."""
     assert v.at is not None
     entry = f"{v.entry} " if v.entry else ""
@@ -47,7 +47,7 @@ def _told(v: Verdict, source: str) -> Iterator[Text]:
     elif v.formula:
         yield Text((f"{entry}is ", Formula(v.formula, v.formula)))
     parts: list[Math] = [entry] if v.derivative or not v.formula else []
-    parts += assigned(f"at point {v.place:,}, " if v.place else "at ", v.at.items())
+    parts += assigned(f"at point {v.row:,}, " if v.row else "at ", v.at.items())
     shown_parts = ((": ", v.true), (", yours ", v.yours), (", finite difference ", v.difference))
     parts += [part for word, number in shown_parts for part in (word, Value.of(number))]
     if v.error > _EXACT * max(abs(v.difference), abs(v.true), abs(v.yours)):

@@ -46,7 +46,7 @@ def by_sign(e: Evidence) -> str:
 
 
 def _is_of(e: Evidence, name: str, sign: int) -> bool:
-    """Tell whether it is the sign of this input that counts: the others may have their other signs."""
+    """Return whether it is the sign of this input that counts: the others may have their other signs."""
     result = e.at({n: sign * np.abs(p) if n == name else -p for n, p in e.points.items()})
     defined = np.isfinite(result.truth).all(axis=0)
     result = result.at({n: p[..., defined] for n, p in result.points.items()})
@@ -70,7 +70,7 @@ def by_condition(e: Evidence) -> str:
 
 
 def _whole(good: Array, inside: Array) -> bool:
-    """Tell whether the claim is right as a whole exactly where a condition holds, which is one for all entries."""
+    """Return whether the claim is right as a whole exactly where a condition holds, which is one for all entries."""
     return bool(np.all(inside == inside[:1]) and np.array_equal(good.all(axis=0), inside[0]))
 
 
@@ -93,14 +93,14 @@ def special(e: Evidence) -> str:
 
 
 def _is_right(e: Evidence) -> bool:
-    """Tell whether the claim is right at all points."""
+    """Return whether the claim is right at all points."""
     return bool(np.isfinite(e.truth).all()) and e.right(e.yours)
 
 
 def right_where_symmetric(e: Evidence) -> Sequence[str]:
     """Return the square matrices that have to be symmetric for the claim to be right; none where that is not enough."""
-    found = where_symmetric(e, lambda found: "right" if _is_right(found) else "")
-    return found[0] if found else ()
+    names = where_symmetric(e, lambda names: "right" if _is_right(names) else "")
+    return names[0] if names else ()
 
 
 def said_symmetric(names: Sequence[str]) -> str:

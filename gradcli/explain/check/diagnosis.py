@@ -6,6 +6,7 @@ Numbers decide, at all points at once; formulas only give the words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations, permutations
 from math import floor, log10
 
@@ -88,8 +89,8 @@ def _transposed(e: Evidence) -> str:
     truth = e.truth.reshape(*shape, -1)
     _, *others = permutations(range(len(shape)))  # the first leaves all as it is
     for order in others:
-        turned = truth.transpose(*order, len(shape))
-        if turned.shape == truth.shape and e.equal(turned.reshape(e.truth.shape), e.yours):
+        transposed = truth.transpose(*order, len(shape))
+        if transposed.shape == truth.shape and e.equal(transposed.reshape(e.truth.shape), e.yours):
             what = "is its transpose" if len(shape) == 2 else f"has its axes in the order {order}"
             return f"transposed: yours {what}"
     return ""
@@ -107,8 +108,8 @@ def _cotangent(e: Evidence) -> str:
     return ""
 
 
-def _factor(e: Evidence) -> str:
-    """Return a sentence that a constant is the factor: the sign, a number, the size of an axis, or ""."""
+def _factor(e: Evidence, counts: bool = True) -> str:
+    """Return a sentence that a constant is the factor: the sign, a number, or, if it `counts`, the size of an axis."""
     ratio = e.ratio()
     if ratio is None:
         return ""
@@ -121,7 +122,7 @@ def _factor(e: Evidence) -> str:
         return f"yours is {ratio:.6g} times the right value: rounded? --tolerance {allowed} accepts it"
     text = number(ratio, e.tolerance)
     sentence = f"yours is {text} times the right value"
-    counted = _counted(e, max(abs(ratio), 1 / abs(ratio)))
+    counted = _counted(e, max(abs(ratio), 1 / abs(ratio))) if counts else ""
     if not counted:
         return sentence
     if abs(ratio) < 1:
@@ -174,7 +175,7 @@ def _inner_slopes(e: Evidence) -> Iterator[tuple[Node, Node, Array]]:
 
 
 def _is_sum_or_factor(node: Node, position: int) -> bool:
-    """Tell whether an argument has no derivative of its own to forget: it is moved, added up, or a factor."""
+    """Return whether an argument has no derivative of its own to forget: it is moved, added up, or a factor."""
     row = OPERATIONS[node.op]
     return position in row.linear or row.move is not None
 
@@ -201,7 +202,7 @@ def _by_factor(e: Evidence) -> str:
 
 
 def _is_base(e: Evidence, node: Node) -> bool:
-    """Tell whether a node has an exponent: it is a power's base, or a factor or divisor of the claim."""
+    """Return whether a node has an exponent: it is a power's base, or a factor or divisor of the claim."""
     if any(operand(n, "pow") is node for n in scheduled([e.case.base, e.case.truth])):
         return True
     stack = [e.case.yours]
@@ -249,14 +250,15 @@ def _one_part(e: Evidence) -> str:
     for axis, size in enumerate(e.shape):
         lines = np.flatnonzero(wrong.any(tuple(k for k in range(len(e.shape)) if k != axis)))
         if len(e.shape) > 1 and size > 1 and len(lines) == 1:
-            place = ",".join(str(lines[0]) if k == axis else ":" for k in range(len(e.shape)))
-            return _right_but_for(e, f"[{place}]", (*map(range, e.shape[:axis]), int(lines[0])))
+            entry = ",".join(str(lines[0]) if k == axis else ":" for k in range(len(e.shape)))
+            return _right_but_for(e, f"[{entry}]", (*map(range, e.shape[:axis]), int(lines[0])))
     return ""
 
 
 def _right_but_for(e: Evidence, what: str, key: tuple[int | range, ...]) -> str:
     part = e.part(key)
-    result = (explain(part) for explain in (_factor, _permuted, _likely, _sums, of_arrays, _unlikely))
+    factor = partial(_factor, counts=len(part.truth) > 1)  # one entry alone is not off by the size of an axis
+    result = (explain(part) for explain in (factor, _permuted, _likely, _sums, of_arrays, _unlikely))
     more = next((text for text in result if text), "") or _plus(part)
     return f"right except for {what}" + (f": {more}" if more else "")
 

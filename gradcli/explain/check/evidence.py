@@ -49,7 +49,7 @@ class Evidence:
     entry: int
 
     def equal(self, a: Array, b: Array) -> bool:
-        """Tell whether two arrays, of values at all points or at the first ones, agree at each of them."""
+        """Return whether two arrays, of values at all points or at the first ones, agree at each of them."""
         rounding = self.rounding[: a.shape[-1]]
         return bool(np.isfinite(a).all() and (relative_errors(a, b, rounding) <= self.tolerance).all())
 
@@ -60,7 +60,7 @@ class Evidence:
         return np.asarray(UNIT * np.concatenate(terms).max(axis=0, initial=0))
 
     def right(self, yours: Array) -> bool:
-        """Tell whether this is the right derivative."""
+        """Return whether this is the right derivative."""
         return self.equal(yours, self.truth)
 
     def evaluate(self, *nodes: Node) -> list[Array]:

@@ -59,7 +59,7 @@ def usual_powers(values: Named) -> dict[str, float]:
 
 
 def _is_far(nodes: Sequence[Node], usual: Mapping[str, float]) -> bool:
-    """Tell whether a constant, or the value of an input, is far from 1."""
+    """Return whether a constant, or the value of an input, is far from 1."""
     powers = [f[-1] for n in nodes if n.is_constant and (f := _constant(n, 0)) is not None]
     return any(abs(p) > _USUAL for p in (*powers, *usual.values()))
 

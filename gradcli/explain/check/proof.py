@@ -58,19 +58,19 @@ def prover(shown: Shown, cases: Sequence[Case]) -> Iterator[Prove]:
     from gradcli.algebra.bounded import Bounded
 
     with Bounded(partial(_report, shown, cases), SECONDS) as bounded:
-        yield lambda place, wrong: bounded.ask((place, wrong)) or Proof()
+        yield lambda index, wrong: bounded.ask((index, wrong)) or Proof()
 
 
 def _report(
     shown: Shown, cases: Sequence[Case], question: tuple[int, int | None], report: Callable[[Proof], None]
 ) -> None:
     """Report better and better proofs of a claim."""
-    place, wrong = question
-    for result in _found(shown, cases[place], wrong):
+    index, wrong = question
+    for result in _proofs(shown, cases[index], wrong):
         report(result)
 
 
-def _found(shown: Shown, case: Case, wrong: int | None) -> Iterator[Proof]:
+def _proofs(shown: Shown, case: Case, wrong: int | None) -> Iterator[Proof]:
     """Yield better and better proofs."""
     from gradcli.algebra.formulas import TooDeepError
 
@@ -137,7 +137,7 @@ def _of_a_right_one(shown: Shown, case: Case) -> Iterator[Proof]:
 
 
 def _proved(case: Case) -> bool:
-    """Tell whether the claim equals the derivative with some intermediates as free variables.
+    """Return whether the claim equals the derivative with some intermediates as free variables.
 
     Formulas in them are short.  What is found equal so, is equal.  What is not may be so because one is made of another
     in a way that counts: those are taken that leave both equal in numbers, one after the other.

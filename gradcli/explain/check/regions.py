@@ -65,7 +65,7 @@ def other_regions(case: Case, points: Named, powers: Mapping[str, int]) -> Named
 
 
 def _is_complete(states: Array) -> bool:
-    """Tell whether every condition has been seen true and false, and of few conditions every combination."""
+    """Return whether every condition has been seen true and false, and of few conditions every combination."""
     different, first = np.unique(np.nan_to_num(states), axis=0, return_index=True)
     if (states.min(axis=1, initial=np.inf) == states.max(axis=1, initial=-np.inf)).any():
         return False
@@ -116,7 +116,7 @@ def _compares(node: Node) -> bool:
 
 
 def _has_regions(node: Node) -> bool:
-    """Tell whether a node is constant in each of several regions, and not different at their borders alone."""
+    """Return whether a node is constant in each of several regions, and not different at their borders alone."""
     if not node.args or node.op not in OPERATIONS:
         return False
     if OPERATIONS[node.op].kind == "step":

@@ -45,11 +45,11 @@ def repairs(claim: Node, graph: Graph, system: Mapping[Node, bool], write: Write
     read = dict.fromkeys(a for n in nodes for a in n.args if a in called)
     readers = _readers(nodes)
     for kind, node in product(kinds, (*nodes, *read)):
-        own = readers.get(node, [])
+        of_node = readers.get(node, [])
         changes = [*kind(node, graph, write), *(_of_system(node, system, write) if kind is _functions else ())]
         for text, other in changes:
-            if _fits(other, node, own):
-                for changed in _changed(node, other, own):
+            if _fits(other, node, of_node):
+                for changed in _changed(node, other, of_node):
                     yield text, substituted([claim], changed, called)[0]
 
 
@@ -70,7 +70,7 @@ def _changed(node: Node, other: Node, readers: Sequence[Node]) -> Iterator[Mappi
 
 
 def _fits(other: Node, node: Node, readers: Sequence[Node]) -> bool:
-    """Tell whether a node can take the place of another: its shape is the same, or broadcast to the same."""
+    """Return whether a node can take the place of another: its shape is the same, or broadcast to the same."""
     if other.shape == node.shape:
         return True
     for reader in readers:
@@ -101,10 +101,10 @@ def _of_system(node: Node, system: Mapping[Node, bool], write: Write) -> Changes
 
 def _brackets(node: Node, graph: Graph, write: Write) -> Changes:
     """Yield the quotient that a/b*c was meant to be."""
-    for place, quotient in enumerate(operands(node, "mul")):
+    for position, quotient in enumerate(operands(node, "mul")):
         match operands(quotient, "div"):
             case above, below if quotient not in graph.names.values():
-                other = above / (below * node.args[1 - place])
+                other = above / (below * node.args[1 - position])
                 yield f"brackets are missing: {write(node)} should be {write(other)}", other
 
 
@@ -197,11 +197,11 @@ def _indices(node: Node, graph: Graph, write: Write) -> Changes:
     if (x := operand(node, "index")) is None:
         return
     (key,) = node.settings
-    for place, k in enumerate(key):
+    for position, k in enumerate(key):
         if isinstance(k, int):
-            for i in range(min(x.shape[place], 12)):
+            for i in range(min(x.shape[position], 12)):
                 if i != k:
-                    other = replace(node, settings=((*key[:place], i, *key[place + 1 :]),))
+                    other = replace(node, settings=((*key[:position], i, *key[position + 1 :]),))
                     yield f"indices exchanged: {write(node)} should be {write(other)}", other
 
 

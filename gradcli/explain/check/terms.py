@@ -151,7 +151,7 @@ def _contracted(left: Array, right: Array) -> Array:
     return np.asarray(np.einsum(f"{rows}kp,k{columns}p->{rows}{columns}p", left, right))
 
 
-def _turned(x: Array) -> Array:
+def _swapped(x: Array) -> Array:
     if x.ndim != len(("row", "column", "point")):
         raise ValueError
     return x.swapaxes(0, 1)
@@ -161,6 +161,6 @@ _PRODUCTS: Sequence[tuple[Callable[[Node, Node], Node], Multiply]] = (
     (lambda a, b: a * b, np.multiply),
     (lambda a, b: a / b, np.true_divide),
     (matmul, _contracted),
-    (lambda a, b: matmul(swap(a), b), lambda a, b: _contracted(_turned(a), b)),
-    (lambda a, b: matmul(a, swap(b)), lambda a, b: _contracted(a, _turned(b))),
+    (lambda a, b: matmul(swap(a), b), lambda a, b: _contracted(_swapped(a), b)),
+    (lambda a, b: matmul(a, swap(b)), lambda a, b: _contracted(a, _swapped(b))),
 )

@@ -235,9 +235,9 @@ def _two_digits(values: Array) -> Array:
     """
     digits = 1 - np.floor(np.log10(np.abs(values))).astype(int)
     result = np.empty_like(values)
-    for place in np.unique(digits):
-        own = digits == place
-        result[own] = np.round(values[own], place)
+    for decimals in np.unique(digits):
+        chosen = digits == decimals
+        result[chosen] = np.round(values[chosen], decimals)
     return result
 
 

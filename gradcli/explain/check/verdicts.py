@@ -35,7 +35,7 @@ class Verdict:
 
     `by` is `proof` or `points`; `points` is how many were tried, `left_out` why some of them did not count, and `wrong`
     at how many of the others the claim is.  Of a wrong one, `entry` is where the error was found, `at` the point,
-    `place` its number among those of a file, `yours`, `true` and `difference` the numbers there, `error` about
+    `row` its number among those of a file, `yours`, `true` and `difference` the numbers there, `error` about
     how far the last may be off, and `why` what is wrong.  `formula` is the right entry, `derivative` the right array.
     Of a right one, `note` says where it is not.
     """
@@ -51,7 +51,7 @@ class Verdict:
     derivative: str = ""
     entry: str = ""
     at: Named | None = None
-    place: int = 0
+    row: int = 0
     yours: float = 0.0
     true: float = 0.0
     difference: float = 0.0
@@ -71,7 +71,7 @@ class Verdict:
             result["points"] = self.counted
         if self.at is not None:
             result |= {"wrong": self.wrong, "entry": self.entry, "at": self.at}
-            result |= {"point": self.place} if self.place else {}
+            result |= {"point": self.row} if self.row else {}
             result |= {"yours": self.yours, "is": self.true, "difference": self.difference}
             result["difference_error"] = self.error
         if self.why:
@@ -192,13 +192,13 @@ def _result(
     shown = Shown(graph, tuple(graph.inputs), style_of(graph))
     result = []
     with prover(shown, cases) as prove:
-        for place, (case, tally) in enumerate(zip(cases, tallies, strict=True)):
+        for index, (case, tally) in enumerate(zip(cases, tallies, strict=True)):
             doing("proving")
             if tally.wrong:
-                result.append(_wrong(case, tally, partial(prove, place), bool(source)))
+                result.append(_wrong(case, tally, partial(prove, index), bool(source)))
             else:
                 exact = settings.tolerance <= Settings.tolerance
-                verdict = _not_wrong(case, tally, prove(place, None) if exact else Proof(), source)
+                verdict = _not_wrong(case, tally, prove(index, None) if exact else Proof(), source)
                 result.append(_unproved(verdict) if settings.require_proof else verdict)
     return CheckResult(graph, shown.wrt, shown.style, tuple(result), source)
 
@@ -251,7 +251,7 @@ def _wrong(case: Case, tally: Tally, prove: Callable[[int], Proof], numbered: bo
         derivative=proof.whole,
         entry=entry_name(case.truth.shape, entry),
         at=trials.at(point),
-        place=int(trials.indices[point]) + 1 if numbered else 0,
+        row=int(trials.indices[point]) + 1 if numbered else 0,
         yours=float(trials.yours[entry, point]),
         true=float(trials.truth[entry, point]),
         difference=value,
