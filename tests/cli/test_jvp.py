@@ -114,7 +114,7 @@ MISTAKES = {
     "of a constant": (["y=x*z", "--wrt", "x", "--u", "z=1"], "`z` is not an input here"),
     "not a number": (["y=x", "--u", "x=z"], "`z` is not a number"),
     "v without a point": (["y=x", "--u", "x=1", "--v", "1"], "--v is for points"),
-    "steps of a file": (["y=x", "--points", "samples/points.csv", "--steps"], "are for single points"),
+    "steps of a file": (["y=x", "--points", "samples/points.csv", "--steps"], "--steps is for single points"),
     "an array too large": (["y=x", "--shape", "x=99999999999x9", "--u", "x=1"], "99999999999×9 is too large"),
 }
 
