@@ -125,9 +125,8 @@ def _factor(e: Evidence, counts: bool = True) -> str:
     counted = _counted(e, max(abs(ratio), 1 / abs(ratio))) if counts else ""
     if not counted:
         return sentence
-    if abs(ratio) < 1:
-        return f"{sentence}: off by 1/n? {counted}, and a sum over them is missing, or a mean divides once too often"
-    return f"{sentence}: off by 1/n? {counted}, and a mean divides by their number"
+    or_sum = ", or a sum over them is missing" if abs(ratio) < 1 else ""
+    return f"{sentence}: off by 1/n? {counted}, and a mean divides by their number{or_sum}"
 
 
 def _counted(e: Evidence, count: float) -> str:
