@@ -91,6 +91,18 @@ class Optimizer:
         count._a[...] += 1
         return count.item()
 
+    def _decay(self, p: Tensor, group: dict[str, Any]) -> None:
+        """Apply a weight decay that is not a part of the gradient: Loshchilov and Hutter (2019)."""
+        if group["weight_decay"] and group["decoupled_weight_decay"]:
+            p._a *= 1 - float(group["lr"]) * group["weight_decay"]
+
+    def _moments(self, p: Tensor, g: Any, betas: tuple[float, float]) -> tuple[Any, Any]:
+        """Return the running means of the gradient and of its square, with this gradient: Kingma and Ba (2015)."""
+        (beta1, beta2), mean, square = betas, self._kept(p, "exp_avg"), self._kept(p, "exp_avg_sq")
+        mean += (1 - beta1) * (g - mean)
+        square[...] = beta2 * square + (1 - beta2) * g * g
+        return mean, square
+
     def state_dict(self) -> dict[str, Any]:
         numbers = {id(p): i for i, p in enumerate(self._parameters())}
         groups = [_settings_of(g) | {"params": [numbers[id(p)] for p in g["params"]]} for g in self.param_groups]
@@ -178,13 +190,9 @@ class Adam(Optimizer):
     __init__ = _settings(_adam(0), decoupled_weight_decay=False)
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
-        lr, (beta1, beta2) = float(group["lr"]), group["betas"]
-        if group["weight_decay"] and group["decoupled_weight_decay"]:
-            p._a *= 1 - lr * group["weight_decay"]
-        t = self._counted(p)
-        mean, square = self._kept(p, "exp_avg"), self._kept(p, "exp_avg_sq")
-        mean += (1 - beta1) * (g - mean)
-        square[...] = beta2 * square + (1 - beta2) * g * g
+        (beta1, beta2), lr, t = group["betas"], float(group["lr"]), self._counted(p)
+        self._decay(p, group)
+        mean, square = self._moments(p, g, group["betas"])
         if group["amsgrad"]:
             most = self._kept(p, "max_exp_avg_sq")
             square = np.maximum(most, square, out=most)

@@ -36,13 +36,10 @@ class NAdam(Optimizer):
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         (beta1, beta2), lr, t = group["betas"], float(group["lr"]), self._counted(p)
-        if group["weight_decay"] and group["decoupled_weight_decay"]:
-            p._a *= 1 - lr * group["weight_decay"]
+        self._decay(p, group)
         now, then = (beta1 * (1 - 0.5 * 0.96 ** (k * group["momentum_decay"])) for k in (t, t + 1))
         product = self.state[p]["mu_product"] = self.state[p].get("mu_product", 1.0) * now
-        mean, square = self._kept(p, "exp_avg"), self._kept(p, "exp_avg_sq")
-        mean += (1 - beta1) * (g - mean)
-        square[...] = beta2 * square + (1 - beta2) * g * g
+        mean, square = self._moments(p, g, group["betas"])
         root = np.sqrt(square / (1 - beta2**t)) + group["eps"]
         p._a -= lr * ((1 - now) / (1 - product) * g + then / (1 - product * then) * mean) / root
 
@@ -57,11 +54,8 @@ class RAdam(Optimizer):
 
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         (beta1, beta2), lr, t = group["betas"], float(group["lr"]), self._counted(p)
-        if group["weight_decay"] and group["decoupled_weight_decay"]:
-            p._a *= 1 - lr * group["weight_decay"]
-        mean, square = self._kept(p, "exp_avg"), self._kept(p, "exp_avg_sq")
-        mean += (1 - beta1) * (g - mean)
-        square[...] = beta2 * square + (1 - beta2) * g * g
+        self._decay(p, group)
+        mean, square = self._moments(p, g, group["betas"])
         step = lr / (1 - beta1**t) * mean
         longest = 2 / (1 - beta2) - 1
         length = longest - 2 * t * beta2**t / (1 - beta2**t)  # of the average of squares
@@ -83,10 +77,10 @@ class Rprop(Optimizer):
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         self._counted(p)
         before, size = self._kept(p, "prev"), self._kept(p, "step_size", float(group["lr"]))
-        turned = np.sign(g * before)
+        same = np.sign(g * before)  # 1 where the gradient keeps its sign, -1 where it changes it
         shrink, grow = group["etas"]
-        np.clip(size * np.where(turned > 0, grow, np.where(turned < 0, shrink, 1)), *group["step_sizes"], out=size)
-        before[...] = np.where(turned < 0, 0, g)
+        np.clip(size * np.where(same > 0, grow, np.where(same < 0, shrink, 1)), *group["step_sizes"], out=size)
+        before[...] = np.where(same < 0, 0, g)
         p._a -= np.sign(before) * size
 
 
