@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from gradcli.engine.products import product_of_others
 from gradcli.graph.array import Array
 from gradcli.graph.einsum import parts
 
+POINTS = 51  # the label of the points' axis in `numpy.einsum`: the last one that it has
 _FAR = 2.0**250  # four such factors are a normal number
 
 
@@ -22,17 +24,23 @@ def einsum(subscripts: str, a: Array, b: Array, out: Array | None = None) -> Arr
     array([[3.],
            [3.]])
     """
-    terms = parts(subscripts)
-    numbers = {letter: i for i, letter in enumerate(dict.fromkeys(terms[0] + terms[1]))}
     varying = [x.shape[-1] > 1 for x in (a, b)]
-    labels = [
-        [*(numbers[letter] for letter in term), *[len(numbers)] * many]
-        for term, many in zip(terms, (*varying, any(varying)), strict=True)
-    ]
+    terms = zip(numbered(parts(subscripts)), (*varying, any(varying)), strict=True)
+    labels = [[*term, *[POINTS] * many] for term, many in terms]
     a, b = (x if many else x[..., 0] for x, many in zip((a, b), varying, strict=True))
     by_matrices = not all(varying) and object not in (a.dtype, b.dtype)
     total = np.einsum(a, labels[0], b, labels[1], labels[2], optimize=by_matrices)
     return into(out, total if any(varying) else np.asarray(total)[..., None])
+
+
+def numbered(axes: Sequence[Sequence[object]]) -> Iterator[list[int]]:
+    """Yield the labels of the axes of factors and result as numbers, which `numpy.einsum` takes.
+
+    >>> list(numbered(("ij", "j", "i")))
+    [[0, 1], [1], [0]]
+    """
+    numbers = {label: i for i, label in enumerate(dict.fromkeys(chain(*axes)))}
+    return ([numbers[label] for label in labels] for labels in axes)
 
 
 def det(x: Array, out: Array | None = None) -> Array:

@@ -7,9 +7,8 @@ one is given.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
-from itertools import chain
 
 import numpy as np
 
@@ -83,7 +82,7 @@ LARGE = 2**15  # from which a call of BLAS for each point takes less time than l
 
 def _small_product(axes: Sequence[Sequence[object]], a: Array, b: Array, out: Array | None = None) -> Array:
     """Multiply and add in one order at all points, whether or not a factor is the same at all of them."""
-    first, second, result = ([*labels, _POINTS] for labels in _numbered(axes))
+    first, second, result = ([*labels, linear_algebra.POINTS] for labels in linear_algebra.numbered(axes))
     return np.asarray(np.einsum(a, first, b, second, result, out=out))
 
 
@@ -93,19 +92,10 @@ def _large_product(
     """Multiply by BLAS at each point alone, where both factors vary: its numbers do not depend on the other points."""
     if a.shape[-1] != b.shape[-1] or object in (a.dtype, b.dtype):
         return general(a, b, out=out)
-    first, second, result = _numbered(axes)
+    first, second, result = linear_algebra.numbered(axes)
     factors = (np.ascontiguousarray(np.moveaxis(x, -1, 0)) for x in (a, b))
     pairs = zip(*factors, strict=True)
     return into(out, np.stack([np.einsum(x, first, y, second, result, optimize=True) for x, y in pairs], axis=-1))
-
-
-_POINTS = 51  # the label of the points: the last one that NumPy has
-
-
-def _numbered(axes: Sequence[Sequence[object]]) -> Iterator[list[int]]:
-    """Yield the labels of factors and result as numbers, which NumPy takes."""
-    numbers = {label: i for i, label in enumerate(dict.fromkeys(chain(*axes)))}
-    return ([numbers[label] for label in labels] for labels in axes)
 
 
 def _matmul(a: Array, b: Array, out: Array | None = None) -> Array:
