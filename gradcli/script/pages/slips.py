@@ -127,6 +127,6 @@ def _dead(recorded: Recorded) -> set[Step]:
     steps = {n: step for n, step in recorded.producer.items() if n.op == "relu"}
     if not steps:
         return set()
-    known = values(recorded, recorded.graph.nodes)
+    known = values(recorded, steps)
     (computed,) = evaluated(recorded.graph.inputs, [recorded.at], steps, known=known)
     return {steps[n] for n, a in computed.items() if not a.any()}
