@@ -142,7 +142,7 @@ def _terms(expr: sympy.Expr) -> int:
 
 
 def _is_plain(expr: sympy.Expr) -> bool:
-    """Return whether an expression is a sum of products of variables and numbers: there is no other way to write it."""
+    """Return whether an expression is a sum of products of variables and numbers, which has one form."""
     return all(factor.is_Atom for term in sympy.Add.make_args(expr) for factor in sympy.Mul.make_args(term))
 
 

@@ -99,7 +99,7 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
             options=("--engine",),
             text="dask",
         ) from None
-    # Its log reports workers that come and go, which is no concern of the user's.
+    # Its log reports workers that come and go; users need not see it.
     for name in ("distributed", "distributed.client", "distributed.gc", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     with ExitStack() as stack:

@@ -34,7 +34,7 @@ from gradcli.report.render import PAGES
 
 # Headers have commas, too: what follows one that parts is NAME=.
 _BETWEEN = re.compile(rf",(?=\s*{NAME}(?:\[[\d\s,]*\])?(?:\.[uv])?\s*=)")
-_AT = "--at"  # where the points are if there is no file
+_AT = "--at"  # the label of the points without a file
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class ElementwiseForm:
         return formula
 
     def _computed(self, node: Node, formulas: Sequence[Formula]) -> tuple[Formula, Node]:
-        """Return the formula of a node that is no number, and the node with the shorter arguments."""
+        """Return the formula of a node other than a number, and the node with shorter arguments."""
         rule = RULES.get(node.op)
         result = rule(self, node, *formulas) if rule is not None else None
         if result is None or length(result) > 2 * READABLE:

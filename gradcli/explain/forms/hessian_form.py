@@ -46,7 +46,7 @@ def hessian_form(graph: Graph, wrt: Sequence[str]) -> tuple[Node, Mapping[Node, 
 
 
 def _coefficient(form: Node, parts: Sequence[Node | None]) -> Node | None:
-    """Return the matrix M of a formula M @ u, from those of its arguments; None where there is no such."""
+    """Return the matrix M of a formula M @ u, from those of its arguments; None where it has no such form."""
     match form.op, parts:
         case "neg", [Node() as inner]:
             return Node("neg", (inner,), inner.shape)

@@ -33,7 +33,7 @@ class History:
     def __init__(self, text: Text) -> None:
         self.text = text
         self.flow = Flow(text)
-        self.lacks = False  # whether NumPy computes on the way what torch has no function for
+        self.needs_numpy = False  # whether NumPy computes something on the way that has no function in torch
         back = [c for c in text.calls("backward", "grad") if owner_of(c) is not None]
         self.root = _root(text, back[0]) if back else ""  # what backward is called of
         # What the statement computes itself, without the statements in it.
@@ -96,7 +96,7 @@ class History:
             ast.parse(changed(self.text.source, changes))
         except SyntaxError:
             return []
-        return [] if self.lacks else changes
+        return [] if self.needs_numpy else changes
 
     def _edits(self, node: ast.AST, statement: Any) -> Iterator[Edit]:
         """Yield the edits of a node, if numbers were detached in it or before it."""
@@ -114,7 +114,7 @@ class History:
         elif inner is not None and (name in _BACK or (not owner and name in ("float", "int"))):
             yield from self._unwrapped(node, inner, alone)
         elif isinstance(node.func, ast.Attribute) and owner in _MODULES:
-            self.lacks |= not _torch_has(name)
+            self.needs_numpy |= not _torch_has(name)
             yield from edits.instead(node.func.value, "torch")
             if inner is not None and self._is_list(inner):
                 yield from edits.wrapped(inner, "torch.stack(")
@@ -165,7 +165,7 @@ def detached_answer(at: Failure, name: str, cut: Cut, history: History, to: str 
         return Answer(reason, fix, _smooth(at, text, cut, history))
     changes = history.kept()
     if len(hows) == 1 and kinds <= {Kind.DETACHED, Kind.COPIED}:
-        fix = f"compute {name} without {hows[0].call}" + "; NumPy records no graph" * history.lacks
+        fix = f"compute {name} without {hows[0].call}" + "; NumPy records no graph" * history.needs_numpy
         return Answer(reason, fix, changes)
     return Answer(reason, f"compute {name} with PyTorch's operations alone", changes)
 
