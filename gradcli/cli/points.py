@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from gradcli.data.arrays import array_of, assemble
-from gradcli.errors import Fix, InputError, Source, Span, nearest
+from gradcli.errors import Fix, InputError, Source, Span, did_you_mean, nearest
 from gradcli.graph.array import Named
 from gradcli.graph.kinds import KINDS, is_of_kind
 from gradcli.graph.names import element_names
@@ -18,6 +18,7 @@ from gradcli.lang.system import System
 from gradcli.lang.values import Assignment, read_point, read_shapes
 from gradcli.platform import quote
 
+_WORD = 3  # letters of a name that may be misspelled: x1 is hardly meant to be x2
 _LISTED = 6  # names in a hint
 _TYPED = 60  # characters of an option that a hint repeats
 
@@ -92,7 +93,7 @@ def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Sha
         which = f"point {k}" if len(points) > 1 else "the point"
         missing = [n for n in names if n not in point]
         if missing:
-            error = _lacking(which, {n: shapes.get(n, ()) for n in missing}, options[k - 1])
+            error = _lacking(which, {n: shapes.get(n, ()) for n in missing}, options[k - 1], system.assigned)
             fixes = (fix for name in (*point, *system.assigned) if (fix := with_brackets(system, name)))
             if fix := next(fixes, None):
                 raise replace(error, hint=f"{_brackets(fix)}; or {error.hint}", fix=fix)
@@ -113,15 +114,19 @@ def _check_shapes(which: str, point: Named, wanted: Mapping[str, Shape], options
             )
 
 
-def _lacking(which: str, missing: Mapping[str, Shape], option: str) -> InputError:
-    """Return the error of a point without values for some inputs, of those shapes."""
+def _lacking(which: str, missing: Mapping[str, Shape], option: str, assigned: Iterable[str]) -> InputError:
+    """Return the error of a point without values for some inputs, of those shapes; one may be a misspelled name."""
     listed = "`, `".join(list(missing)[:_LISTED]) + "`" + " and more" * (len(missing) > _LISTED)
     typed = option.strip() if len(option) <= _TYPED else "…"
     added = quote(",".join(filter(None, (typed, example_of(missing)))))
     end = Span(Source(option, "--at"), len(option), len(option))
     function = next((name for name in missing if name in WITH_BRACKETS), None)
-    called = f"`{function}` is a function where it is called with brackets, `{function}(x)`; else " if function else ""
-    return InputError(f"{which} has no value for `{listed}", end, f"{called}add it: --at {added}")
+    hint = f"add it: --at {added}"
+    if function:
+        hint = f"`{function}` is a function where it is called with brackets, `{function}(x)`; else {hint}"
+    elif meant := next((m for n in missing if len(n) >= _WORD and (m := did_you_mean(n, assigned))), None):
+        hint = f"{meant} else {hint}"
+    return InputError(f"{which} has no value for `{listed}", end, hint)
 
 
 def example_of(shapes: Mapping[str, Shape]) -> str:

@@ -281,6 +281,8 @@ def _assignment(source: Source, start: int, end: int) -> Assignment:
 def _without_name(span: Span) -> InputError:
     """Return the error of a value without a name: digits after a decimal comma, or an element of a list."""
     hint = "write NAME=VALUE; a vector is written x=[1,2]"
+    if span.source.text.strip() == "-":
+        hint = f"write {STANDARD_POINT} for a JSON object on standard input, or NAME=VALUE"
     for numbers in _NUMBERS.finditer(span.source.text):
         if numbers.start() <= span.start < numbers.end():
             name, typed = numbers.groups()

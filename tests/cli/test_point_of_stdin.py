@@ -32,3 +32,13 @@ def test_some_values_may_be_typed_beside_it(cli):
 )
 def test_mistakes(cli, arguments, text, says):
     assert says in cli("backward", *arguments, stdin=text).refused()
+
+
+def test_a_dash_alone_is_told_how_to_read_standard_input(cli):
+    assert "write @- for a JSON object on standard input" in cli("backward", "y=a", "--at", "-").refused()
+
+
+def test_a_misspelled_name_is_not_only_an_input_without_a_value(cli):
+    message = cli("backward", "loss=x**2; y=los*2", "--at", "x=2").refused()
+    assert "did you mean `loss`? else add it: --at x=2,los=1" in message
+    assert "did you mean" not in cli("backward", "x1=a**2; y=x1*x2", "--at", "a=2").refused()
