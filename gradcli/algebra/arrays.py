@@ -40,7 +40,7 @@ class ArrayElement(TableFunction):
 
     @classmethod
     def eval(cls, *args: Any) -> Any:
-        """Work out nothing: numbers are the engine's business."""
+        """Return None, so that the function stays as it is: the engine computes numbers."""
         return None
 
     def parts(self) -> tuple[Any, tuple[Any, ...]]:
@@ -102,29 +102,29 @@ def _whole(node: Node, x: Exprs) -> Exprs:
 
 
 def _taken_along(node: Node, x: Exprs, order: Exprs) -> Exprs:
-    """Return for each element the sum of what it may be: x[k] where the order has a k there."""
-    return _reordered(node, x, order, lambda own, i, k: (own[i], k))
+    """Return for each element i the sum over k of x[k] where order[i] is k."""
+    return _reordered(node, x, order, lambda indices, i, k: (indices[i], k))
 
 
 def _put_along(node: Node, x: Exprs, order: Exprs) -> Exprs:
-    """Return for each element the sum of what it may be: x[k] where the order has its index at k."""
-    return _reordered(node, x, order, lambda own, i, k: (own[k], i))
+    """Return for each element i the sum over k of x[k] where order[k] is i."""
+    return _reordered(node, x, order, lambda indices, i, k: (indices[k], i))
 
 
 def _reordered(node: Node, x: Exprs, order: Exprs, equal: Callable[..., tuple[Any, int]]) -> Exprs:
-    """Return for each element i the sum of x[k] where `equal(order, i, k)` are equal.
+    """Return for each element i the sum over k of x[k] where the two values of `equal(order, i, k)` are equal.
 
-    Zeros do not count, and where all are the same, the order does not matter.
+    Terms that are 0 are left out, and where all x[k] are equal the order does not matter.
     """
     (axis,) = node.settings
-    lines, indices = np.moveaxis(x, axis, -1), np.moveaxis(order, axis, -1)
+    lines, orders = np.moveaxis(x, axis, -1), np.moveaxis(order, axis, -1)
     result = np.empty(lines.shape, dtype=object)
     for *outer, i in np.ndindex(*lines.shape):
-        line, own = lines[tuple(outer)], indices[tuple(outer)]
+        line, indices = lines[tuple(outer)], orders[tuple(outer)]
         if all(e == line[0] for e in line):
             result[(*outer, i)] = line[0]
             continue
-        ends = [equal(own, i, k) for k in range(len(line))]
+        ends = [equal(indices, i, k) for k in range(len(line))]
         terms = [(apply("eq", index, sympy.Integer(j)), e) for (index, j), e in zip(ends, line, strict=True) if e != 0]
         result[(*outer, i)] = sympy.Add(*(apply("where", condition, e, sympy.S.Zero) for condition, e in terms))
     return np.moveaxis(result, -1, axis)

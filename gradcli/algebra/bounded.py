@@ -14,7 +14,7 @@ from gradcli import platform
 from gradcli.child import Child, Parent, started
 
 MAX_BYTES = 2**31  # of memory beyond what the parent has
-_PATIENCE = 5  # times what a child may compute, by the clock: other processes take their part
+_PATIENCE = 5  # times the computing time is the limit of elapsed time: other processes take their part
 _START = 60  # seconds in which a child that does not fork has to be there
 _LOOK = 0.1  # seconds; on Windows, Ctrl-C is heard between two waits alone
 
@@ -27,12 +27,12 @@ Work = Callable[[Any, Report[Any]], None]
 class Bounded(Generic[Question, Result]):
     """A child process that answers questions, each within a time of computing and a memory.
 
-    `work` gets a question and a function to report with, as often as it likes; the last report before the time was up
-    is the answer.  Questions and reports are pickled.  One child answers all questions, and another takes its place
-    where it had to be stopped.  Where processes do not fork, `work` is pickled too, and a child is a new Python, which
-    takes a moment to start; there are no answers where it cannot start.
+    `work` gets a question and a function to report results with, any number of times; the last report before the
+    timeout is the answer.  Questions and reports are pickled.  One child answers all questions; one that had to be
+    stopped is replaced by a new one.  Where processes do not fork, `work` is pickled too, and a child is a new Python,
+    which takes a moment to start.  If no child can be started, every answer is None.
 
-    `seconds` are those that the child computes; five times that is the limit by the clock.
+    `seconds` limits the child's computing time; the limit of elapsed time is five times that.
 
     >>> with Bounded(lambda n, report: (report(6 * n), n > 7 and time.sleep(60), report(7 * n)), 0.2) as bounded:
     ...     bounded.ask(7), bounded.ask(8), bounded.ask(6)
@@ -69,7 +69,7 @@ class Bounded(Generic[Question, Result]):
             if ending == "late" or self._stop() in platform.OUT_OF_TIME or self._fresh:
                 self._stop()
                 return result
-            # It ended by itself, maybe for memory that former questions took: one of its own gets all of it.
+            # The child ended by itself, perhaps of memory that earlier questions left allocated: a new one is asked.
 
     def _started(self) -> _Answering | None:
         """Return a new child, or None where there can be none."""
@@ -104,7 +104,7 @@ class _Answering:
         self._received.put(None)
 
     def answer(self, until: float) -> tuple[Any, str]:
-        """Return the last report before the end of them, and whether that came: `done`, or else `late`, or `ended`."""
+        """Return the last report, and why there are no more: `done`, `late` at the timeout, or the child `ended`."""
         result = None
         while (left := until - time.monotonic()) > 0:
             with suppress(Empty):
@@ -129,7 +129,7 @@ class _Answering:
 def _serve(work: Work, seconds: float, parent: Parent) -> None:
     """Answer the parent's questions until there are no more, or it is gone.
 
-    A report is sent in a tuple; None follows the last one, and says at first that the child is there.
+    A report is sent in a tuple, and None after the last one.  A first None says that the child has started.
     """
     platform.limit_memory(MAX_BYTES)
     time_limit = platform.ComputingTime()

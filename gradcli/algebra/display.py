@@ -14,20 +14,20 @@ import sympy
 from gradcli.algebra.functions import function
 
 READABLE = 50  # operations in a formula that a person still reads
-_MUCH_SHORTER = 0.6  # what makes it better to read with sin² + cos² as 1
-_DIVISION = 2  # what a fraction is longer than a product
-_LONG_FROM, _LONG_NUMBER = 10_000, 2  # a number of many digits, and what it is longer than others
-_MANY = 200  # terms: of what is multiplied out, hardly any cancel
+_MUCH_SHORTER = 0.6  # of a formula's length: sin² + cos² = 1 is used only where it shortens this much
+_DIVISION = 2  # added to the length of a fraction, which takes longer to read than a product
+_LONG_FROM, _LONG_NUMBER = 10_000, 2  # numbers from which digits are many, and what they add to the length
+_MANY = 200  # terms: a longer product is not multiplied out, since few of its terms would cancel
 _MAX_EXPONENT = 8  # in a fraction that is cancelled: a quotient of polynomials has as many terms as the exponent
 
-# What an activation of an argument, multiplied out, is called.
+# The name of an activation, by its function and its argument, multiplied out.
 Shorthands = Mapping[tuple[Any, sympy.Expr], sympy.Symbol]
 
 
 def tidy(expr: sympy.Expr, known: Shorthands = MappingProxyType({})) -> sympy.Expr:
-    """Return the expression in the shortest form that is found: one fraction, cancelled, one choice instead of two.
+    """Return the shortest of several equal forms: as one fraction, cancelled, with one `where` instead of two.
 
-    What has a name, in `known`, stands under it.
+    Activations in `known` are replaced by their names.
 
     >>> x = sympy.Symbol("x")
     >>> tidy(sympy.diff(x / (1 + x**2), x)), tidy(2 * x / (x - 1) - (x**2 - 1) / (x - 1) ** 2)
@@ -49,7 +49,7 @@ def tidy(expr: sympy.Expr, known: Shorthands = MappingProxyType({})) -> sympy.Ex
 
 
 def shorthands(definitions: Mapping[sympy.Symbol, sympy.Expr]) -> Shorthands:
-    """Return the names of the values of activations, which derivatives are written with.
+    """Return the names of the definitions that are activations, in which their derivatives are written.
 
     >>> x, p = sympy.symbols("x p")
     >>> sigmoid = function("sigmoid")
@@ -83,7 +83,7 @@ def _ordered(exprs: set[sympy.Expr]) -> list[sympy.Expr]:
 
 
 def length(expr: Any) -> int:
-    """Return about how long an expression is to read: its operations and numbers, variables and divisions the more."""
+    """Return how long an expression is to read: its operations and numbers; variables and divisions count more."""
     if expr.is_Symbol:
         return 2
     if expr.is_Rational:
@@ -151,7 +151,7 @@ def _divides(power: sympy.Pow) -> bool:
 
 
 def _may_cancel(expr: sympy.Expr, denominator: sympy.Expr) -> bool:
-    """Return whether a division of polynomials may find more than common factors, and does not take forever."""
+    """Return whether a division of polynomials may cancel sums, and takes a bounded time."""
     powers = expr.atoms(sympy.Pow)
     sums = any(p.base.is_Add for p in powers) or any(f.is_Add for f in sympy.Mul.make_args(denominator))
     return sums and all(_small(p.exp) for p in powers)
@@ -163,13 +163,13 @@ def _small(exponent: sympy.Expr) -> bool:
 
 @cache
 def _rewrite(expr: sympy.Expr) -> sympy.Expr:
-    """Return the expression with choices drawn together, from the inside out."""
+    """Return the expression with its `where`s merged, from the inside out."""
     if not expr.args:
         return expr
     where = function("where")
     args = [_rewrite(a) for a in expr.args]
     if isinstance(expr, function("ne")) and args[0] == args[1]:
-        return sympy.S.Zero  # only a NaN is unlike itself
+        return sympy.S.Zero  # x != x holds for NaN alone
     if isinstance(expr, function("or")) and 0 in args:
         return args[0] if args[1] == 0 else args[1]
     if isinstance(expr, where):
@@ -182,7 +182,7 @@ def _rewrite(expr: sympy.Expr) -> sympy.Expr:
 
 
 def _product(factors: list[sympy.Expr], where: Any) -> sympy.Expr:
-    """Return a product in which a choice between numbers chooses the other factors."""
+    """Return a product with `where(c, number, number)` as a factor as one `where`, whose branches are products."""
     choice = next((f for f in factors if isinstance(f, where)), None)
     if choice is None or not (choice.args[1].is_Number or choice.args[2].is_Number):
         return sympy.Mul(*factors)
@@ -192,7 +192,7 @@ def _product(factors: list[sympy.Expr], where: Any) -> sympy.Expr:
 
 
 def _choice(condition: sympy.Expr, yes: sympy.Expr, no: sympy.Expr) -> sympy.Expr:
-    """Return a choice, between whose branches the same choice is made no more."""
+    """Return `where(condition, yes, no)`; a branch that is a `where` of the same condition is reduced to its value."""
     where = function("where")
     if isinstance(yes, where) and yes.args[0] == condition:
         yes = yes.args[1]
@@ -202,7 +202,7 @@ def _choice(condition: sympy.Expr, yes: sympy.Expr, no: sympy.Expr) -> sympy.Exp
 
 
 def _sum(terms: list[sympy.Expr], where: Any) -> sympy.Expr:
-    """Return a sum in which choices by the same condition are one."""
+    """Return a sum in which the `where`s of one condition are one `where` of sums."""
     branches: dict[sympy.Expr, tuple[list[sympy.Expr], list[sympy.Expr]]] = defaultdict(lambda: ([], []))
     others = []
     for term in terms:

@@ -30,7 +30,7 @@ def _where(c: Any, a: Any, b: Any) -> Any:
     return c * a + (1 - c) * b
 
 
-# What SymPy has no algebra for, in what it has.  Points where two branches meet are left out of account.
+# Functions without algebra in SymPy, in functions that have it.  Points where two branches meet are not considered.
 _SIMPLER: dict[str, Callable[..., Any]] = {
     **{name: _hyperbolic(name) for name in ("sinh", "cosh", "tanh", "sech")},
     "sigmoid": lambda x: 1 / (1 + sympy.exp(-x)),
@@ -57,8 +57,10 @@ _SIMPLER: dict[str, Callable[..., Any]] = {
     "minimum": lambda a, b: _where(_step(a - b), b, a),
     "div": lambda a, b: a / b,
 }
-_OFF = 1e-6  # what a number is from 0 on that is not rounding
-_POINTS = ((0.3, 0.07, 1), (1.3, 0.11, -1), (-2.1, 0.13, 1))  # the first number, what the next has more, their signs
+_OFF = 1e-6  # a number above this in size is not 0 up to rounding
+# Points with distinct values: that of the first variable, the difference from one variable to the next, and whether
+# signs alternate.
+_POINTS = ((0.3, 0.07, 1), (1.3, 0.11, -1), (-2.1, 0.13, 1))
 _LOGARITHMS = ("log1p", "expm1", "log2", "log10")
 
 
@@ -165,7 +167,7 @@ def is_refuted(expr: Any) -> bool:
 
 
 def is_nothing(expr: Any) -> bool:
-    """Return whether algebra shows that a formula is 0, after a look at numbers: most that are not are refuted at once.
+    """Return whether algebra shows that a formula is 0, after its values at a few points refute most that are not.
 
     >>> x = sympy.Symbol("x")
     >>> is_nothing(x**x - x * x ** (x - 1)), is_nothing(x**x - x)

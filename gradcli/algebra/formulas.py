@@ -24,8 +24,8 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import interpret
 from gradcli.graph.shapes import Shape
 
-_WHOLE = 5_000  # operations in a formula that is differentiated, but not shown
-_PART = 150  # the same, where it is not a sum, so that each derivative is about as long
+_WHOLE = 5_000  # operations in a sum that is differentiated, but not shown: each of its terms has a short derivative
+_PART = 150  # operations in any other such formula: each of its derivatives is about as long as the formula
 _WORD = 64  # bits of a number that count as one operation
 _MAX_DEPTH = 60  # SymPy recurses
 
@@ -55,15 +55,16 @@ class Limits(NamedTuple):
 
 def formulas(
     wanted: Iterable[Node],
-    given: Mapping[Node, Exprs],
+    known: Mapping[Node, Exprs],
     names: Mapping[Node, str],
     cut: Limits | None = None,
     taken: Iterable[str] = (),
 ) -> Formulas:
     """Return the formulas of nodes, arrays of their shapes.
 
-    `given` holds formulas to use for nodes as they are, those of the leaves among them.  A node in `names` stands for
-    itself, unless it is small; with `cut`, other nodes too, under new names, which are not `taken`.
+    `known` holds the formulas of some nodes, those of the leaves among them.  A node in `names` whose formula is not
+    short is written as its name.  With `cut`, so are other nodes with long formulas, under new names that are not
+    `taken`.
 
     Errors: `TooDeepError`, without `cut`, where formulas are too deep to be written out.
 
@@ -73,7 +74,7 @@ def formulas(
     >>> formulas([y], {x: symbols("x", (2,))}, {}).exprs[y].tolist()
     [3*x[0]**2, 3*x[1]**2]
     """
-    return _Interpreter(list(wanted), given, names, cut, set(taken)).run()
+    return _Interpreter(list(wanted), known, names, cut, set(taken)).run()
 
 
 class _Interpreter:
@@ -82,14 +83,14 @@ class _Interpreter:
     def __init__(
         self,
         wanted: Sequence[Node],
-        given: Mapping[Node, Exprs],
+        known: Mapping[Node, Exprs],
         names: Mapping[Node, str],
         cut: Limits | None,
         taken: set[str],
     ) -> None:
         self.wanted = wanted
-        self.nodes = [n for n in scheduled(wanted, given) if n not in given]
-        self.given = given
+        self.nodes = [n for n in scheduled(wanted, known) if n not in known]
+        self.known = known
         self.names = names
         self.cut = cut
         self.limits = cut or Limits()
@@ -101,7 +102,7 @@ class _Interpreter:
         self.fresh = fresh_names(taken | set(names.values()))
 
     def run(self) -> Formulas:
-        values = interpret(self.nodes, self.bounded_formulas, dict(self.given))
+        values = interpret(self.nodes, self.bounded_formulas, dict(self.known))
         return Formulas({n: values[n] for n in self.wanted}, self.definitions)
 
     def bounded_formulas(self, node: Node, args: Sequence[Exprs]) -> Exprs:
@@ -123,7 +124,10 @@ class _Interpreter:
         return known[node] if node in known else self.formulas(node, [known[a] for a in node.args])
 
     def bounded(self, node: Node, result: Exprs) -> Exprs:
-        """Give elements that are too large a name, or complain if there is to be no cut."""
+        """Return formulas in which large elements are replaced by names.
+
+        Errors: `TooDeepError` for large elements of a node without a name, if nothing is to be cut.
+        """
         if node.dtype == "bool" or not node.args:  # a condition is no value that could have a name
             return result
         if self.cut is None and node not in self.names:
@@ -143,7 +147,7 @@ class _Interpreter:
         return size > (_WHOLE if expr.is_Add else _PART) or depth > _MAX_DEPTH
 
     def at_most(self, node: Node) -> int:
-        """Return a bound of the size of a scalar's expression that costs nothing to work out."""
+        """Return an upper bound of the size of a scalar's expression, from those of its arguments."""
         if node.shape or not OPERATIONS[node.op].broadcasts:
             return _WHOLE
         self.bounds[node] = bound = 1 + sum(self.bounds.get(a, 1 if not a.args else _WHOLE) for a in node.args)
@@ -167,7 +171,7 @@ class _Interpreter:
         known = self.sizes.get(expr)
         if known is None:
             parts = [self.size(a) for a in expr.args]
-            known = (_own_size(expr) + sum(s for s, _ in parts), 1 + max((d for _, d in parts), default=0))
+            known = (_size_of_head(expr) + sum(s for s, _ in parts), 1 + max((d for _, d in parts), default=0))
             self.sizes[expr] = known
         return known
 
@@ -186,5 +190,6 @@ def symbols(name: str, shape: Shape) -> Exprs:
     return objects([symbol(n) for n in element_names(name, shape)], shape)
 
 
-def _own_size(expr: Any) -> int:
+def _size_of_head(expr: Any) -> int:
+    """Return the size of an expression without its arguments; a number of many digits counts more."""
     return 1 + bits(max(abs(expr.p), expr.q)) // _WORD if expr.is_Rational else 1

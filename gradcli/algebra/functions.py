@@ -21,11 +21,11 @@ from gradcli.graph.names import ElementName
 from gradcli.graph.node import Constant, bits
 from gradcli.graph.operations import OPERATIONS
 
-# A power of a number beyond this is kept as it was typed.
-_MAX_EXPONENT = 128
-_MAX_POWER = 1280  # bits
+# Numbers beyond these limits are not evaluated: formulas show them as they were typed.
+_MAX_EXPONENT = 128  # and argument of a function that grows like a power: 128! has 216 digits
+_MAX_POWER = 1280  # bits of a power: more than float64 has, and a few lines of digits
 _MAX_LENGTH = 64  # bits of an exponent
-_LONG_SUM = 8
+_LONG_SUM = 8  # terms of an exponent in which SymPy does not look for logarithms, which is slow
 
 _EXACT: dict[str, Callable[..., Any]] = {
     "abs": abs,
@@ -75,7 +75,7 @@ class TableFunction(sympy.Function):  # type: ignore[misc]
 
     @classmethod
     def eval(cls, *args: Any) -> Any:
-        """Work out exact numbers, and a choice that is none."""
+        """Return the value of exact numbers, and of a `where` whose condition or branches decide it."""
         if cls.op == "where":
             chosen = {sympy.S.One: args[1], sympy.S.Zero: args[2]}.get(args[0])
             return args[1] if args[1] == args[2] else chosen
@@ -86,7 +86,7 @@ class TableFunction(sympy.Function):  # type: ignore[misc]
         return None
 
     def _eval_evalf(self, prec: int) -> Any:
-        """Return the number, if there is one: what mpmath has under the same name may be of real numbers alone."""
+        """Return the number, if it is real: mpmath's function of the same name may be for real arguments only."""
         try:
             return super()._eval_evalf(prec) if all(a.is_extended_real for a in self.args) else None
         except (ArithmeticError, ValueError):  # a pole
@@ -206,8 +206,8 @@ _SCALARS: dict[str, Callable[..., Any]] = {
     **{op: _careful(op) for op in ("gamma", "lgamma", "expm1")},
 }
 
-# SymPy's own functions.  The others it leaves as they are: it has none, or one that is complex where NumPy's is real;
-# of hyperbolic ones it asks whether their arguments are real, which takes it twice as long at each level of nesting.
+# Operations that are SymPy's functions.  It has none for the others, or one that is complex where NumPy's is real.  Its
+# hyperbolic functions ask whether their arguments are real, which takes twice as long at each level of nesting.
 SYMPY: dict[str, str] = {
     **{op: op for op in ("sqrt", "exp", "log", "sin", "cos", "tan", "sec", "csc", "cot", "asin", "acos", "atan")},
     **{op: op for op in ("expm1", "log1p", "log2", "log10", "asinh", "acosh", "atanh", "erf", "erfc", "gamma")},
@@ -227,5 +227,5 @@ def function(op: str) -> Any:
 
 @cache
 def kept(op: str) -> Any:
-    """Return the function of an operation that SymPy has no algebra for, and so leaves as it is."""
+    """Return the function of an operation for which SymPy has no algebra; it leaves its calls as they are."""
     return type(op, (TableFunction,), {"op": op, "nargs": OPERATIONS[op].arity})

@@ -21,12 +21,13 @@ from gradcli.graph.names import all_elements
 from gradcli.graph.node import Node
 from gradcli.graph.rewrite import common_subexpressions
 
-MAX_OPERATIONS = 100_000  # in all entries together
-_SAMPLE = 500  # entries
-_SHORT = 18  # operations in an entry that needs no names in it
-# Of its length, what makes a Jacobian better to read in which intermediates stand under the user's names, or new ones.
-_SAME = 1e-9  # of two values of a number
-_SHORT_DEFINITION = 40  # operations of an intermediate that may turn out to be a number
+MAX_OPERATIONS = 100_000  # in all entries together: a page of more is not read, and SymPy needs minutes for it
+_SAMPLE = 500  # entries from which the length of all is estimated
+_SHORT = 18  # operations in an entry that is read at a glance, without names of intermediates
+_ROUNDING = 1e-9  # between two evaluations of one number
+_SHORT_DEFINITION = 40  # operations of an intermediate that may turn out to be a number: more are rarely one
+# A Jacobian with names of intermediates replaces one without where its length is at most this part of the other's:
+# with the user's names, and with names that the user has not seen before.
 _SHORTER, _MUCH_SHORTER = 0.8, 0.5
 
 EntryIndex = tuple[int, int]
@@ -37,7 +38,7 @@ Entries = dict[EntryIndex, sympy.Expr]
 class SymbolicJacobian:
     """The non-zero entries by row and column, the names of both, and definitions of intermediates in the entries.
 
-    The formulas are worked out when they are first asked for.
+    The formulas are computed when they are first read.
     """
 
     rows: tuple[str, ...]
@@ -102,7 +103,7 @@ def symbolic_jacobian(graph: Graph, wrt: Sequence[str] | None = None) -> Symboli
 
 
 def unwritten_jacobian(graph: Graph, wrt: Iterable[str], taken: Collection[str] = ()) -> SymbolicJacobian:
-    """Return the Jacobian, whose formulas nobody may ask for; no intermediate gets a name that is `taken`."""
+    """Return the Jacobian without computing its formulas yet; no intermediate gets a name that is `taken`."""
     leaves = {name: graph.inputs[name] for name in wrt}
     return symbolic_entries(graph, graph.outputs, leaves, lambda: entries(graph, leaves), taken)
 
@@ -111,23 +112,23 @@ def symbolic_entries(
     graph: Graph,
     rows: Mapping[str, Node],
     columns: Mapping[str, Node],
-    found: Callable[[], Mapping[EntryIndex, Node]],
+    derivatives: Callable[[], Mapping[EntryIndex, Node]],
     taken: Collection[str] = (),
 ) -> SymbolicJacobian:
-    """Return some entries of a matrix in formulas: the nodes of derivatives of a graph, which are `found` by indices.
+    """Return some entries of a matrix in formulas: `derivatives` returns their nodes, by row and column.
 
     `rows` and `columns` are the nodes whose elements name the rows and the columns; no intermediate gets a name that is
     `taken`.
     """
     names = {*graph.inputs, *graph.names, *taken}
     return SymbolicJacobian(
-        all_elements(rows), all_elements(columns), lambda: _best(graph, dict(sorted(found().items())), names)
+        all_elements(rows), all_elements(columns), lambda: _best(graph, dict(sorted(derivatives().items())), names)
     )
 
 
 @dataclass(frozen=True)
 class _Formulas:
-    """A Jacobian in formulas: its entries, and the definitions that they need, as they were cut off."""
+    """A Jacobian in formulas: its entries, and the definitions of the intermediates in them, not simplified."""
 
     entries: Entries
     definitions: dict[str, sympy.Expr]
@@ -138,14 +139,14 @@ class _Formulas:
 
     @cached_property
     def where(self) -> dict[str, sympy.Expr]:
-        """The definitions as they are shown, which takes long to work out, and may not be wanted."""
+        """The definitions, simplified as they are shown; this takes long, so it is done when they are first read."""
         with distribute(False):
             return {name: tidy(e) for name, e in self.definitions.items()}
 
 
 def _best(graph: Graph, nodes: Mapping[EntryIndex, Node], taken: set[str]) -> _Formulas:
     """Return the entries in terms of the leaves, or of intermediates that have names, whichever is better to read."""
-    # The derivative has the nodes of the graph in it, each of which one of its equals may stand for.
+    # The derivative reads nodes of the graph.  Where two of them are equal, only the first is read, so names go to it.
     same = common_subexpressions(scheduled(nodes.values(), graph.nodes))
     derivative = _Derivative(graph, {index: same[n] for index, n in nodes.items()}, taken)
     derivative.check_length()
@@ -213,7 +214,7 @@ class _Derivative:
 
 
 def _numbers(definitions: Mapping[sympy.Symbol, sympy.Expr]) -> dict[sympy.Symbol, sympy.Expr]:
-    """Return the definitions that are numbers, as p/p is in the derivatives of log(softmax(z)): these need no name."""
+    """Return the definitions that are numbers and need no name, as p/p in the derivatives of log(softmax(z))."""
     with distribute(False):
         result = {name: tidy(e) for name, e in definitions.items() if length(e) <= _SHORT_DEFINITION and _is_flat(e)}
     return {name: e for name, e in result.items() if e.is_Rational}
@@ -225,7 +226,7 @@ def _is_flat(expr: sympy.Expr) -> bool:
     a, b = (
         expr.xreplace({s: sympy.Float(start + k / 7) for k, s in enumerate(variables)}).evalf() for start in (0.3, 0.8)
     )
-    return bool(a.is_Float and b.is_Float and abs(a - b) < _SAME)
+    return bool(a.is_Float and b.is_Float and abs(a - b) < _ROUNDING)
 
 
 def _tidied(exprs: Entries, known: Shorthands, limit: int | None) -> Entries:
@@ -235,7 +236,7 @@ def _tidied(exprs: Entries, known: Shorthands, limit: int | None) -> Entries:
     """
     result: Entries = {}
     total = 0
-    # The longest comes first: where it is too long, none of the others is looked at.
+    # The longest comes first: if it is too long, the others are not simplified.
     for index, expr in sorted(exprs.items(), key=lambda entry: -length(entry[1])):
         entry = tidy(expr, known)
         total += (operations := length(entry))

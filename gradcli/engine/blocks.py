@@ -1,4 +1,4 @@
-"""The arrays that kernels read and write: rows of float64 numbers, along the points, one after the other in memory."""
+"""The arrays that kernels read and write: contiguous float64, with the points along the last axis."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from gradcli.graph.shapes import Shape
 Arrays = Mapping[str, Array]
 Work = Callable[[list[Array], int, int], None]  # with a thread's buffers, at the points from one to another
 
-_SMALL = 2**16  # bytes of an array: what is larger is better given back to the system by itself
+_SMALL = 2**16  # bytes of an array: a larger one is an allocation of its own, which can be freed alone
 
 _in_rows, _dtype = attrgetter("flags.c_contiguous"), attrgetter("dtype")
 
 
 def are_rows(arrays: Collection[Array]) -> bool:
-    """Return whether kernels can read and write the arrays: it is asked of a thousand of them in each call."""
+    """Return whether kernels can read and write the arrays; it is quick, since a call may have a thousand of them."""
     return all(map(_in_rows, arrays)) and set(map(_dtype, arrays)) <= {np.dtype(float)}
 
 
@@ -40,7 +40,7 @@ def on_views(
     results: Arrays,
     checked: Collection[Array] | None = None,
 ) -> Work | None:
-    """Return what runs on views of a block of points; None unless those to be checked, or all, are rows."""
+    """Return the work of `run` on views of a block of points; None unless the arrays `checked`, or all, are rows."""
     if not are_rows([*points.values(), *results.values()] if checked is None else checked):
         return None
     count = next((a.shape[-1] for a in results.values()), 0)

@@ -27,7 +27,7 @@ _LINE = CACHE_LINE // 8  # points in a line of the cache
 class Kernel(Protocol):
     """A schedule made ready by an engine.
 
-    `block` is the number of points that it works on at best, `fewest` the number that is worth a thread.
+    `block` is the number of points in a block at which it is fastest, `fewest` the number that is worth a thread.
     """
 
     block: int
@@ -40,7 +40,7 @@ class Kernel(Protocol):
         """Return the memory that a thread needs for blocks of `count` points."""
 
     def begin(self, points: Arrays, results: Arrays) -> Work | None:
-        """Return what computes the results at a block of points; None unless the numbers of all arrays are rows."""
+        """Return the work that computes the results at a block of points; None unless all arrays are rows."""
 
 
 class Compiled:
@@ -94,7 +94,7 @@ class Compiled:
         return {**self._outputs, **results}
 
     def _at_two(self, points: Arrays, out: Arrays | None) -> dict[str, Array]:
-        """Return the outputs at one point, computed as two: so its numbers are those that it has among many."""
+        """Return the outputs at one point, computed at two equal points: the bits are those among many points."""
         both = self({name: np.repeat(a, 2, axis=-1) for name, a in points.items()})
         results = {name: both[name][..., :1] for name in self._names}
         for name, array in (out or {}).items():
@@ -121,7 +121,7 @@ class Compiled:
         rounds = -(-count // (self.kernel.block * workers))
         block = min(self.kernel.block, -(-count // (rounds * workers * _LINE)) * _LINE, count)
         ranges = iter(_ranges(count, block))
-        # Memory that was used already needs no clearing by the system; a call at the same time finds none to take.
+        # Buffers are reused, since the system clears new memory.  A concurrent call allocates its own.
         buffers = self._spare.pop(block, [])
         buffers += [self.kernel.buffers(block) for _ in range(workers - len(buffers))]
         if workers == 1:
@@ -132,14 +132,14 @@ class Compiled:
             try:
                 self._work(ranges, work, block, buffers[0])
             finally:
-                deque(ranges, maxlen=0)  # after a mistake nobody begins another block
+                deque(ranges, maxlen=0)  # after an error no thread begins another block
                 begun = [other for other in others if not other.cancel()]
                 for other in begun:
                     other.result()
         self._spare = {block: buffers}
 
     def _helpers(self, count: int) -> ThreadPoolExecutor:
-        """Return so many threads or more, which wait for the next call: to start them takes longer than many a call.
+        """Return a pool of at least `count` threads, kept for the next call: starting threads may take longer than it.
 
         After a fork they are new, since a process has only its own.
         """

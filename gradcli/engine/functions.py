@@ -39,7 +39,7 @@ def where(condition: Array, a: Array, b: Array, out: Array | None = None) -> Arr
 
 
 def clamp(x: Array, low: Array, high: Array, out: Array | None = None) -> Array:
-    """Return x within bounds.  At one a zero keeps its sign, which NumPy's own function shows for some layouts only."""
+    """Return x within bounds.  A zero at a bound keeps its sign; with `np.clip` that depends on the memory layout."""
     return np.minimum(high, np.maximum(low, x), out=out)
 
 

@@ -1,9 +1,9 @@
 """Isomorphic operations on scalars, vectorised to one operation on an array (superword-level parallelism).
 
 A function of `gradcli.compile` is called at few points, where a call of NumPy takes longer than its arithmetic.  A
-system that is written element by element, `y0 = (3 - 2*x0)*x0 - 2*x1; y1 = …`, repeats the same few operations: with a
-thousand such elements the calls are three times as fast when vectorised.  Leaves are stacked to arrays, and a scalar
-that is read alone is a view of one row.  Each number comes from the same operation as before.
+system that is written element by element, `y0 = (3 - 2*x0)*x0 - 2*x1; y1 = …`, repeats the same few operations:
+vectorised, a thousand such elements are computed three times as fast.  Leaves are stacked to arrays, and a scalar that
+is read alone is a view of one row.  Each number comes from the same operation as before, so no bit changes.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class JaxKernel:
         return []
 
     def begin(self, points: Arrays, results: Arrays) -> Work | None:
-        """Return what computes the results at a block of points; None unless the numbers of all arrays are rows."""
+        """Return the work that computes the results at a block of points; None unless all arrays are rows."""
         return on_views(self.run, points, results)
 
     def run(self, buffers: list[Array], points: Mapping[str, Array], results: Mapping[str, Array]) -> None:

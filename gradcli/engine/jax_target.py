@@ -1,4 +1,4 @@
-"""What each operation is to JAX: a function of arrays whose last axis counts the points, as for NumPy."""
+"""JAX as a target: the function of each operation, of arrays whose last axis counts the points, as for NumPy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _at_most(x: Array, high: Array) -> Array:
 # Elementwise operations that JAX's NumPy does not have, or has otherwise.
 _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "where": jnp.where,
-    # XLA has |x| for sqrt(x*x), which does not overflow: it is not to see what the argument is.
+    # XLA would rewrite sqrt(x*x) as |x|, which does not overflow: the barrier hides the argument from it.
     "sqrt": lambda x: jnp.sqrt(jax.lax.optimization_barrier(x)),
     "clamp": lambda x, low, high: _at_most(-_at_most(-x, -low), high),  # a zero keeps its sign
     "sign": lambda x: jnp.where(jnp.isnan(x), 0.0, jnp.sign(x)),
@@ -177,7 +177,7 @@ def _joined(join: Callable[..., Array]) -> Callable[..., Array]:
     return call
 
 
-# On processors, XLA's maximum over an axis of long rows loses a NaN, so that it is asked for.
+# On a CPU, XLA's maximum over an axis of long rows loses a NaN, so NaNs are looked for.
 JAX: dict[str, Any] = {
     "sum": lambda axes, x: x.sum(axis=axes),
     "prod": _prod,
@@ -225,7 +225,7 @@ JAX: dict[str, Any] = {
 
 
 def function_of(node: Node) -> Callable[..., Array]:
-    """Return what a node is to JAX, of the arrays of its arguments."""
+    """Return the JAX function of a node, which takes the arrays of its arguments."""
     if OPERATIONS[node.op].broadcasts:
         return _FUNCTIONS.get(node.op) or getattr(jnp, NAMES.get(node.op, node.op))
     return partial(JAX[node.op], *node.settings)

@@ -126,13 +126,13 @@ def svd_vh(full: bool, x: Array, out: Array | None = None) -> Array:
     return into(out, _stacked(partial(_each, lambda m: np.linalg.svd(m, full)[2]), x))
 
 
-# Small matrices: what a textbook writes down is exact for small integers, which elimination is not.
+# Small matrices: the textbook's formulas are exact for small integers, and elimination is not.
 
 
 def _exact(written: Callable[..., Array | None], general: Callable[..., Array], *stacks: Array) -> Array:
-    """Return what is written down, where there is such a thing and no product can leave the normal numbers on the way.
+    """Return the formula `written` of small matrices, and `general` where there is none or a product might overflow.
 
-    It is decided for each matrix alone: a point has the same numbers at each index.
+    This is decided for each matrix alone, so that a point has the same numbers among any others.
     """
     result = written(*stacks)
     if result is None:
@@ -206,9 +206,9 @@ def _stacked(function: Callable[..., Array], *arrays: Array) -> Array:
 
 
 def _each(function: Callable[..., Array], *stacks: Array) -> Array:
-    """Return what a function gives for each matrix of a stack: nan where NumPy has none for one of them.
+    """Return a function's result for each matrix of a stack, nan for a matrix at which it raises `LinAlgError`.
 
-    NumPy refuses a whole stack then, of which the halves are tried.
+    NumPy raises it for the whole stack, whose halves are then tried.
     """
     try:
         return function(*stacks)

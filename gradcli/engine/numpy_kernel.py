@@ -2,7 +2,7 @@
 
 A buffer is free after the last use of its value, and blocks are so short that the live buffers stay in
 the processor's cache: that is where the speed comes from.  Between two calls a thread holds Python's lock and the
-others wait, so there is little between them: a function, what gets its arguments, and the index of its result.
+others wait, so little happens there: each step is a function, a getter of its arguments, and the index of its result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gradcli.graph.einsum import products
 from gradcli.graph.operations import OPERATIONS
 
 _CACHE = 2**24  # bytes of buffers in which a thread works at best
-_PRODUCT = 2**18  # multiplications in a product of matrices: for more, OpenBLAS has threads of its own, in our way
+_PRODUCT = 2**18  # multiplications in a product of matrices: for more, OpenBLAS starts threads that compete with ours
 _LONGEST = 2**16  # points in a block
 _MEMORY = 2**28  # bytes of buffers at most
 _FEW = 2**10  # points at which a call takes longer to begin than to compute
@@ -55,7 +55,7 @@ class NumpyKernel:
         return (self._rows_for(count) or self._plan).memory(count)
 
     def begin(self, points: Arrays, results: Arrays) -> Work | None:
-        """Return what computes the results at a block of points; None unless the numbers of all arrays are rows."""
+        """Return the work that computes the results at a block of points; None unless all arrays are rows."""
         rows = self._rows_for(next((a.shape[-1] for a in results.values()), 0))
         return (rows and rows.begin(points, results)) or on_views(self.run, points, results)
 

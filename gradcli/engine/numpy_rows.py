@@ -18,7 +18,7 @@ from gradcli.graph.node import Node
 class PlanOfRows:
     """A plan whose results, where they are the numbers of an array, are the rows of that array.
 
-    Into those that `new` returned last they are computed; to other arrays they are copied.
+    They are computed into the arrays that `new` returned last, and copied to any others.
     """
 
     def __init__(self, schedule: Schedule) -> None:
@@ -32,7 +32,7 @@ class PlanOfRows:
         steps = tuple(n for n in schedule.steps if n not in alone)
         self._plan = Plan(replace(schedule, steps=steps, outputs=arrays | self._others))
         self.bytes, self.memory = self._plan.bytes, self._plan.memory
-        # Inputs whose type and order in memory matter: what is put together to an array may have any.
+        # Inputs that must be contiguous float64: an input that is only stacked may have any layout.
         put = {a for n in steps if n.op == "stack" for a in n.args}
         put -= {a for n in steps if n.op != "stack" for a in n.args} | set(self._others.values())
         self._read = [name for name, n in schedule.inputs.items() if n not in put]
@@ -51,7 +51,7 @@ class PlanOfRows:
         return [parts[name][i] for name, i in self._rows.values()], arrays
 
     def begin(self, points: Arrays, results: Arrays) -> Work | None:
-        """Return what computes the results at a block of points, without a copy, if it is known whose rows they are."""
+        """Return the work that computes the results at a block of points in place; None unless `new` returned them."""
         rows, arrays = self._last
         if not all(map(is_, rows, map(results.__getitem__, self._rows))):
             return None

@@ -1,7 +1,7 @@
-"""What each operation is to NumPy: a function of arrays whose last axis counts the points.
+"""NumPy as a target: the function of each operation, of arrays whose last axis counts the points.
 
-So axes and indices keep their meaning.  Where the result is no view of the argument, it goes into the array `out`, if
-one is given.
+Axes and indices keep their meaning, since the added axis is the last.  A result that is not a view of the argument is
+written into the array `out`, if there is one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sizes of the terms that values are made of: how much rounding can change a value in which terms cancel."""
+"""The sizes of the terms whose sum a value is: they bound its rounding error where terms cancel."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def _of_one(graph: Graph, same: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _named(output: Node) -> Node:
-    """Return what an output is another name of."""
+    """Return the node that an output is another name of."""
     while (inner := operand(output, "identity")) is not None:
         output = inner
     return output

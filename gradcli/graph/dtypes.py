@@ -1,7 +1,7 @@
-"""The types of numbers, and which one a result has where several meet: PyTorch's rules, which are NumPy's but for two.
+"""The dtypes of numbers, and their promotion: PyTorch's rules, which are NumPy's but for two.
 
-A floating number beside whole ones decides alone (int64 and float32 give float32), and a constant has no type of its
-own: it takes that of what it meets, unless it is of another kind.
+A floating-point operand decides alone among integers (int64 and float32 give float32).  A constant has no dtype of its
+own: it takes that of the other operand, unless that is of another kind.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 DType = Literal["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
 
-# In the order in which one gives way to another.
+# In the order of promotion: of two, the later one is the result's.
 DTYPES: tuple[DType, ...] = get_args(DType)
 FLOATING = frozenset(("float16", "float32", "float64"))
 
@@ -32,7 +32,7 @@ def promoted(dtypes: Iterable[DType]) -> DType:
 
 
 def summed(dtype: DType) -> DType:
-    """Return the type of a sum or a product of many numbers of a type: whole ones are added up in int64.
+    """Return the dtype of a sum or a product of many numbers of a dtype: integers and booleans are added in int64.
 
     >>> summed("bool"), summed("float32")
     ('int64', 'float32')

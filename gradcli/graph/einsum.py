@@ -166,9 +166,9 @@ def _sizes(terms: Iterable[str], operands: Iterable[Node]) -> dict[str, int]:
     """Return the size of each letter; those of size 1 broadcast, but not within one operand."""
     sizes: dict[str, int] = {}
     for term, x in zip(terms, operands, strict=True):
-        own: dict[str, int] = {}
+        within: dict[str, int] = {}  # this operand
         for c, n in zip(term, x.shape, strict=True):
-            here, known = own.setdefault(c, n), sizes.setdefault(c, n)
+            here, known = within.setdefault(c, n), sizes.setdefault(c, n)
             if here != n or (known != n and 1 not in (known, n)):
                 raise InputError(f"`{c}` is of size {known if here == n else here} and of size {n}", None, _EXAMPLE, x)
             sizes[c] = max(known, n)
@@ -189,7 +189,7 @@ def _plain(letters: str, x: Node, sizes: Mapping[str, int]) -> tuple[str, Node]:
 
 
 def _summed(letters: str, x: Node, kept: Iterable[str]) -> tuple[str, Node]:
-    """Return an operand summed over the letters that nobody else has."""
+    """Return an operand summed over its letters that are not in `kept`."""
     kept = set(kept)
     axes = tuple(i for i, c in enumerate(letters) if c not in kept)
     return "".join(c for c in letters if c in kept), reduce("sum", x, axes) if axes else x

@@ -177,16 +177,16 @@ def gather(x: Node, axis: int, numbers: Any) -> Node:
 def pick(x: Node, key: Sequence[int | range | IndexArray | None]) -> Node:
     """Return `x[key]`, where index arrays may be among the keys: PyTorch's advanced indexing.
 
-    Index arrays broadcast together.  Their axes replace those that they index, or come first where these are not
-    adjacent.  NumPy differs only where an integer is among the keys.
+    Index arrays broadcast together.  Their axes replace the axes that they index, or come first where these are not
+    adjacent.  NumPy's result differs only where an integer is among the keys.
 
     Errors: `InputError` for index arrays that do not broadcast.
     """
-    own = iter(x.shape)
+    sizes_of_axes = iter(x.shape)
     plain: list[int | range | None] = []
-    chosen: list[tuple[int, IndexArray]] = []  # axes that remain, and what is taken along them
+    chosen: list[tuple[int, IndexArray]] = []  # axes of the result of `plain`, with the indices along them
     for k in key:
-        size = 0 if k is None else next(own)
+        size = 0 if k is None else next(sizes_of_axes)
         if isinstance(k, IndexArray):
             chosen.append((sum(not isinstance(p, int) for p in plain), k))
             plain.append(range(size))

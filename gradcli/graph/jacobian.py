@@ -1,12 +1,12 @@
 """The Jacobian as a graph: its entries are nodes, and only those that are not zero everywhere.
 
-Rows that share no column are of one colour: one reverse sweep, with a cotangent of 1 for each of them, gives them all,
-since each of its results belongs to a single row.  Where columns share less than rows, they take their place, in
-forward sweeps.  Source: Curtis, Powell and Reid, "On the estimation of sparse Jacobian matrices" (IMA J. Appl. Math.
-13, 1974).
+Rows that share no column have one colour: one reverse sweep, with a cotangent of 1 for each of them, computes them all,
+since each of its results belongs to a single row.  Where columns need fewer colours than rows, forward sweeps compute
+columns.  Source: Curtis, Powell and Reid, "On the estimation of sparse Jacobian matrices" (IMA J. Appl. Math. 13,
+1974).
 
-A slope that selects meets an infinite one in the other order then, as in PyTorch's forward mode: of `relu(log(x))` at 0
-a row has 0·inf, which is nan, and a column 0.
+Forward sweeps multiply in the opposite order, as PyTorch's forward mode does.  This shows where a slope that selects
+meets an infinite one: of `relu(log(x))` at 0 a reverse sweep has 0·inf, which is nan, and a forward sweep has 0.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def sparse(graph: Graph, wrt: Iterable[str] | None = None, by_blocks: bool = Fal
     ([0, 1, 1, 2, 2], [0, 0, 1, 0, 2], (5,))
     """
     leaves = list(graph.leaves(wrt))
-    sources: dict[Node, int] = {}  # where each begins in all of them, joined
+    sources: dict[Node, int] = {}  # the adjoints, with the index at which each begins when they are concatenated
     positions: list[tuple[int, int]] = []
     elements: list[int] = []
     end = 0
@@ -324,7 +324,7 @@ def _parts(
     crossing: Mapping[Node, int],
     swept: Callable[[Iterable[tuple[Node, Node]]], Mapping[Node, Node]],
 ) -> dict[tuple[Node, Node], list[_Part]]:
-    """Return what each block dy/dx has of the lines that are swept.
+    """Return for each block dy/dx its parts: the entries of the lines that are swept.
 
     `crossing` has for each other node the number of its columns or rows; `swept` gives the adjoints or tangents of all
     nodes for those of the lines.

@@ -1,8 +1,8 @@
 """Forward mode: the graph of a Jacobian–vector product, one tangent ṫ = Σ ∂t/∂x·u for each node that depends on x.
 
-There is no second set of rules.  A slope serves both modes.  What only moves elements does to tangents what it does to
-primals, and a contraction is linear in each of its factors: the kind says so.  For any other structural operation the
-pullback g ↦ Jᵀg is linear in g, and its transpose, which is the pullback of the pullback, is u ↦ Ju.
+There is no second set of rules.  A slope serves both modes.  An operation that moves elements moves tangents as it
+moves primals, and a contraction is linear in each of its factors: the kind of the row says so.  For any other
+structural operation the pullback g ↦ Jᵀg is linear in g, and its transpose, the pullback of the pullback, is u ↦ Ju.
 Sources: Griewank and Walther, *Evaluating Derivatives* (SIAM, 2008), section 3.1; Radul and others, "You only linearize
 once: tangents transpose to gradients" (POPL 2023).
 """
@@ -22,7 +22,7 @@ from gradcli.graph.vjp import active_nodes, reverse, scale, slope
 
 @dataclass(frozen=True, repr=False)
 class Push:
-    """A forward sweep: the graph from leaves and their tangents to the outputs' tangents, and who is whose.
+    """A forward sweep: the graph from leaves and their tangents to the outputs' tangents, and the tangent of each node.
 
     `seeds` holds the tangents of the leaves by name, `tangents` the tangent of each node that has one, and `slopes`
     the local derivatives of the elementwise nodes by node and position of the argument.
@@ -71,11 +71,11 @@ Slopes = dict[tuple[Node, int], Node]
 def forward(
     nodes: Iterable[Node], seeds: Mapping[Node, Node], slopes: Slopes | None = None
 ) -> tuple[dict[Node, Node], Slopes]:
-    """Return the tangents of the nodes that depend on a seeded one, and the slopes that made them.
+    """Return the tangents of the nodes that depend on a seeded one, and the slopes that they were multiplied by.
 
-    `nodes` are in the order of computation; `slopes` are known from another sweep, and added to.  Of a
-    tangent of which one part alone is seeded, that part alone is multiplied: no 0 meets an infinite slope, and of
-    `M @ (1/x)` at x[0] = 0 the column of x[1] is finite, as the rows have it.
+    `nodes` are in the order of computation; `slopes` holds those of an earlier sweep, and new ones are added to it.
+    Where a tangent is seeded in one part only, only that part is multiplied, so that no 0 meets an infinite slope: of
+    `M @ (1/x)` at x[0] = 0 the column of x[1] is finite, as it is in reverse mode.
     """
     tangents = dict(seeds)
     slopes = {} if slopes is None else slopes

@@ -15,7 +15,7 @@ _CLOSE = 1e-9  # how far, relative to the largest element, an input may be off w
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of inputs: `fits` is a test of shapes, `holds` of values, and `nearest` returns values of the kind.
+    """A kind of inputs: `fits` tests a shape, `holds` tests values, and `nearest` returns near values of the kind.
 
     Values have the points along the last axis.
     """

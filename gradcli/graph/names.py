@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gradcli.graph.node import Node
 
-# What may be a name, in a regular expression: an ASCII letter, `_`, or what is not ASCII, which is looked at later;
-# then digits, too.  It says what is none: Python takes 9 ms to compile a set that goes up to U+10FFFF.
+# A name, as a regular expression: an ASCII letter, `_`, or any character beyond ASCII (checked later), then digits too.
+# It excludes the other characters: Python takes 9 ms to compile a set that goes up to U+10FFFF.
 NAME = r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*"
 
 _BARRED = 3  # letters of a name that a bar marks
@@ -42,7 +42,7 @@ def identifier(name: str) -> str:
 
 
 class ElementName(str):
-    """The name of an array's element, or of a part, with the array and the index beside it: nobody takes it apart."""
+    """The name of an array's element, or of a part, with the array and the index as attributes."""
 
     __slots__ = ("array", "key")
     array: str

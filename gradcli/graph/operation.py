@@ -69,27 +69,37 @@ class Corner:
 
 @dataclass(frozen=True)
 class Operation:
-    """One row of the table.
+    """One row of the table: all facts of an operation.
 
-    An elementwise one takes `arity` arguments; `infix` is the sign between them, or before a single one,
-    and `precedence` says how tightly it binds.  One with neither slopes nor pullback passes nothing on, as `detach` and
-    the conditions do.
-    `slopes[i](y, *arguments)` is ∂y/∂(i-th argument) of an elementwise operation, as a node or a number; `textbook` has
-    slopes as they are known, by the argument, where what is computed in their place keeps more digits or takes less.
-    `pullback(g, y, *settings, *arguments)` gives for each argument of another one the node that the adjoint `g` of `y`
-    passes to it; both are written in operations of the table, so that a derivative can be derived again.
-    `definition(*settings, *arguments)` spells the operation in simpler ones, for formulas and for engines; `lowered`
-    does for engines alone, where the textbook's definition is numerically poor, and `formula` for formulas alone.  An
-    operation with neither of the first two is primitive: each engine has a rule for it.  So it is where they return
-    None: the inverse of a large matrix, for one, is not written out.  `move(*settings, *arrays)` is where elements go,
-    for NumPy arrays of anything with an added last axis; a scatter's takes `join` too, which puts together what falls
-    on one place.  `exact` is whether each element of the result is one of an argument's, its negative, or a constant.
+    An operation without slopes and without a pullback has no derivative, such as `detach` and the conditions.  One
+    without a `definition` and without `lowered`, or whose function returns None, is primitive: each engine has a rule
+    for it.  So the inverse of a large matrix is primitive, and that of a small one is written out in formulas.
 
-    Facts: the result is linear in each argument at `linear`, the others held.  An operation that `commutes` gives the
-    same bits if its two arguments are exchanged.  One that `keeps_integers` gives integers of integers, where others
-    give floating-point numbers.  One that `selects` takes its second or third argument, by its first.  A slope that is
-    a selection selects the adjoint, except at the positions in `multiplies`, where it is a factor.  `merged` returns
-    the sum of several nodes of this operation as one node.
+    Derivative
+        slopes: `slopes[i](y, *arguments)` is ∂y/∂(i-th argument) of an elementwise operation, a node or a number.
+        textbook: slopes by position as they are usually written, where the computed one keeps more digits or is faster.
+        pullback: `pullback(g, y, *settings, *arguments)` returns, for another operation, the adjoint of each argument
+            from the adjoint `g` of `y`.  Slopes and pullbacks are made of operations of the table, so that they have
+            derivatives too.
+        multiplies: the positions at which a slope that is a selection is a factor; elsewhere it selects the adjoint.
+        corner: where there is no derivative, and what the rule gives there.
+    Meaning
+        definition: `definition(*settings, *arguments)` writes the operation in simpler ones.
+        lowered: the definition for engines, where the textbook's is numerically poor.
+        formula: the definition for formulas alone.
+        move: `move(*settings, *arrays)` moves the elements of NumPy arrays of any dtype with an added last axis; that
+            of a scatter also takes `join`, the ufunc that combines elements at one index.
+    Notation
+        infix: the sign between two arguments, or before one.
+        precedence: how tightly the sign binds.
+    Facts
+        arity: the number of arguments of an elementwise operation.
+        exact: each element of the result is one of an argument's, its negative, or a constant.
+        linear: the positions of the arguments in each of which the result is linear, the others held.
+        commutes: the result has the same bits if the two arguments are exchanged.
+        keeps_integers: integers give integers; other operations give floating-point numbers.
+        selects: the result is the second or the third argument, by the first.
+        merged: returns the sum of several nodes of this operation as one node.
     """
 
     kind: Kind

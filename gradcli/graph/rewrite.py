@@ -161,7 +161,7 @@ def are_equal(a: Node, b: Node) -> bool:
 
 
 def rewritten(nodes: Iterable[Node], rule: Rule | None, known: Mapping[Node, Node] | None = None) -> dict[Node, Node]:
-    """Return for each node, in the order of computation, what one rule for all operations makes of it, if there is one.
+    """Return for each node, in the order of computation, the node that it becomes by one rule for all operations.
 
     The rule gets a node whose arguments are rewritten; those in `known` are rewritten already.
 

@@ -23,8 +23,8 @@ from gradcli.graph.rewrite import interpret
 from gradcli.graph.shapes import size_of
 
 MAX_COLUMNS = 5_000  # above, bits take more memory than hash sets
-MAX_SETS = 2**19  # columns that have hash sets: above, a leaf is one column
-_MAX_MEMBERS = 2**23  # of all hash sets that are made for one Jacobian
+MAX_SETS = 2**19  # columns for which hash sets are built: above, a leaf is one column
+_MAX_MEMBERS = 2**23  # of all hash sets that are built for one Jacobian: about a gigabyte
 
 Runs = tuple[range, ...]  # of columns, in order
 
@@ -179,7 +179,7 @@ def _sets_of(node: Node, args: list[Array]) -> Array:
     """Return the sets of a node's elements, from those of its arguments."""
     row = OPERATIONS.get(node.op)
     if row is None or not row.passes_on or (row.kind == "step" and all(map(_is_leaf_or_moved, node.args))):
-        return np.zeros(node.shape, dtype=object)  # the 0 that a step passes on meets nothing more
+        return np.zeros(node.shape, dtype=object)  # a step's 0 is not multiplied by anything that may be infinite
     if row.broadcasts:
         numbers = [sets for sets, a in zip(args, node.args, strict=True) if a.dtype != "bool"]
         union = np.asarray(reduce(np.bitwise_or, numbers), dtype=object)

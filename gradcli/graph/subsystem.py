@@ -1,4 +1,4 @@
-"""A part of a system that is no text: a model, or a function of Python's, which maps its inputs to named nodes."""
+"""A part of a system that is not a text: a model, or a Python function, which maps its inputs to named nodes."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Sweep:
-    """A reverse sweep: the graph from leaves and cotangents to gradients, its passes in order, and who is whose.
+    """A reverse sweep: the graph from leaves and cotangents to gradients, its passes in order, and the adjoints.
 
     `cotangents` holds the cotangents by the names of their outputs, `gradients` the gradients by the names of what they
     are the gradients of, and `adjoints` the adjoint of each node that has one.
@@ -97,7 +97,7 @@ def sweep(graph: Graph, wrt: Iterable[str] | None = None, retain: Iterable[str] 
 
 
 def active_nodes(graph: Graph, wanted: Iterable[Node]) -> set[Node]:
-    """Return the nodes that depend on a wanted one: adjoints go nowhere else, and through no whole numbers."""
+    """Return the floating-point nodes that depend on a wanted one: no other node has an adjoint."""
     active = set(wanted)
     for node in graph.nodes:
         if not active.isdisjoint(node.args) and OPERATIONS[node.op].passes_on and node.dtype in FLOATING:

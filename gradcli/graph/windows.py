@@ -1,4 +1,4 @@
-"""Windows that move over the last axes of an array: convolutions are products with them, pooling their extremes."""
+"""Windows that move over the last axes of an array: convolution multiplies and pooling reduces their elements."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def convolve(x: Node, weight: Node, windows: Sequence[Window], groups: int) -> N
     """Return the sums of the products of each window's elements and the weights: `(batch, out, …)`, or without a batch.
 
     `x` is `(batch, in, …)` and `weight` `(out, in/groups, …)`: the outputs are in as many groups as the inputs are.
-    Source: PyTorch's `conv1d` and `conv2d`, which do not turn the weights around.
+    Source: PyTorch's `conv1d` and `conv2d`, which are cross-correlations: the weights are not flipped.
     """
     taken = _in_windows(x, windows)
     lead = x.shape[: len(x.shape) - len(windows) - 1]
@@ -94,13 +94,13 @@ def largest(x: Node, windows: Sequence[Window]) -> Node:
     _check(x, windows)
     positions = []
     for n, w in _axes(x, windows):
-        own = w.positions(n)
-        inside = (own >= 0) & (own < n)
+        index = w.positions(n)
+        inside = (index >= 0) & (index < n)
         if not inside.any(axis=1).all():
             raise InputError("a whole window lies in the padding", hint="let `padding` or `dilation` be smaller")
         # What lies outside never wins: it is replaced by the first element inside.
-        first = np.take_along_axis(own, inside.argmax(axis=1)[:, None], axis=1)
-        positions.append(np.where(inside, own, first))
+        first = np.take_along_axis(index, inside.argmax(axis=1)[:, None], axis=1)
+        positions.append(np.where(inside, index, first))
     taken = _taken(x, positions)
     flat = reshape(taken, (*taken.shape[: -len(windows)], size_of(taken.shape[-len(windows) :])))
     return reduce("max", flat, (len(flat.shape) - 1,), "first")
@@ -130,7 +130,10 @@ def _axes(x: Node, windows: Sequence[Window]) -> list[tuple[int, Window]]:
 
 
 def _check(x: Node, windows: Sequence[Window]) -> None:
-    """Refuse windows that together would be absurdly large."""
+    """Check the number of windows.
+
+    Errors: `InputError` where an axis has none, and where all windows together are too large.
+    """
     counts = [w.count(n) for n, w in _axes(x, windows)]
     check_size((*x.shape[: len(x.shape) - len(windows)], *counts, *(w.size for w in windows)))
 

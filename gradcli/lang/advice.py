@@ -1,4 +1,4 @@
-"""What people type that is no part of the language, and what to type instead."""
+"""Errors of what is not part of the language, with what to type instead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.vocabulary import CONSTANTS, FUNCTIONS, METHODS
 
 LANGUAGE = "the language has + - * / ** @, lists, indexing, and functions such as `sin(x)` and `sum(x)`"
 _WHOLE = "operations work on whole arrays: `sum(x**2)` adds up the squares of all elements of x"
-# What has variables, or a syntax, of its own.
+# Syntax that has variables, or a grammar, of its own.
 FOREIGN: dict[type[ast.AST], tuple[str, str]] = {
     ast.Lambda: ("`lambda`", "write the expression itself"),
     ast.ListComp: ("a comprehension", _WHOLE),
@@ -39,7 +39,7 @@ _REFUSED = {
 }
 _MODULES = {"np", "numpy", "jnp", "jax", "torch", "math", "cmath", "sympy", "scipy", "tensorflow", "keras", "cupy"}
 _LETTERS = {"F", "K", "nn", "tf", "sp", "cp"}  # modules by habit, and names of variables
-_TURNS = {"T", "mT"}
+_TRANSPOSES = {"T", "mT"}
 _AUTOGRAD = {"backward", "data", "grad", "grad_fn", "item", "requires_grad", "retain_grad", "zero_"}
 _FUNCTION_KEYS = {key(name): name for name in reversed(FUNCTIONS)}
 
@@ -61,8 +61,8 @@ _LAST = re.compile(r"\s*\\\s*$")
 _SEVERAL = re.compile(rf"{NAME}(\s*,\s*{NAME})+\s*=(?!=)")
 _SHOWN = 40  # characters of a text that is shown in advice
 _SHORT = 20  # characters of an argument that is shown in advice
-_NEAR = 60  # characters before and behind a mistake that are looked at
-# Words of Python's with a use in expressions, where nobody takes them for names.
+_NEAR = 60  # characters before and after a mistake that are searched for its cause
+# Keywords of Python that belong in expressions, and are not mistaken for names.
 _IN_USE = {"and", "or", "not", "if", "else", "for", "True", "False", "None"}
 _OPERATORS = {"&&": "and", "||": "or", "=>": ">=", "=<": "<=", "<>": "!="}
 
@@ -132,16 +132,16 @@ def module_of(tree: ast.Attribute, call: ast.Call | None = None) -> str | None:
     'F'
     """
     value = tree.value
-    while isinstance(value, ast.Attribute) and value.attr not in _TURNS:
+    while isinstance(value, ast.Attribute) and value.attr not in _TRANSPOSES:
         value = value.value
     if not isinstance(value, ast.Name) or value.id not in _MODULES | _LETTERS:
         return None
-    method = _is_method(tree, call) if call else tree.attr in _TURNS
+    method = _is_method(tree, call) if call else tree.attr in _TRANSPOSES
     return None if value.id in _LETTERS and value is tree.value and method else value.id
 
 
 def _is_method(tree: ast.Attribute, call: ast.Call) -> bool:
-    """Return whether a call fits the method of a variable: no argument too many, and its settings no variables."""
+    """Return whether a call fits a method of a variable: not too many arguments, and no variable as a setting."""
     if tree.attr not in METHODS:
         return False
     signature = signature_of(METHODS[tree.attr])
@@ -155,7 +155,7 @@ def _is_method(tree: ast.Attribute, call: ast.Call) -> bool:
 
 
 class Advice(NamedTuple):
-    """What to write instead of a text: in words, and as what replaces the characters `start` to `end` of the text."""
+    """How to correct a text: a hint, and the replacement of its characters from `start` to `end`."""
 
     hint: str
     start: int = 0
@@ -163,13 +163,13 @@ class Advice(NamedTuple):
     instead: str | None = None
 
     def fix(self, span: Span) -> Fix | None:
-        """Return the correction; `span` is where the text that the advice is about was typed."""
+        """Return the correction; `span` is the position of the text that the advice is about."""
         if self.instead is None:
             return None
         return Fix(Span(span.source, span.start + self.start, span.start + self.end), self.instead)
 
     def moved(self, offset: int) -> Advice:
-        """Return the advice about a text that has as many characters more in front."""
+        """Return the advice for a longer text, which has `offset` more characters in front."""
         return self._replace(start=self.start + offset, end=self.end + offset)
 
 
@@ -186,7 +186,7 @@ def product(text: str, inside: int) -> Advice:
 
 
 def spelling(text: str, offset: int) -> Advice | None:
-    """Return how what Python could not read is spelled here, if that is clear; `offset` is where Python gave up.
+    """Return how to write a text that Python cannot parse, if that is clear; `offset` is that of Python's error.
 
     >>> spelling("2x + 1", 0)
     Advice(hint='a product is written with `*`: `2*x`', start=0, end=2, instead='2*x')
@@ -203,7 +203,7 @@ def spelling(text: str, offset: int) -> Advice | None:
 
 
 def _near(text: str, offset: int) -> Advice | None:
-    """Return what the characters around an offset should be."""
+    """Return the advice on the characters around an offset."""
     here, rest = text[max(0, offset - 1) : offset + 2], text[offset:]
     if ("|" in here or not rest) and (advice := _between_bars(text)):
         return advice
@@ -223,7 +223,7 @@ def _near(text: str, offset: int) -> Advice | None:
 
 
 def _written(hint: str, start: int, end: int, instead: str) -> Advice:
-    """Return the advice whose hint ends with what is to be written."""
+    """Return the advice whose hint ends with the replacement."""
     return Advice(f"{hint} `{instead}`", start, end, instead)
 
 
@@ -277,7 +277,7 @@ def _argument(text: str, start: int) -> int | None:
 
 
 def _of_a_statement(text: str) -> Advice | None:
-    """Return what is typed here in place of another kind of statement, which a script may have.
+    """Return the advice on a statement of Python that the language does not have.
 
     >>> _of_a_statement("x += 1").hint
     'nothing changes in place: give the new value a name of its own, x1 = x + …'
@@ -312,7 +312,7 @@ def _between_bars(text: str) -> Advice | None:
 
 
 def _reserved(text: str) -> Advice | None:
-    """Return what to call a variable that has the name of a word of Python's."""
+    """Return the advice to rename a variable that is called by a keyword of Python."""
     for word in re.finditer(NAME, text):
         if keyword.iskeyword(word.group()) and word.group() not in _IN_USE:
             return Advice(f"`{word.group()}` is a word of Python's: call it `{word.group()}_`",
@@ -321,7 +321,7 @@ def _reserved(text: str) -> Advice | None:
 
 
 def _pair(text: str, pair: re.Match[str]) -> Advice | None:
-    """Return what two words mean that follow each other."""
+    """Return the advice on two words in a row: a product, or a call of a function."""
     a, b = filter(None, pair.groups())
     if keyword.iskeyword(a) or keyword.iskeyword(b) or len(a + b) > _SHOWN:
         return None

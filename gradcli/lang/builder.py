@@ -82,7 +82,7 @@ class Walk:
         self.spans = spans
 
     def run(self) -> Node:
-        """Return the expression's node: a stack has the work to do, another one the nodes that are done."""
+        """Return the expression's node, by a stack of parts to visit and a stack of finished nodes."""
         done: list[Node] = []
         work: list[tuple[ast.expr, Callable[[list[Node]], Node] | None, int]] = [(self.expression.tree, None, 0)]
         while work:
@@ -102,21 +102,21 @@ class Walk:
                     work += [(child, None, 0) for child in reversed(children)]
                     continue
             except InputError as error:
-                raise error.at(self.place(error.about) or self.expression.span(tree)) from None
+                raise error.at(self.origin(error.about) or self.expression.span(tree)) from None
             if node not in self.spans and not node.is_leaf:
                 self.spans[node] = self.expression.span(tree)
             done.append(node)
         return done.pop()
 
-    def place(self, node: Node | None) -> Span | None:
-        """Return where a node was written, or read: a leaf is written nowhere."""
+    def origin(self, node: Node | None) -> Span | None:
+        """Return the span that a node was built from; of a leaf, the first that reads it."""
         if node is None:
             return None
         read = (name for name in self.expression.names if self.scope.get(name.id) is node)
         return self.spans.get(node) or next(map(self.expression.span, read), None)
 
     def visit(self, tree: ast.expr) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
-        """Return the parts of an expression, and what makes a node of the parts' nodes."""
+        """Return the parts of an expression, and the function that builds its node from theirs."""
         match tree:
             case ast.BinOp(left, operator, right):
                 op = self.operator(operator)
@@ -143,8 +143,8 @@ class Walk:
             case ast.Subscript(value, key):
                 return self.subscript(value, key)
             case ast.Attribute(value, "T" | "mT" as attribute):
-                turn = construct.swap if attribute == "mT" else FUNCTIONS["transpose"]
-                return (value,), lambda args: turn(_numeric(args[0]))
+                transpose = construct.swap if attribute == "mT" else FUNCTIONS["transpose"]
+                return (value,), lambda args: transpose(_numeric(args[0]))
             case ast.Attribute():
                 raise unknown_attribute(tree, module_of(tree))
             case ast.Tuple() if pointed := decimals(self.expression.span(tree).text):
@@ -177,7 +177,7 @@ class Walk:
         return op
 
     def subscript(self, value: ast.expr, key: ast.expr) -> tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]:
-        """Return the parts of `value[key]`, and what makes a node of the parts' nodes."""
+        """Return the parts of `value[key]`, and the function that builds its node from theirs."""
         if isinstance(value, ast.Name) and (whole := whole_key(key)) is not None:
             node = self.scope.get(element_name(value.id, whole))
             if node is not None:
@@ -250,7 +250,7 @@ class Walk:
 
 
 def _operate(op: str, *args: Node) -> Node:
-    """Return an arithmetic operation as the user wrote it; numbers among themselves are worked out exactly."""
+    """Return an arithmetic operation as the user wrote it; one of numbers alone is computed exactly."""
     if op in ("and", "or"):
         return compare(op, *map(_true_or_false, args))
     args = tuple(map(_numeric, args))

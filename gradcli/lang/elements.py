@@ -1,7 +1,7 @@
 """Elements that a loop assigns, as operations on whole arrays: `y[i] = x[i] - x[i-1] for i in 1..9`.
 
-What works element by element is one operation for all points, and `x[i-1]` is a slice. Anything else, such as an
-element that is computed from the one before, is written out point by point.
+An elementwise operation becomes one operation for all points, and `x[i-1]` a slice.  Anything else, such as an element
+that is computed from the one before, is written out point by point.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Built = tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]
 
 
 class _OneByOne(InputError):
-    """What does not work element by element, so that each point is computed by itself."""
+    """Raised for an expression that is not elementwise, so that each point is computed by itself."""
 
 
 def build_elements(statement: Statement, loop: Loop, scope: Scope, spans: dict[Node, Span]) -> Node | None:
@@ -85,7 +85,7 @@ class _AllPoints(Walk):
         return node if is_condition(node) else construct.broadcast(node, (self.loop.size,))
 
     def count(self, tree: ast.AST) -> int:
-        """Return at how many points a part is wanted."""
+        """Return the number of points at which a part is computed."""
         return len(next(iter(self.points[id(tree)].values())))
 
     def variable(self, tree: ast.Name) -> Node:
@@ -104,7 +104,7 @@ class _AllPoints(Walk):
         return self.each(tree, *super().call(tree))
 
     def each(self, tree: ast.expr, parts: Sequence[ast.expr], finish: Callable[[list[Node]], Node]) -> Built:
-        """Return what makes a node, which is checked to work element by element where it depends on the point."""
+        """Return the parts, and the function that builds the node; it raises `_OneByOne` unless that is elementwise."""
         if id(tree) not in self.varies:
             return parts, finish
         shape = (self.count(tree),)
@@ -123,7 +123,7 @@ class _AllPoints(Walk):
         return parts, checked
 
     def choice(self, tree: ast.IfExp) -> Built:
-        """Return what puts the branches of `a if i > 0 else b` together, each computed where it is wanted."""
+        """Return the branches of `a if i > 0 else b`, each at its own points, and the function that joins them."""
         mask = mask_of(tree, {**self.loop.integers, **self.points[id(tree)]})
         chosen = [(b, np.flatnonzero(m)) for b, m in ((tree.body, mask), (tree.orelse, ~mask)) if m.any()]
 
@@ -208,7 +208,7 @@ class _OnePoint(Walk):
 
 
 def _worked_out(key: ast.expr, names: Mapping[str, int], expression: Expression) -> ast.expr:
-    """Return a subscript with the integers in it, and in its slices, worked out.
+    """Return a subscript with its integers, and those in its slices, computed.
 
     Errors: `InputError` at its position, for a negative one: `x[i-1]` is not meant to be the last element.
     """
@@ -243,7 +243,7 @@ def indices_in(key: ast.expr, names: Integers, expression: Expression) -> list[A
 
 
 def largest_indices(expression: Expression, loop: Loop) -> dict[int, tuple[int, ...] | None]:
-    """Return the largest indices at which arrays are read, by `id` of the array's name: None for no integers.
+    """Return the largest indices at which arrays are read, by `id` of the array's name; None if not by integers.
 
     Errors: `InputError` at its position, for a condition that is not one of indices.
     """

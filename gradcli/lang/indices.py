@@ -1,4 +1,4 @@
-"""Subscripts: `x[0]`, `x[-1]`, `x[1:3]`, `x[..., None]`, `x[[0, 2]]`, as whole numbers from the front and ranges."""
+"""Subscripts: `x[0]`, `x[-1]`, `x[1:3]`, `x[..., None]`, `x[[0, 2]]`, as non-negative indices and ranges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Key = int | range | IndexArray | None
 
 
 def whole_key(key: ast.expr) -> tuple[int, ...] | None:
-    """Return a subscript of whole numbers alone; None for any other."""
+    """Return a subscript of integers alone; None for any other."""
     parts = key.elts if isinstance(key, ast.Tuple) else [key]
     values = tuple(p.value for p in parts if isinstance(p, ast.Constant) and type(p.value) is int)
     return values if len(values) == len(parts) else None
@@ -51,7 +51,7 @@ def _too_many(x: Node, written: ast.expr) -> InputError:
 def _read(key: ast.expr) -> Any:
     """Return a part of a subscript as it was typed: a number, a slice, `None`, `...`, or lists."""
     if isinstance(key, ast.Slice):
-        ends = [None if part is None else _whole(read_setting(part)) for part in (key.lower, key.upper, key.step)]
+        ends = [None if part is None else _integer(read_setting(part)) for part in (key.lower, key.upper, key.step)]
         if ends[2] == 0:
             raise InputError("a slice cannot have step 0")
         return slice(*ends)
@@ -64,11 +64,11 @@ def _read(key: ast.expr) -> Any:
             "an index must consist of plain numbers",
             hint="for example `x[0]` or `x[[0, 2]]`; by their values, elements are chosen with `where(x > 0, x, 0)`",
         ) from None
-    return value if isinstance(value, list) else _whole(value)
+    return value if isinstance(value, list) else _integer(value)
 
 
 def _axes_of(key: Any) -> int:
-    """Return how many axes a part of a subscript is for."""
+    """Return the number of axes that a part of a subscript indexes."""
     if is_mask(key):
         return len(flattened(key)[0])
     return int(key is not None and key is not ...)
@@ -89,7 +89,7 @@ def _one_index(key: Any, sizes: Iterator[int]) -> Sequence[Key]:
     return [key % size]
 
 
-def _whole(value: Any) -> int:
+def _integer(value: Any) -> int:
     if type(value) is not int:
         raise InputError("an index must be an integer", hint="for example `x[0]`, `x[-1]`, `x[1:3]`, `x[[0, 2]]`")
     return value

@@ -140,9 +140,9 @@ def _is_condition(value: Any) -> bool:
 
 
 def points_in(tree: ast.expr, loop: Loop) -> dict[int, Integers]:
-    """Return the loop variables at the points at which each part of an expression is wanted, by `id` of the part.
+    """Return for each part of an expression, by its `id`, the loop variables at the points at which it is computed.
 
-    A branch of `a if i > 0 else b` is wanted where its condition says so.
+    A branch of `a if i > 0 else b` is computed where its condition selects it.
 
     Errors: `InputError` about a condition that is not one of indices.
     """

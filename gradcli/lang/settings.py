@@ -1,4 +1,4 @@
-"""The arguments of a call: which are expressions, which are plain settings, and what to say when they do not fit."""
+"""The arguments of a call: expressions, plain settings, and the messages for those that do not fit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def takes_nodes(function: Builder) -> int | None:
 
 
 def plan(annotation: str, tree: Any, parts: list[ast.expr]) -> Any:
-    """Return how a parameter gets its value: an expression's index in `parts`, a list of them, or the setting."""
+    """Return the plan of a parameter's value: an expression, added to `parts`, a list of them, or a setting."""
     if isinstance(tree, tuple):
         return tuple(plan(annotation, g, parts) for g in tree)
     if annotation == "Sequence[Node]":
@@ -91,7 +91,7 @@ def read_setting(tree: ast.expr) -> Any:
 
 
 def complaint(name: str, error: str) -> str:
-    """Return Python's complaint about a call in our words."""
+    """Return the message for a call whose arguments do not fit, from that of Python's `TypeError`."""
     words = {
         "missing a required argument": f"`{name}` is missing an argument",
         "missing a required keyword": f"`{name}` is missing an argument",

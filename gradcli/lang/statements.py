@@ -39,12 +39,12 @@ _SHOWN = 40  # characters of an expression in advice
 _FOR = re.compile(r"[()\[\]{}]|(?<!\w)for(?!\w)")
 _LINES = 1000  # that `ast` reads at a time
 _LOOP = "elements are assigned by `y[i] = 2*x[i] for i in 0..9`"
-_LISTED = (ast.NamedExpr, ast.Starred)  # which `ast` takes in a list and not, or not so, alone
+_LISTED = (ast.NamedExpr, ast.Starred)  # expressions that `ast` parses in a list, but not alone
 _MAX_DEPTH = 150  # Python's own parser stops at 200 brackets
 
 
 class Expression(NamedTuple):
-    """An expression as `ast` read it, and the way back from its columns to the text the user gave."""
+    """An expression parsed by `ast`, with the offsets that map its columns back to the user's text."""
 
     tree: ast.expr
     source: Source
@@ -66,7 +66,7 @@ class Expression(NamedTuple):
 
 
 class Clauses(NamedTuple):
-    """Of `y[i] = EXPRESSION for i in 0..9`, the indices in brackets and what begins with `for`."""
+    """The spans of `[i]` and of `for i in 0..9` in `y[i] = EXPRESSION for i in 0..9`."""
 
     key: Span
     loops: Span
@@ -75,7 +75,7 @@ class Clauses(NamedTuple):
 class Statement(NamedTuple):
     """`NAME = EXPRESSION`, `NAME[i, j] = EXPRESSION`, `input NAME [KIND] = VALUE`, or a bare expression (no name).
 
-    Of `NAME[i] = EXPRESSION for i in 0..9`, `clauses` are text, and `loop` is what they mean.
+    In `NAME[i] = EXPRESSION for i in 0..9`, `clauses` are the spans of the loop's text, and `loop` is the loop itself.
     """
 
     name: str | None
@@ -109,7 +109,7 @@ class Statement(NamedTuple):
 
 
 class _Head(NamedTuple):
-    """A statement whose expression is text yet, which begins at `offset`; the rest is as in `Statement`."""
+    """A statement whose expression is not parsed yet: `text`, which begins at `offset`.  Other fields: `Statement`."""
 
     text: str
     offset: int
@@ -199,7 +199,7 @@ def split(source: Source) -> Iterator[tuple[str, int]]:
 
 
 def _pieces(source: Source, text: str, offset: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of what `;` and newlines outside of brackets part, and check the brackets."""
+    """Yield start and end of each piece between `;` and newlines outside of brackets, and check the brackets."""
     end = -1
     while end < len(text):
         start = end + 1
@@ -330,9 +330,9 @@ def read_key(subscript: str, span: Span, done: str, example: str) -> tuple[int, 
 
 
 def _trees(texts: Sequence[str]) -> Iterator[ast.expr | None]:
-    """Yield what `ast` makes of each text, or None where it has to be asked about that one alone.
+    """Yield the tree of each text, or None for a text that has to be parsed alone.
 
-    It reads many texts as one list, an element a line, several times as fast as one after the other.
+    `ast` parses many texts as one list, an element a line, several times as fast as one after the other.
     """
     for start in range(0, len(texts), _LINES):
         lines = texts[start : start + _LINES]
@@ -348,7 +348,7 @@ def _trees(texts: Sequence[str]) -> Iterator[ast.expr | None]:
 
 
 def _seen(text: str) -> str:
-    """Return a text as `ast` sees it."""
+    """Return a text as `ast` gets it: with `**` for `^`."""
     return text.replace("^", "**")
 
 
@@ -446,7 +446,7 @@ def _error_span(error: SyntaxError, expression: Expression, text: str) -> Span:
 
 
 def _syntax_error(error: SyntaxError, expression: Expression, text: str) -> InputError:
-    """Return Python's syntax error in our words, with its position; `text` is the expression's."""
+    """Return the error of a text that Python cannot parse, with its position; `text` is the expression's."""
     message = (error.msg or "").partition(". ")[0]
     if "integer string conversion" in message:
         whole = Span(expression.source, expression.start, expression.start + len(text))

@@ -1,6 +1,6 @@
 """Points, shapes and cotangents as the user types them: `x=[1,2],M=@m.npy`, `x=3,M=2x2`, `1,10,100`, `onehot:y1`.
 
-Values are read as constant nodes or as files to load; their numbers are the engine's business.
+Values are read as constant nodes, or as files that are loaded later.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ def read_names(text: str, option: str) -> list[str]:
 
 
 def _parts(source: Source) -> list[tuple[int, int]]:
-    """Return start and end of what commas outside of brackets part."""
+    """Return start and end of each part between commas outside of brackets."""
     depth, start, parts = 0, 0, []
     for token in re.finditer(r"[\[\](),]", source.text):
         if token.group() in "[(":
@@ -301,7 +301,10 @@ def _name(source: Source, start: int, typed: str) -> str:
 
 
 def _once(assignments: list[Assignment], hint: str) -> list[Assignment]:
-    """Return the assignments, unless one says again what another has said, of the whole or of an element."""
+    """Return the assignments.
+
+    Errors: `InputError` where a name, or an element, has two values.
+    """
     seen: dict[str, set[tuple[int, ...] | None]] = {}
     for a in assignments:
         before = seen.setdefault(a.name, set())

@@ -31,10 +31,10 @@ from gradcli.graph.shapes import Shape
 from gradcli.loops.rules import copy
 
 _TILE_BYTES = 2**17  # of the rows of a tile
-_LONGEST = 8  # of a row, in units of 64 points: a few rows stay in the innermost cache
-_MANY = 2**14  # rows, whose tiles are as short as can be
-_LOOP = 200  # operations in one loop: for more, the compiler takes more than its share of time
-_LONG = 1_000  # operations
+_LONGEST = 8  # units of 64 points in a row at most: a few such rows stay in the innermost cache
+_MANY = 2**14  # rows from which tiles are as short as possible
+_LOOP = 200  # operations in one loop at most: LLVM's time grows faster than the length of a loop
+_LONG = 1_000  # operations from which compilation time counts more than speed
 MAX_STEPS = 20_000
 _ARGUMENTS = [*(f"i64 %{name}" for name in ("n", "from", "stride")), "i1 %large", "ptr %arrays", "ptr %u", "ptr %w"]
 
@@ -76,9 +76,9 @@ def check(schedule: Schedule) -> None:
 
 
 def lanes_for(schedule: Schedule) -> int:
-    """Return the number of points in a vector at best: as two registers of four it is quicker than as one.
+    """Return the number of points in a vector: 8, two registers, which is fastest; 4 for long code.
 
-    But it takes twice as long to compile.
+    Code for 8 takes twice as long to compile.
     """
     return 4 if len(schedule.steps) > _LONG else 8
 
@@ -137,7 +137,7 @@ def _constants(w: InstructionWriter, schedule: Schedule) -> None:
 
 
 def _kind(node: Node) -> tuple[int, Shape]:
-    """Return what the steps of one loop have in common; first come those that have one of their own."""
+    """Return the key by which steps share a loop; steps with a loop of their own come first."""
     if is_fused(node):
         return 1, node.args[0].shape
     return (1, node.shape) if OPERATIONS[node.op].broadcasts else (0, ())

@@ -157,7 +157,7 @@ def _exceeds(better: str) -> Rule:
     return write
 
 
-# What the loops of reductions are made of besides.
+# The steps of the loops of reductions.
 REDUCED: dict[str, Rule] = {
     "max": first("oge"),
     "min": first("ole"),

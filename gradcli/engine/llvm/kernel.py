@@ -50,7 +50,7 @@ class LlvmKernel:
         return [np.empty(0)]
 
     def begin(self, points: Arrays, results: Arrays) -> Work | None:
-        """Return what computes the results at a block of points; None unless the numbers of all arrays are rows."""
+        """Return the work that computes the results at a block of points; None unless all arrays are rows."""
         arrays = _in_order(points, self._inputs) + _in_order(results, self._outputs)
         count = arrays[-1].shape[-1]
         size = 8 * count * self._numbers
@@ -106,7 +106,7 @@ class _Function:
 
 
 def _address(array: Any) -> int:
-    """Return the address of an array, in a third of the time of `array.ctypes.data`."""
+    """Return the address of an array; this takes a third of the time of `array.ctypes.data`."""
     try:
         return addressof(c_char.from_buffer(array))
     except (TypeError, ValueError):  # a buffer must be writable, and have an element
@@ -123,9 +123,9 @@ def _cost(node: Node) -> int:
 
 
 def _in_order(arrays: Arrays, names: list[str]) -> tuple[Array, ...]:
-    """Return the arrays of these names: mostly they are all that there are, in that order."""
+    """Return the arrays of these names, quickly where they are all arrays, in that order."""
     remaining = list(arrays)
     if remaining != names:
         return tuple(map(arrays.__getitem__, names))
-    names[:] = remaining  # the caller's strings: next time they are known without a look at their letters
+    names[:] = remaining  # the caller's own strings: the next comparison is by identity
     return tuple(arrays.values())

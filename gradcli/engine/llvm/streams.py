@@ -12,7 +12,8 @@ _LINE = 8  # numbers in a cache line, which begins at a multiple of its bytes
 def _copied(name: str, enters: str, until: str, then: str, lines: bool = True, memory: str = "align 8") -> str:
     """Return a loop that copies numbers, or whole lines of them, on from an index until another.
 
-    `enters` has the index at which each block before comes in, `memory` how what is copied is written.
+    `enters` are the operands of the loop's phi: the first index by the block that precedes it.  `memory` are the
+    attributes of the stores.
     """
     kind, step = (f"<{_LINE} x double>", _LINE) if lines else ("double", 1)
     return f"""{name}:

@@ -55,8 +55,8 @@ class InstructionWriter:
         self.tile: list[str] = []  # the line that says how long a tile is
         self.called: set[str] = set()  # functions
         self.parts = 0  # functions that are loops
-        self.read_by: dict[int | str, set[int]] = {}  # for each array outside the loops that go over it
-        self.ahead = False  # whether what is outside is fetched before its turn
+        self.read_by: dict[int | str, set[int]] = {}  # for each input and output, the loops that read it
+        self.ahead = False  # whether inputs are prefetched
         self.block = ""  # the label of the lines that are written now
         self.rows = 0
         self.arrays: dict[Node, Rows] = {}
@@ -66,9 +66,9 @@ class InstructionWriter:
         self._free: dict[int, list[int]] = {}
         self._names = 0
         self._counters: set[Counter] = set()  # of the loops around that over the points
-        # For each array outside, by what its elements are counted with: the last of them, and what comes after it.
+        # The largest offset at which each input is read, by its buffer and the strides of the loops' counters.
         self._last: dict[tuple[int, tuple[tuple[str, int], ...]], int] = {}
-        self._stored: list[tuple[Rows, Counter, Node]] = []  # elements whose numbers wait in a row of their own
+        self._stored: list[tuple[Rows, Counter, Node]] = []  # elements of streamed outputs, with their scratch rows
 
     # Instructions
 
@@ -176,7 +176,7 @@ class InstructionWriter:
         ]
         self.parts += 1
         self.block = "start"
-        # The processor itself follows a few arrays at a time.
+        # The processor's own prefetcher follows only a few arrays at a time.
         self.ahead = not shape
         loops = [self._open(n) if n > 1 else None for n in shape]
         self._counters = {loop.counter for loop in loops if loop}
@@ -401,5 +401,5 @@ class InstructionWriter:
 
 
 def vector_function(name: str, lanes: int) -> str:
-    """Return what a function of vectors is called: one of LLVM's by its rules, another by ours."""
+    """Return the name of a function of vectors: an intrinsic's by LLVM's rules, any other by ours."""
     return f"{name}.v{lanes}f64" if name.startswith("llvm.") else f"v.{name}"

@@ -122,7 +122,7 @@ ROWS: dict[str, Operation] = {
         keeps_integers=True,
         corner=Corner(lambda y, a, b: _is_integer(a / b) & compare("ne", a, lift(0)), "1, as everywhere else"),
     ),
-    # PyTorch: reckoned from the nearer end, so that w = 1 gives b.
+    # PyTorch: computed from the nearer end, so that w = 1 gives b exactly.
     "lerp": function(
         lambda y, a, b, w: 1 - w,
         lambda y, a, b, w: w,

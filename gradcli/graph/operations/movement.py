@@ -34,7 +34,7 @@ def basic(key: Index) -> tuple[Any, ...]:
     return tuple(slice(k.start, k.stop if k.stop >= 0 else None, k.step) if isinstance(k, range) else k for k in key)
 
 
-# What is no view of its argument goes into the array `out`, if one is given.
+# A result that is not a view of the argument is written into the array `out`, if there is one.
 
 
 def _broadcast(shape: Shape, x: Array) -> Array:
@@ -117,7 +117,7 @@ def same_points(arrays: Sequence[Array]) -> list[Array]:
 
 def _stack(axis: int, *parts: Array, out: Array | None = None) -> Array:
     if not axis and out is not None and out.flags.c_contiguous:
-        # One behind the other in memory, without a view of each that has an axis more.
+        # Concatenation writes the parts one after the other, without a view with one more axis of each.
         with suppress(ValueError):  # constants have a single point
             return np.concatenate(parts, out=out.reshape(-1, *out.shape[2:])).reshape(out.shape)
     return np.stack(same_points(parts), axis=axis, out=out)
