@@ -72,11 +72,11 @@ def check(
 ) -> CheckResult:
     """Return whether the claims in a text about the derivatives of its system are right, as `gradcli check` does.
 
-    `shapes` are those of the inputs, which are scalars otherwise.  The result has `right`, which all claims are or not,
-    and `verdicts`, one a claim; as text, and in a notebook, it is the page.  It is true where all claims are right.
+    `shapes` are those of the inputs, which are scalars otherwise.  The result has `right`, whether all claims are, and
+    `verdicts`, one a claim; as text, and in a notebook, it is the page.  Its truth value is `right`.
 
-    In place of the text stand a Python function on NumPy arrays and another that returns its derivatives by the
-    parameters, in their order.  `shapes` may have values then, at which they are checked.
+    Instead of a text, `text` may be a Python function on NumPy arrays, and `gradient` a function that returns its
+    derivatives by the parameters, in their order.  `shapes` may then hold values, at which they are checked.
 
     Errors: `InputError`, whose text shows the position.
 

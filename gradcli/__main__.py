@@ -1,4 +1,4 @@
-"""`python -m gradcli`, and the command `gradcli`: what is in place before anything is imported that takes time."""
+"""`python -m gradcli`, and the command `gradcli`: the first steps, before any import that takes time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def _leave_out(folder: str) -> None:
-    """Take out of the module path the folder that Python puts in front of it, where anybody may have put files.
+    """Remove from the module path the folder that Python puts in front of it, in which anybody may have put files.
 
-    It stays, as the last one, where gradcli itself is in it.
+    If gradcli itself is in it, it becomes the last one.
     """
     if not sys.flags.safe_path and sys.path[:1] == [folder]:
         del sys.path[0]
@@ -26,7 +26,7 @@ if __name__ == "__main__":
 
 
 def _end(number: int, frame: object = None) -> NoReturn:
-    """End at once. There is nothing to tidy up yet, and an exception would be shown with its place in some import."""
+    """End at once: there is nothing to clean up yet, and an exception would print a traceback of some import."""
     try:
         os.write(2, b"interrupted\n")
     finally:

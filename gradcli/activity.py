@@ -1,4 +1,4 @@
-"""What is being done, in a line on the terminal, where nothing else has shown for two seconds.
+"""A progress line on the terminal, which shows what is being done when nothing was printed for two seconds.
 
 The line is on standard error, disappears before anything is printed, and comes back if that was not the end.  Nothing
 is written to a pipe or a file.
@@ -40,7 +40,7 @@ class _Line:
         Thread(target=self._watch, args=(self._ended,), daemon=True).start()
 
     def change(self, text: str) -> None:
-        """Say something else, at once where the line is shown."""
+        """Change the text, at once if the line is shown."""
         self.text = text
         if self._width and self._process == os.getpid():
             with self._lock:
@@ -95,7 +95,7 @@ def _is_read() -> bool:
     """Return whether another program reads what is printed, which may show it on the same terminal."""
     try:
         return not sys.stdout.isatty() and not stat.S_ISREG(os.fstat(sys.stdout.fileno()).st_mode)
-    except (AttributeError, OSError, ValueError):  # closed, or replaced by what is no file
+    except (AttributeError, OSError, ValueError):  # closed, or replaced by an object that is not a file
         return False
 
 
@@ -104,7 +104,7 @@ _LINE = _Line()
 
 @contextmanager
 def lasting(text: str) -> Iterator[None]:
-    """Show a text while what is inside lasts longer than two seconds without a word."""
+    """Show a text while the block runs, once nothing was printed for two seconds."""
     _LINE.text = text
     _LINE.start()
     try:
@@ -122,12 +122,12 @@ def doing(text: str) -> None:
 
 
 def before_output() -> None:
-    """Remove the line, since something else is printed now; it comes back if what follows lasts."""
+    """Remove the line, since something else is printed now; it comes back after two seconds without output."""
     _LINE.hide()
 
 
 def before_others_print() -> None:
-    """Remove the line for good, since others print from now on, who may stop in the middle of a line."""
+    """Remove the line for good, since other programs print from now on, and may stop in the middle of a line."""
     _LINE.end()
 
 

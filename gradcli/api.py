@@ -1,4 +1,4 @@
-"""What `import gradcli` gives: systems as graphs, their derivatives as graphs, numbers, and source code."""
+"""The Python API: systems as graphs, their derivatives as graphs, numbers, and source code."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def numeric_jacobian(graph: Graph, wrt: Sequence[str], at: Mapping[str, Any]) ->
 
     `at` holds an array of its shape for each leaf.
 
-    Errors: `InputError` for an input that is missing or has another shape, and for a name in `wrt` that is no input.
+    Errors: `InputError` for an input that is missing or has another shape, and for an unknown name in `wrt`.
 
     >>> numeric_jacobian(parse("y = 3*x**2", x=(2,)), ["x"], {"x": [1.0, 2.0]})
     array([[ 6.,  0.],
@@ -142,7 +142,7 @@ def hessian(graph: Any, wrt: Any = None) -> Graph | Derivative:
 
     The graph's outputs are `d2y/dx/dz`, of the shape of x followed by that of z, for each pair of inputs.
 
-    Errors: `InputError` when there is more than one output, when it is not a scalar, and for names that are no inputs.
+    Errors: `InputError` when there are several outputs, when it is not a scalar, and for names that are not inputs.
 
     >>> found = hessian(parse("f = x**2*y"))
     >>> values = evaluate(found, {"x": [3.0], "y": [5.0]})
@@ -295,7 +295,7 @@ class CompiledFunction:
 def cotangents_of(graph: Graph, v: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the cotangents of the outputs, by the outputs' names; 1 for a single scalar output.
 
-    Errors: `InputError` for a name that is no output, and where v is missing.
+    Errors: `InputError` for a name that is not an output, and where v is missing.
     """
     outputs: Mapping[str, Node] = graph.outputs
     if v is None:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from gradcli import platform
 
-_ROOT = str(Path(__file__).parent.parent)  # and no folder of a script's, whose modules are not ours
+_ROOT = str(Path(__file__).parent.parent)  # not a script's folder, whose modules may have the names of ours
 _NEW_PYTHON = """\
 import sys
 sys.path.append(sys.argv[1])

@@ -1,7 +1,7 @@
 """Derivatives of Python functions on NumPy arrays, as functions: `grad`, `value_and_grad`, `jacobian`, `hessian`.
 
-Each call traces the function anew, so that branches and whatever it reads outside are those of the call; what is then
-computed is kept for the next call that does the same operations.  `compile` traces once for each shape.
+Each call traces the function anew, so that branches and the globals that it reads are those of the call.  The plan of
+its operations is kept for the next call with the same operations.  `compile` traces once for each shape.
 """
 
 from __future__ import annotations
@@ -147,20 +147,22 @@ class _Call:
     def __init__(self, derivative: Derivative, args: Sequence[Any], named: Mapping[str, Any]) -> None:
         self.inputs: list[Node] = []
         self.values: list[Any] = []
-        self.given: list[Any] = []
+        self.originals: list[Any] = []
         self._derivative = derivative
         self._trees: list[Any] = []
         self.outer = running()
         positional, keyed = list(args), dict(named)
         for which in derivative.wrt:
-            place: Any = which
-            own: Any = positional
-            if isinstance(which, str):
-                own, place = (keyed, which) if which in keyed else (positional, _position(derivative.function, which))
+            position: Any = which
+            arguments: Any = positional
+            if isinstance(which, str) and which in keyed:
+                arguments = keyed
+            elif isinstance(which, str):
+                position = _position(derivative.function, which)
             elif not -len(args) <= which < len(args):
                 raise TypeError(f"there is no argument {which} to differentiate with respect to")
-            self._trees.append(own[place])
-            own[place] = mapped(own[place], "", self._entered)
+            self._trees.append(arguments[position])
+            arguments[position] = mapped(arguments[position], "", self._entered)
         if not self.inputs:
             raise TypeError("the argument to differentiate by is neither a number nor an array of them")
         self.tape = Tape(parent=self.outer)
@@ -171,23 +173,18 @@ class _Call:
 
     def _entered(self, _: str, value: Any) -> Tracer:
         plain = value._value if type(value) is Tracer else value
-        plain = (
-            np.array(plain, float)
-            if isinstance(plain, np.ndarray)
-            else np.float64(plain)
-            if plain is not None
-            else None
-        )
+        if plain is not None:
+            plain = np.array(plain, float) if isinstance(plain, np.ndarray) else np.float64(plain)
         variable = leaf(value.shape if plain is None else plain.shape)
         self.inputs.append(variable)
         self.values.append(plain)
-        self.given.append(value)
+        self.originals.append(value)
         return Tracer(plain.copy() if isinstance(plain, np.ndarray) else plain, variable)
 
     def within(self, outer: Tape) -> list[Any]:
         """Return the results as tracers of the trace that this call is a part of."""
         nodes = _derived(self._derivative.kind, self.inputs, self.y)
-        meant = {variable: lift(x) for variable, x in zip(self.inputs, self.given, strict=True)}
+        meant = {variable: lift(x) for variable, x in zip(self.inputs, self.originals, strict=True)}
         conditions = self.tape.conditions
         new = substituted([*nodes, *(c.node for c in conditions)], meant)
         outer.conditions += [c._replace(node=n) for c, n in zip(conditions, new[len(nodes) :], strict=True)]
@@ -217,7 +214,7 @@ def _position(function: Function, name: str) -> int:
 
 
 def _number(x: Any) -> Any:
-    """Return a result as an array of its own, or as a number of NumPy's."""
+    """Return a result as an array that owns its data, or as a NumPy scalar."""
     if type(x) is np.ndarray:
         return x if x.flags.owndata and x.flags.writeable and x.shape else np.array(x) if x.shape else x[()]
     return x if type(x) is Tracer else np.float64(x)
@@ -233,7 +230,7 @@ def _numbers(node: Node) -> Any:
 def _scalar(result: Any, kind: str) -> Node:
     """Return the node of what is differentiated.
 
-    Errors: `InputError` for what is no number, and for an array where the gradient of a scalar is wanted.
+    Errors: `InputError` for a result that is not a number, and for an array where the gradient of a scalar is wanted.
     """
     if not is_number(result):
         result = np.array(result) if isinstance(result, list | tuple) and kind == "jacobian" else result
@@ -249,7 +246,7 @@ def _scalar(result: Any, kind: str) -> Node:
 
 
 def _structure(nodes: Sequence[Node], inputs: Sequence[Node]) -> tuple[Any, list[Node]]:
-    """Return what two traces have in common that compute the same of other numbers, and those numbers."""
+    """Return a key that is equal for traces of the same operations, and the constants in which they may differ."""
     index: dict[Node, int] = {}
     exponents = {n.args[1] for n in nodes if n.op == "pow"}
     constants: list[Node] = []
@@ -267,7 +264,7 @@ def _structure(nodes: Sequence[Node], inputs: Sequence[Node]) -> tuple[Any, list
 
 
 def _plan(kind: str, call: _Call, constants: Sequence[Node]) -> StraightLine:
-    """Return what computes a derivative from the inputs and the constants."""
+    """Return the function that computes a derivative from the inputs and the constants."""
     leaves_of = {c: leaf(c.shape) for c in constants}
     (y,) = substituted([call.y], leaves_of)
     return _straight([*call.inputs, *leaves_of.values()], _derived(kind, call.inputs, y))
@@ -346,7 +343,7 @@ class CompiledCall:
         return ready.shaped(ready.run(*values))
 
     def _described(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, list[Any]]:
-        """Return the form of arguments, by which a plan is found, and the numbers in them."""
+        """Return the structure of arguments, which is the key of a plan, and the numbers in them."""
         arguments = bound(self._function, tuple(args), named)
         flat = [(n, x) for name, value in arguments.items() for n, x in leaves(value, name)]
         rest = repr({name: mapped(value, name, lambda *_: None) for name, value in arguments.items()})

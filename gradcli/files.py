@@ -1,4 +1,4 @@
-"""Reading text that may be anything: of any length, endless, or no text at all."""
+"""Reading texts from files that may hold anything: too much, without an end, or bytes that are not text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def is_read(path: str) -> bool:
 def read_path(path: str, limit: int) -> str:
     """Return the text of a file, of at most `limit` bytes.
 
-    Errors: `InputError` for a file that is not there, is no UTF-8 text, or is longer.
+    Errors: `InputError` for a file that is not there, is not UTF-8 text, or is longer.
     """
     try:
         with open(path, "rb") as file:
@@ -70,7 +70,7 @@ def standard_input() -> BinaryIO:
 def read_text(file: BinaryIO, name: str, limit: int) -> str:
     """Return the whole text of a file, of at most `limit` bytes: UTF-8, or UTF-16 as PowerShell 5 writes it with `>`.
 
-    Errors: `InputError` for a longer file, and for one that is no such text.
+    Errors: `InputError` for a longer file, and for one that is not such a text.
     """
     data = file.read(min(4096, limit))
     encoding = "utf-16" if data[:2] in _UTF16 else "utf-8-sig"
@@ -87,7 +87,7 @@ def read_text(file: BinaryIO, name: str, limit: int) -> str:
 
 
 def read_bytes(file: BinaryIO, name: str, limit: int, head: bytes = b"") -> bytes:
-    """Return all of a file, which may be endless, behind what is read already.
+    """Return all bytes of a file, which may be endless, after those in `head`, which are read already.
 
     Errors: `InputError` for one that is longer than `limit` bytes.
     """
@@ -110,7 +110,7 @@ def reason(error: Exception) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return a text without the characters that a terminal obeys, or that no text has.
+    r"""Return a text with a replacement character for control characters, which a terminal would obey.
 
     >>> printable("a\x1b[2J")
     'a�[2J'

@@ -1,9 +1,9 @@
-"""Imports while a script runs: the script's as Python's, and those of gradcli and its libraries without its folder.
+"""Imports while a script runs: the script's as in Python, those of gradcli and its libraries without its folder.
 
-A `sympy.py` beside a script is the script's: gradcli, which imports SymPy when a page needs it, has to get the library.
-A finder resolves what is not imported yet, and looks at who imports.  Where a file beside the script has the name of a
-library, `sys.modules` holds the library's module, and the script's takes its place for the time of each import of the
-script's.
+A file `sympy.py` beside a script is the script's module.  gradcli, which imports SymPy when a page needs it, must get
+the library.  A finder resolves modules that are not imported yet by who imports them.  Where a file beside the script
+has the name of a library, `sys.modules` holds the library's module, and the script's replaces it during each import by
+the script.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ScriptImports(importlib.abc.MetaPathFinder):
 
     @contextmanager
     def started(self) -> Iterator[None]:
-        """Resolve imports so; all is as it was afterwards."""
+        """Resolve imports by who imports, and restore Python's own way afterwards."""
         path = list(sys.path)
         if not sys.flags.safe_path:
             sys.path.insert(0, self._folder or "")
@@ -98,7 +98,7 @@ class ScriptImports(importlib.abc.MetaPathFinder):
         self._shadows.setdefault(name, _Shadow(name, self._folder or ""))
 
     def _settle(self, name: str) -> None:
-        """Take out what the script imported before the name was known to be a library's, too."""
+        """Take out of `sys.modules` the script's module, if it was imported before the library's name was known."""
         module = sys.modules.get(name)
         if module is not None and not self._shadows[name].scripts and self._is_of_script(vars(module)):
             self._shadows[name].modules[True].update(self._shadows[name].taken())
@@ -152,9 +152,9 @@ class ScriptImports(importlib.abc.MetaPathFinder):
     def _importing(
         self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> ModuleType:
-        """Import as `__import__` does, what the name means to the module that imports.
+        """Import as `__import__` does, the module that the name means to the importing module.
 
-        A module that is written in C has no `__file__` while it is loaded: then that counts which loads it.
+        A module written in C has no `__file__` while it is loaded: then the module that loads it counts.
         """
         top = (str((globals or {}).get("__package__")) if level else name).partition(".")[0]
         if top not in self._shadows:
@@ -173,7 +173,7 @@ class ScriptImports(importlib.abc.MetaPathFinder):
 
     @contextmanager
     def _meant_by(self, top: str, scripts: bool) -> Iterator[None]:
-        """Have in `sys.modules` what a name means to the script, or to libraries."""
+        """Put into `sys.modules` the module that a name means to the script, or to libraries."""
         with self._lock:
             self._settle(top)
             shadow = self._shadows[top]
@@ -195,7 +195,7 @@ class _Shadow:
         self._beside: dict[str, bool] = {}
 
     def put(self, scripts: bool) -> None:
-        """Have those of the script, or of the library, in their place."""
+        """Put the modules of the script, or those of the library, into `sys.modules`."""
         if scripts is not self.scripts:
             self.modules[self.scripts].clear()
             self.modules[self.scripts].update(self.taken())

@@ -34,12 +34,12 @@ class Result:
 
 
 def register(notebook: Any) -> None:
-    """Add the magic to a notebook: to what IPython passes to an extension that is loaded."""
+    """Add the magic to a notebook, the object that IPython passes to an extension."""
     notebook.register_magic_function(magic, "line_cell", "gradcli")
 
 
 def magic(line: str, cell: str | None = None) -> Result | None:
-    """Run a command, with the cell as its input; what it says beside the result goes to standard error.
+    """Run a command with the cell as its input; notes and errors go to standard error.
 
     >>> print(magic('backward --at x=3 --only grad', "y = x**2"))
     x.grad = v·∂y/∂x = 1·(2*x) = 1·6 = 6
@@ -60,7 +60,7 @@ def magic(line: str, cell: str | None = None) -> Result | None:
 
 
 def _style(words: list[str]) -> str:
-    """Return the format that a command line asks for; nothing where it asks for none."""
+    """Return the format in a command line; "" if there is none."""
     for k, word in enumerate(words):
         option, _, value = word.partition("=")
         if option in ("-f", "--format"):

@@ -1,7 +1,7 @@
-"""What a notebook shows of graphs, Jacobians, verdicts and explanations: a picture, mathematics, and pages.
+"""Notebook displays: pictures of graphs, Jacobians as mathematics, verdicts and explanations as pages.
 
-A graph knows nothing of pictures, nor a Jacobian of LaTeX, which are made of them; so the package's front gives them
-the methods that notebooks look for.
+Rooms below do not import those above: a graph cannot draw itself.  So the package's front adds to these classes the
+display methods that notebooks call.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _give(kind: type, name: str, method: Any) -> None:
 
 
 def graph_svg(graph: Graph) -> str | None:
-    """Return the picture of a graph, with formulas of the adjoints where it has one scalar output; None of a large one.
+    """Return the picture of a graph, with formulas of the adjoints if it has one scalar output; None if it is large.
 
     >>> from gradcli import parse
     >>> graph_svg(parse("y = x**2"))[:4]

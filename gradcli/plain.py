@@ -1,4 +1,4 @@
-"""Characters beyond a console's encoding, written in those of ASCII: `d` for ∂, `lambda` for λ, `x_bar` for x̄."""
+"""ASCII replacements for characters that a console's encoding lacks: `d` for ∂, `lambda` for λ, `x_bar` for x̄."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ACCENTS = {"\u0304": "_bar", "\u0305": "_bar", "\u0307": "_dot", "\u0302": "_ha
 
 @lru_cache(4096)
 def spelled(letter: str) -> str:
-    """Return a character in those of ASCII, in words where there is no sign for it; accents are left out.
+    """Return an ASCII replacement of a character, its name where there is no sign for it; accents are left out.
 
     >>> [spelled(letter) for letter in ("∂", "λ", "ȳ", "é", "ᵀ", "²", "│", "√", "Φ", "雪")]
     ['d', 'lambda', 'y_bar', 'e', '^T', '^2', '|', 'sqrt', 'Phi', 'U+96EA']
@@ -60,7 +60,7 @@ def _named(letter: str) -> str:
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """Return what to write in the place of characters that an encoding does not have, and where to go on."""
+    """Return the replacement of characters that an encoding lacks, and the index at which encoding continues."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(spelled, error.object[error.start : error.end])), error.end
@@ -77,7 +77,7 @@ def _ascii(name: str) -> codecs.CodecInfo | None:
 
 
 def print_plainly(stream: object) -> None:
-    """Have a stream that is not UTF-8 print other characters in plain ones."""
+    """Make a stream that is not UTF-8 replace the characters that its encoding lacks."""
     if not isinstance(stream, io.TextIOWrapper):
         return
     name = codecs.lookup(stream.encoding).name
@@ -90,13 +90,13 @@ def print_plainly(stream: object) -> None:
 
 
 def print_utf8() -> None:
-    """Have standard output print UTF-8: data and programs, which other programs read, are as they are in a file."""
+    """Make standard output UTF-8, for data and programs that other programs read: they are the same as in a file."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")  # what was read is written as it was
 
 
 def printed(letter: str) -> str:
-    """Return what standard output shows for a character."""
+    """Return the characters that standard output shows for a character."""
     if getattr(sys.stdout, "errors", None) != _ERRORS:
         return letter
     return letter.encode(sys.stdout.encoding, _ERRORS).decode(sys.stdout.encoding)

@@ -1,6 +1,7 @@
-"""What not every system has: signals, processes that fork, limits of memory, locks, and facts of the computer.
+"""Features that not every system has: signals, forks, memory limits, file locks, and facts of the computer.
 
-No other module names these, so this one shows what gradcli does without them.  The guide's page `systems` says it.
+No other module uses these names, so this one shows what gradcli does without them.  The guide's page `systems`
+describes it.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def kill(process: int) -> None:
 
 
 def end_with(parent: int) -> None:
-    """End this process when its parent, of that number, is killed; where this cannot be had, it outlives it."""
+    """End this process when its parent, of that number, is killed, on Linux; elsewhere it may outlive its parent."""
     if _KILL and sys.platform == "linux":
         with suppress(Exception):
             import ctypes
@@ -98,7 +99,7 @@ def end_with(parent: int) -> None:
 
 
 class ComputingTime:
-    """A limit of the time that this process computes, however long it waits; there is one for a process."""
+    """A limit of the processor time of this process; waiting does not count.  A process has one."""
 
     def __init__(self) -> None:
         self._end = float("inf")
@@ -207,7 +208,7 @@ def join(words: Iterable[str]) -> str:
 
 
 def styles() -> None:
-    """Have the console show styles: those of Windows write their codes as text unless they are asked."""
+    """Make the console show styles: those of Windows print their codes as text otherwise."""
     if WINDOWS:
         with suppress(ImportError):  # click has it there
             importlib.import_module("colorama").just_fix_windows_console()

@@ -128,7 +128,7 @@ class _Interpreter:
 
         Errors: `TooDeepError` for large elements of a node without a name, if nothing is to be cut.
         """
-        if node.dtype == "bool" or not node.args:  # a condition is no value that could have a name
+        if node.dtype == "bool" or not node.args:  # conditions get no names
             return result
         if self.cut is None and node not in self.names:
             if self.at_most(node) > _MAX_DEPTH and any(map(self.is_too_deep, result.flat)):

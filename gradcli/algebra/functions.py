@@ -191,7 +191,7 @@ def _bits(number: Any) -> int:
     return bits(max(abs(number.p), number.q))
 
 
-# Operations that are no calls of a function, or not always.
+# Operations that are not written as calls of a function, or not always.
 _SCALARS: dict[str, Callable[..., Any]] = {
     "add": sympy.Add,  # `+` goes through the class of each operand first
     "sub": lambda a, b: sympy.Add(a, -b),

@@ -42,7 +42,7 @@ class Reading:
     missing: Policy = "error"
 
     def named(self, columns: Sequence[str], label: str) -> list[str]:
-        """Return the names of a file's columns after they are renamed; whose name another column gets, has none.
+        """Return the names of a file's columns after they are renamed; a column whose name another one gets has none.
 
         Errors: `InputError` for a header that the file does not have, or has twice.
 
@@ -112,8 +112,8 @@ class Points(Protocol):
 
         Points are read once: standard input cannot be read again.
 
-        Errors: `InputError` for variables that the file does not hold whole, at once; for values that are no numbers,
-        as they are met.
+        Errors: `InputError` at once for variables that are not complete in the file; when they are read, for values
+        that are not numbers.
         """
 
     def close(self) -> None:

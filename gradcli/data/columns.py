@@ -34,7 +34,7 @@ def variable(name: str) -> str | None:
 
 
 def element(column: str) -> tuple[str, Key] | None:
-    """Return the variable and the index that a column's name says, or None where it is no name of an element.
+    """Return the variable and the index in a column's name, or None where it is not the name of an element.
 
     >>> element(" M[0, 1] "), element("y[2].v"), element("x0"), element("the date")
     (('M', (0, 1)), ('y.v', (2,)), ('x0', ()), None)
@@ -81,7 +81,7 @@ class Picked:
 
 @dataclass(frozen=True)
 class Header:
-    """Which columns of a file hold which variables. Columns whose names are no names of elements are left out."""
+    """Which columns of a file hold which variables.  Columns whose names are not names of elements are left out."""
 
     label: str
     columns: Sequence[str]

@@ -69,7 +69,7 @@ def label(path: str) -> Label:
 def because(error: Exception) -> str:
     """Return in words why a file cannot be read or written.
 
-    The system and pyarrow tell it. What Python stumbles on is no word to the user.
+    The system's and pyarrow's messages are shown; those of Python's exceptions mean nothing to the user.
 
     >>> because(OSError(28, "No space left on device")), because(EOFError()), because(KeyError("descr"))
     ('no space left on device', 'it ends early', 'it is damaged')

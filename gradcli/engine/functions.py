@@ -66,7 +66,7 @@ def polygamma(n: Array, x: Array, out: Array | None = None) -> Array:
 
 
 def _of_orders(n: Array, x: Array) -> Array:
-    """Return polygamma of each order; nan where an order is no integer from 0 on, or too large."""
+    """Return polygamma of each order; nan where an order is negative, not an integer, or too large."""
     n, x = np.broadcast_arrays(np.asarray(n, float), np.asarray(x, float))
     result = np.full(x.shape, np.nan)
     for order in np.unique(n[(n >= 0) & (n <= MAX_ORDER) & (n == np.floor(n))]):

@@ -1,4 +1,4 @@
-"""Linear algebra on arrays whose last axis counts the points: a singular matrix gives nan, and is no error."""
+"""Linear algebra on arrays whose last axis counts the points: a singular matrix gives nan, not an error."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def lower(nodes: Iterable[Node]) -> dict[Node, Node]:
 
 
 def _definition(definition: Callable[..., Node | None]) -> Rule:
-    """Return the rule of a definition, which is None where it is the operation itself: a power that is no product."""
+    """Return the rule of a definition; None where it is the operation itself, as for a power that is not a product."""
 
     def rule(node: Node) -> Node | None:
         simpler = definition(*node.settings, *node.args)

@@ -31,7 +31,7 @@ class Plan:
     def __init__(self, schedule: Schedule) -> None:
         self._inputs = list(schedule.inputs)
         self._outputs = list(schedule.outputs)
-        # A ufunc begins twice as quickly with a constant that is no array; structural operations want the points' axis.
+        # A ufunc starts twice as fast with a scalar constant; structural operations need the points' axis.
         arrays = {a for step in schedule.steps if not OPERATIONS[step.op].broadcasts for a in step.args}
         self._fixed = [v if n.shape or n in arrays else v.reshape(()) for n, v in schedule.same.items()]
         planner = _Planner(schedule)

@@ -34,7 +34,7 @@ class Plot(NamedTuple):
 
 
 def plot(explorer: Explorer, field: Field, unit: float, columns: int) -> Plot | None:
-    """Return L against an input, 20 of its steps to either side; None for what is no input, or too large to plot."""
+    """Return L against an input, 20 of its steps to either side; None for another field, or one too large to plot."""
     if field.kind != INPUT or field.at is None or columns < 2:
         return None
     if sum(n.size for n in explorer.graph.nodes) * columns > _NUMBERS:

@@ -157,7 +157,7 @@ def cast(x: Node, dtype: DType) -> Node:
 
 def _joined(op: str, args: tuple[Node, ...]) -> tuple[tuple[Node, ...], DType]:
     """Return arguments of several types in the type that they have together, and that type."""
-    first = args[:1] if op in SELECTING else ()  # a condition is no number
+    first = args[:1] if op in SELECTING else ()  # the condition is not a number
     numbers = args[len(first) :]
     dtypes = [a.dtype for a in numbers if not a.is_constant] or [a.dtype for a in numbers]
     dtype = promoted(dtypes)

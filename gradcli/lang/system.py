@@ -66,7 +66,7 @@ class System:
     ) -> Graph:
         """Return the graph of the system, with leaves of these shapes; the other shapes are inferred, or scalar.
 
-        `values` has at least those of the inputs that are `fixed`, which are no inputs of the graph.
+        `values` has at least those of the inputs that are `fixed`, which are not inputs of the graph.
 
         Errors: `InputError` with its position, when shapes do not fit or a name is not known.
 

@@ -66,7 +66,7 @@ def _sum(b: AnyBuilder, shape: Shape, load: Load) -> Any:
 
 
 def _joined(op: str) -> Reduce:
-    """Return what prints a reduction that starts from the first element."""
+    """Return the printer of a reduction that starts from the first element."""
 
     def value(b: AnyBuilder, shape: Shape, load: Load) -> Any:
         first = load([0] * len(shape))
@@ -84,7 +84,7 @@ def _prod(b: AnyBuilder, shape: Shape, load: Load) -> Any:
 
 
 def _first(better: str) -> Reduce:
-    """Return what prints the index of the first extremum; as in NumPy, NaN exceeds every number."""
+    """Return the printer of the index of the first extremum; as in NumPy, NaN exceeds every number."""
 
     def value(b: AnyBuilder, shape: Shape, load: Load) -> Any:
         def step(m: list[Counter], best: Any, at: Any) -> tuple[Any, Any]:

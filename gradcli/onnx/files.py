@@ -21,7 +21,7 @@ MAX_BYTES = 2**31 - 1  # of a protobuf
 def load(path: str) -> Any:
     """Return the model in a file, its external data unread.
 
-    Errors: `InputError` for a file that cannot be read, or is no model.
+    Errors: `InputError` for a file that cannot be read, or is not a model.
     """
     try:
         import onnx
@@ -43,7 +43,7 @@ def load(path: str) -> Any:
         raise InputError(f"`{shown}` cannot be read: {printable(reason(error))}", text=path) from None
     try:
         model = onnx.ModelProto.FromString(data)
-    except Exception:  # protobuf's error is no class of its own
+    except Exception:  # protobuf's errors have no common class
         raise InputError(f"`{shown}` is not an ONNX model, or it is cut off", text=path) from None
     if not model.HasField("graph") or not model.opset_import:
         raise InputError(f"`{shown}` is not an ONNX model: it has no graph, or no opset", text=path)

@@ -26,7 +26,7 @@ _LISTED = 3  # names in a note
 def read_model(path: str, wanted: Sequence[str] = (), dtype: DType = "float64") -> Model:
     """Return the model in a file; the initializers that are `wanted` are inputs of it.
 
-    Errors: `InputError` for a file that cannot be read, or is no model.
+    Errors: `InputError` for a file that cannot be read, or is not a model.
     """
     return Model(load(path), path, wanted, dtype)
 

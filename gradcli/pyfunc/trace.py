@@ -129,7 +129,7 @@ def globals_of(function: Function) -> dict[str, Any]:
 def output_nodes(result: Any, name: str) -> dict[str, Node]:
     """Return what a function returned, as nodes by name: `f`, `f0` and `f1` of a tuple, the keys of a dictionary.
 
-    Errors: `InputError` for what is no number.
+    Errors: `InputError` for a value that is not a number.
     """
     pairs: list[tuple[str, Any]]
     if isinstance(result, dict):

@@ -1,4 +1,4 @@
-"""Names of what makes an array of numbers."""
+"""Names of functions that create arrays."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _ALIASES = {
     "mul": ("multiply",),
     "div": ("divide",),
 }
-# What follows below with settings of its own, or is no function of the language.
+# Operations whose functions are defined below, since they have settings, and operations that are not functions.
 _APART = {"leaky_relu", "elu", "celu", "hardtanh", "huber", "log", "round", "lerp", "heaviside", "clamp", "where"}
 _APART |= {"maximum", "minimum", "identity", "corner", "polygamma"}
 
@@ -101,7 +101,7 @@ def _round(x: Node, decimals: int = 0) -> Node:
         )
     if not decimals:
         return call("round", x)
-    # PyTorch: a division by 10**n, and no product with 10**-n, which is no float64.
+    # PyTorch: a division by 10**n, not a product with 10**-n, which float64 cannot represent.
     scale = const(10 ** abs(decimals))
     there, back = ("mul", "div") if decimals > 0 else ("div", "mul")
     return call(back, call("round", call(there, x, scale)), scale)

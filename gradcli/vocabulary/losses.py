@@ -146,7 +146,10 @@ def _weighted(scores: Node, weight: Node | None) -> Node:
 
 
 def _check_classes(scores: Node, target: Node, ignored: int) -> None:
-    """Refuse targets that are no classes, as far as they are known."""
+    """Check that targets are classes, as far as they are known.
+
+    Errors: `InputError`.
+    """
     axis = _class_axis(scores)
     wanted, count = without(scores.shape, (axis,)), scores.shape[axis]
     if target.shape != wanted:
@@ -162,7 +165,7 @@ def _check_classes(scores: Node, target: Node, ignored: int) -> None:
 
 
 def at_classes(scores: Node, target: Node, ignored: int) -> Callable[[Node], Node]:
-    """Return what takes from an array of the scores' shape the elements of the targets' classes; 0 where there is none.
+    """Return a function of arrays of the scores' shape: their elements at the targets' classes, 0 where there is none.
 
     >>> from gradcli.graph.node import leaf
     >>> at_classes(leaf((3, 2)), const((0, 1, 1), (3,)), -100)(leaf((3, 2))).shape
@@ -178,13 +181,13 @@ def at_classes(scores: Node, target: Node, ignored: int) -> Callable[[Node], Nod
 
 
 def _chosen(scores: Node, target: Node, ignored: int) -> Callable[[Node], Node]:
-    """Return what takes from an array of that shape the elements of the targets' classes; 0 where one is ignored."""
+    """Return a function of arrays of that shape: their elements at the targets' classes, 0 for ignored targets."""
     if isinstance(target.value, int) and not target.shape:
-        place = target.value
-        return lambda x: _ZERO if place == ignored else index(x, (place,))
+        k = target.value
+        return lambda x: _ZERO if k == ignored else index(x, (k,))
     take = at_classes(scores, target, ignored)
     if target.is_constant:
         return take
-    # What is no class is seen only where there are numbers.
+    # A target that is not a class can only be seen when there are numbers: its loss is nan.
     known = corner(equal(take(const(1, scores.shape)), 0), const(math.nan), _ZERO)
     return lambda x: take(x) + known

@@ -1,4 +1,4 @@
-"""Names of what moves elements."""
+"""Names of functions that move elements."""
 
 from __future__ import annotations
 
@@ -144,8 +144,8 @@ def _roll(x: Node, shifts: Axis, axis: Axis = None) -> Node:
     axes = [one_axis(a, len(x.shape)) for a in integers(axis, example)] if axis is not None else []
     if len(axes) != len(steps):
         raise InputError("`roll` takes a shift for each axis", hint=f"for example {example}")
-    for step, own in zip(steps, axes, strict=True):
-        x = _rolled(x, step, own)
+    for step, along in zip(steps, axes, strict=True):
+        x = _rolled(x, step, along)
     return x
 
 

@@ -1,4 +1,4 @@
-"""The name of what puts numbers around an array, with the settings of PyTorch's `torch.nn.functional.pad`."""
+"""The name of padding, with the settings of PyTorch's `torch.nn.functional.pad`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _ZERO = const(0)
 
 @named("pad", methods=())
 def _pad(x: Node, pad: Axis, mode: str = "constant", value: Node = _ZERO) -> Node:
-    """Return the array with so many numbers before and behind it, along the last axis, the one before, and so on.
+    """Return the array padded by these counts before and after it, along the last axis, the one before, and so on.
 
-    Negative ones take elements away.
+    Negative counts remove elements.
     """
     if mode != "constant":
         raise InputError(f"`pad` has no mode `{mode[:40]}`", hint='"constant" puts `value` around the array')

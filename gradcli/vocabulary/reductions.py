@@ -1,4 +1,4 @@
-"""Names of reductions, and of what goes along an axis."""
+"""Names of reductions, and of functions along an axis."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _norm(x: Node, p: float = 2, axis: Axis = None, keepdims: bool = False) -> N
 
 
 @each("var", "std")
-def _spreadness(
+def _variance(
     op: str, x: Node, axis: Axis = None, correction: int = 1, keepdims: bool = False, unbiased: bool | None = None
 ) -> Node:
     correction = correction if unbiased is None else int(unbiased)

@@ -43,7 +43,7 @@ def add(build: Builder, *names: str, methods: Sequence[str] | None = None) -> No
 
 
 def named(*names: str, methods: Sequence[str] | None = None) -> Callable[[Builder], Builder]:
-    """Register the function that is defined below, as `add` does."""
+    """Return a decorator that registers a function, as `add` does."""
 
     def register(build: Builder) -> Builder:
         add(build, *names, methods=methods)
@@ -53,7 +53,7 @@ def named(*names: str, methods: Sequence[str] | None = None) -> Callable[[Builde
 
 
 def each(*names: str, methods: Sequence[str] | None = None) -> Callable[[Builder], Builder]:
-    """Register the function that is defined below under each of the names, which is its first argument."""
+    """Return a decorator that registers a function under each of the names, with the name as its first argument."""
 
     def register(build: Builder) -> Builder:
         for name in names:
@@ -83,7 +83,7 @@ def integers(numbers: Axis | Sequence[Axis], example: str) -> tuple[int, ...]:
 
 
 def kept(reduced: Node, x: Node, axes: Axes, keepdims: bool) -> Node:
-    """Return the reduced array, with the reduced axes of size 1 if they are to be kept."""
+    """Return the reduced array; with `keepdims` the reduced axes stay, with size 1."""
     if not flag("keepdims", keepdims):
         return reduced
     return construct.reshape(reduced, tuple(1 if i in axes else n for i, n in enumerate(x.shape)))

@@ -15,11 +15,11 @@ from gradcli.errors import InputError
 
 CHUNK = 2**23  # bytes that are read at a time
 _FIRST = 2**16
-MAX_ROW = 2**26  # bytes: a longer row is none, but an endless file without newlines
+MAX_ROW = 2**26  # bytes: a longer row is taken for an endless file without newlines
 MAX_CELLS = 2**20  # in one line
 _LONG_LINE = 2**20  # characters: shorter ones cannot have too many cells
 
-# Any bytes can be in columns that are not used, so what is no UTF-8 must survive.
+# Columns that are not used may hold any bytes, so those that are not UTF-8 must survive.
 UTF8 = ("utf-8", "surrogateescape")
 
 

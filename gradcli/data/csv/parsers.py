@@ -144,7 +144,7 @@ def texts_in(chunk: bytes, table: Table, indices: Sequence[int]) -> list[Array]:
 def by_reference(rows: Rows, table: Table, picked: Picked, size: int) -> Iterator[list[Array]]:
     """Yield the columns that were picked, at most `size` rows at a time.
 
-    Errors: `InputError` for a row of more or fewer cells than the header, and for a cell that is no number.
+    Errors: `InputError` for a row of more or fewer cells than the header, and for a cell that is not a number.
 
     >>> from gradcli.data.columns import Header
     >>> picked = Header.of(["x0", "x1"], "`p.csv`").pick(["x1"])
@@ -195,7 +195,7 @@ def _is_missing(cell: str) -> bool:
 def number_in(cell: str) -> float:
     """Return the number in a cell: what Python takes for one, in ASCII and without underscores.
 
-    Errors: `InputError` about the cell alone, for what is no number, and for one that float64 has no room for.
+    Errors: `InputError` for a cell that is not a number, and for a number beyond float64; it names the cell alone.
     """
     try:
         result = float(cell) if cell.isascii() and "_" not in cell else None

@@ -86,7 +86,7 @@ class Member:
 def read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, label: str) -> Member:
     """Return an array of an archive, without its values.
 
-    Errors: `InputError` for what is no array, is encrypted, or packed in a way that would fill the memory at once.
+    Errors: `InputError` for a member that is not an array, is encrypted, or has an unusual compression.
     """
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise InputError(f"{label} is compressed in an unusual way", hint="write the file with np.savez_compressed")

@@ -46,7 +46,7 @@ def first(how: str) -> Rule:
     """Return a rule for the first of two values where a comparison holds or it is NaN, and the second elsewhere."""
 
     def write(w: InstructionWriter, a: str, b: str) -> str:
-        # `u…` holds where one of them is NaN: then it is the first, or the second if that is no NaN itself.
+        # An ordered comparison does not hold where one of them is NaN: then it is the first if that is NaN.
         taken = w.select(w.compare(how, a, b), a, b)
         return w.select(w.compare("uno", a, a), a, taken)
 
