@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pyfunc.functions import reduced
+from gradcli.pyfunc.functions.reductions import reduced
 from gradcli.pyfunc.tape import aside, running
 from gradcli.pyfunc.tracer import Rule, contains, known_values, lift, traced
 from gradcli.vocabulary import FUNCTIONS

@@ -1,0 +1,100 @@
+"""NumPy's and SciPy's ufuncs: the rule of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from gradcli.graph import construct
+from gradcli.graph.construct import call
+from gradcli.graph.node import Node, cast, compare, const, elementwise
+from gradcli.pyfunc.functions.arguments import condition, number
+from gradcli.pyfunc.tracer import OPS, UFUNCS
+from gradcli.vocabulary import FUNCTIONS
+
+_DEGREE = const("pi") / 180
+
+
+def _elementwise(name: str) -> Callable[..., Node]:
+    """Return the rule of a ufunc that the vocabulary has under NumPy's name."""
+    build = FUNCTIONS[name]
+    return lambda *args: build(*map(number, args))
+
+
+def _compared(op: str) -> Callable[..., Node]:
+    return lambda *args: compare(op, *map(number, args))
+
+
+def _joined(op: str) -> Callable[..., Node]:
+    return lambda *args: compare(op, *map(condition, args))
+
+
+def _defined(build: Callable[..., Node]) -> Callable[..., Node]:
+    return lambda *args: build(*map(number, args))
+
+
+def _copysign(a: Node, b: Node) -> Node:
+    return construct.where(b < 0, -call("abs", a), call("abs", a))
+
+
+def _xlogy(a: Node, b: Node) -> Node:
+    return construct.where(construct.equal(a, 0), const(0), a * call("log", b))
+
+
+for _name in (u for u in dir(np) if isinstance(getattr(np, u), np.ufunc) and u in FUNCTIONS):
+    UFUNCS[getattr(np, _name).__name__] = _elementwise(_name)
+    _build = FUNCTIONS[_name]
+    if isinstance(_build, partial) and len(_build.args) == 1 and _name not in ("maximum", "minimum"):
+        OPS[getattr(np, _name).__name__] = _build.args[0]
+OPS |= {"maximum": "maximum", "minimum": "minimum", "negative": "neg"}
+UFUNCS |= {name: _elementwise(name) for name in ("erf", "erfc", "gammaln", "loggamma", "gamma", "psi", "expit", "ndtr")}
+UFUNCS |= {
+    "matmul": lambda a, b: construct.matmul(number(a), number(b)),
+    "vecdot": lambda a, b: construct.reduce("sum", p := number(a) * number(b), (len(p.shape) - 1,)),
+    **{
+        f: _compared(op) for f, op in {"less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge"}.items()
+    },
+    "equal": _compared("eq"),
+    "not_equal": _compared("ne"),
+    **{f"{kind}_{op}": _joined(op) for kind in ("logical", "bitwise") for op in ("and", "or")},
+    "logical_not": _joined("not"),
+    "invert": _joined("not"),
+    "logical_xor": lambda a, b: compare("ne", *(cast(condition(x), "float64") for x in (a, b))),
+    "bitwise_xor": lambda a, b: compare("ne", *(cast(condition(x), "float64") for x in (a, b))),
+    **dict.fromkeys(("positive", "conjugate", "real", "real_if_close", "copy"), lambda x: call("identity", number(x))),
+    "negative": _defined(lambda x: elementwise("neg", x)),
+    "fabs": _elementwise("abs"),
+    "float_power": _elementwise("power"),
+    "rint": _elementwise("round"),
+    "fmax": _defined(lambda a, b: call("maximum", a, b)),
+    "fmin": _defined(lambda a, b: call("minimum", a, b)),
+    "exp2": _defined(lambda x: call("pow", 2, x)),
+    "reciprocal": _defined(lambda x: call("div", 1, x)),
+    "logaddexp2": _defined(lambda a, b: call("logaddexp", a * _log2(), b * _log2()) / _log2()),
+    "copysign": _defined(_copysign),
+    **dict.fromkeys(("radians", "deg2rad"), _defined(lambda x: x * _DEGREE)),
+    **dict.fromkeys(("degrees", "rad2deg"), _defined(lambda x: x / _DEGREE)),
+    "isnan": _defined(lambda x: compare("ne", x, x)),
+    "isinf": _defined(lambda x: compare("eq", call("abs", x), const(math.inf))),
+    "isfinite": _defined(lambda x: compare("lt", call("abs", x), const(math.inf))),
+    "signbit": _defined(lambda x: x < 0),
+    "sign": _elementwise("sign"),
+    # scipy.special
+    "logit": _defined(lambda x: call("log", x / (1 - x))),
+    "log_expit": _defined(lambda x: call("logsigmoid", x)),
+    "xlogy": _defined(_xlogy),
+    "xlog1py": _defined(lambda a, b: _xlogy(a, 1 + b)),
+    "entr": _defined(lambda x: -_xlogy(x, x)),
+    "rel_entr": _defined(lambda a, b: _xlogy(a, a / b)),
+    "betaln": _defined(lambda a, b: call("lgamma", a) + call("lgamma", b) - call("lgamma", a + b)),
+    "beta": _defined(lambda a, b: call("gamma", a) * call("gamma", b) / call("gamma", a + b)),
+    "log_ndtr": _defined(lambda x: call("log", call("ndtr", x))),
+    "exprel": _defined(lambda x: construct.corner(construct.equal(x, 0), 1, call("expm1", x) / x)),
+}
+
+
+def _log2() -> Node:
+    return call("log", 2)
