@@ -31,9 +31,9 @@ from gradcli.lang.advice import (
     unknown_attribute,
     unknown_function,
 )
+from gradcli.lang.expressions import Expression
 from gradcli.lang.indices import Key, index_of, whole_key
 from gradcli.lang.settings import arguments, complaint, plan, signature_of, take, takes_nodes, usage
-from gradcli.lang.statements import Expression
 from gradcli.vocabulary import CONSTANTS, FUNCTIONS, METHODS, Builder
 
 _BINARY: dict[type[ast.operator], str] = {
@@ -66,7 +66,7 @@ def build(expression: Expression, scope: Mapping[str, Node], spans: dict[Node, S
 
     >>> from gradcli.errors import Source
     >>> from gradcli.graph.node import leaf
-    >>> from gradcli.lang.statements import read_expression
+    >>> from gradcli.lang.expressions import read_expression
     >>> build(read_expression(Source("3*x^2")), {"x": leaf()})
     mul(const, pow), shape ()
     """

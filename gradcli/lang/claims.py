@@ -9,8 +9,10 @@ from itertools import product
 
 from gradcli.errors import Fix, InputError, Source, Span, nearest
 from gradcli.graph.names import NAME, normal
+from gradcli.lang.expressions import Expression, read_expression
 from gradcli.lang.joined import as_call
-from gradcli.lang.statements import Expression, read_expression, read_key, split
+from gradcli.lang.pieces import split
+from gradcli.lang.statements import read_key
 from gradcli.lang.system import read_system
 
 _QUANTITY = rf"({NAME})\s*(\[[\d\s,]*\])?"

@@ -20,9 +20,10 @@ from gradcli.graph.node import Node, const
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import size_of
 from gradcli.lang.builder import Walk, is_condition
+from gradcli.lang.expressions import Expression
 from gradcli.lang.indices import whole_key
 from gradcli.lang.loops import Integers, Loop, integers_of, mask_of, points_in, varying
-from gradcli.lang.statements import Expression, Statement
+from gradcli.lang.statements import Statement
 
 MAX_WRITTEN_OUT = 10_000  # points
 

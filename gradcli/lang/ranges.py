@@ -12,8 +12,9 @@ from gradcli.errors import Fix, InputError, Span
 from gradcli.graph.array import Array
 from gradcli.graph.names import NAME, normal
 from gradcli.graph.shapes import size_of
+from gradcli.lang.expressions import Expression, read_expression
 from gradcli.lang.loops import Integers, Loop, integers_of
-from gradcli.lang.statements import Clauses, Expression, Statement, check_name, for_at, read_expression
+from gradcli.lang.statements import Clauses, Statement, check_name, for_at
 
 MAX_POINTS = 2**20
 

@@ -18,9 +18,10 @@ from gradcli.graph.subsystem import Subsystem
 from gradcli.lang.assembly import Assembly, no_value
 from gradcli.lang.characters import looks
 from gradcli.lang.elements import largest_indices
+from gradcli.lang.expressions import Expression
 from gradcli.lang.indices import whole_key
 from gradcli.lang.ranges import read_loops
-from gradcli.lang.statements import Expression, Statement, read_statements
+from gradcli.lang.statements import Statement, read_statements
 from gradcli.vocabulary import CONSTANTS
 
 _SHOWN = 40  # characters of an expression in advice

@@ -17,7 +17,8 @@ from gradcli.graph.node import Constant, Node, const
 from gradcli.graph.shapes import MAX_RANK, Shape, check_size
 from gradcli.lang.builder import build
 from gradcli.lang.characters import check_characters
-from gradcli.lang.statements import check_name, file_named, read_expression, read_key
+from gradcli.lang.expressions import read_expression
+from gradcli.lang.statements import check_name, file_named, read_key
 from gradcli.vocabulary import CONSTANTS
 
 Value = Node | Path

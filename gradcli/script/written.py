@@ -16,7 +16,7 @@ from gradcli.errors import InputError, Source, Span
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, operand
 from gradcli.lang.builder import build
-from gradcli.lang.statements import read_expression
+from gradcli.lang.expressions import read_expression
 from gradcli.notation.nodes import Notation, readable_names, written_size
 from gradcli.pytorch.calls import Arguments, exact
 from gradcli.vocabulary import FUNCTIONS
