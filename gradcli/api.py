@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from gradcli.differentiate import CompiledCall, Derivative, Evaluated
+from gradcli.compiled_call import CompiledCall, Evaluated
+from gradcli.differentiate import Derivative
 from gradcli.differentiate import hessian as _hessian
 from gradcli.engine.compiled import Compiled
 from gradcli.engine.evaluate import evaluate as _evaluate

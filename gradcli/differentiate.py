@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import update_wrapper
-from inspect import Parameter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from gradcli.pyfunc.tape import Tape, recording, running
 from gradcli.pyfunc.trace import Function, bound, globals_of, parameters_of
 from gradcli.pyfunc.trace import trace as _trace
 from gradcli.pyfunc.tracer import Tracer, lift, traced
-from gradcli.pyfunc.trees import is_number, leaves, mapped
+from gradcli.pyfunc.trees import is_number, mapped
 
 Which = int | str | Sequence[int | str]
 _KEPT = 64  # plans of a function
@@ -48,13 +47,14 @@ def trace(function: Function) -> Callable[..., Graph]:
     """
 
     def call(*args: Any, **named: Any) -> Graph:
-        return _trace(function, bound(function, args, named), _name(function)).graph
+        return _trace(function, bound(function, args, named), name_of(function)).graph
 
     update_wrapper(call, function)
     return call
 
 
-def _name(function: Function) -> str:
+def name_of(function: Function) -> str:
+    """Return the name of a function, and `f` where it is not an identifier, as of a lambda."""
     name = getattr(function, "__name__", "f")
     return name if name.isidentifier() else "f"
 
@@ -169,7 +169,7 @@ class _Call:
         self.tape.inputs = dict(zip(self.inputs, self.values, strict=True))
         with recording(self.tape), patched(derivative.names), np.errstate(all="ignore"):
             self.result = derivative.function(*positional, **keyed)
-        self.y = _scalar(self.result, derivative.kind)
+        self.y = scalar_node(self.result, derivative.kind)
 
     def _entered(self, _: str, value: Any) -> Tracer:
         plain = value._value if type(value) is Tracer else value
@@ -183,7 +183,7 @@ class _Call:
 
     def within(self, outer: Tape) -> list[Any]:
         """Return the results as tracers of the trace that this call is a part of."""
-        nodes = _derived(self._derivative.kind, self.inputs, self.y)
+        nodes = derived(self._derivative.kind, self.inputs, self.y)
         meant = {variable: lift(x) for variable, x in zip(self.inputs, self.originals, strict=True)}
         conditions = self.tape.conditions
         new = substituted([*nodes, *(c.node for c in conditions)], meant)
@@ -203,7 +203,7 @@ class _Call:
 
     def shaped(self, results: Sequence[Any]) -> Any:
         """Return the results in the form of the arguments, behind the value if that is wanted."""
-        return _in_form(results, self._trees, self._derivative)
+        return in_form(results, self._trees, self._derivative)
 
 
 def _position(function: Function, name: str) -> int:
@@ -213,7 +213,7 @@ def _position(function: Function, name: str) -> int:
     return names.index(name)
 
 
-def _number(x: Any) -> Any:
+def owned(x: Any) -> Any:
     """Return a result as an array that owns its data, or as a NumPy scalar."""
     if type(x) is np.ndarray:
         return x if x.flags.owndata and x.flags.writeable and x.shape else np.array(x) if x.shape else x[()]
@@ -227,7 +227,7 @@ def _numbers(node: Node) -> Any:
     return np.full(node.shape, float(value)) if node.shape else float(value)
 
 
-def _scalar(result: Any, kind: str) -> Node:
+def scalar_node(result: Any, kind: str) -> Node:
     """Return the node of what is differentiated.
 
     Errors: `InputError` for a result that is not a number, and for an array where the gradient of a scalar is wanted.
@@ -267,15 +267,16 @@ def _plan(kind: str, call: _Call, constants: Sequence[Node]) -> StraightLine:
     """Return the function that computes a derivative from the inputs and the constants."""
     leaves_of = {c: leaf(c.shape) for c in constants}
     (y,) = substituted([call.y], leaves_of)
-    return _straight([*call.inputs, *leaves_of.values()], _derived(kind, call.inputs, y))
+    return straight_line([*call.inputs, *leaves_of.values()], derived(kind, call.inputs, y))
 
 
-def _straight(inputs: Sequence[Node], outputs: Sequence[Node]) -> StraightLine:
+def straight_line(inputs: Sequence[Node], outputs: Sequence[Node]) -> StraightLine:
+    """Return the function that computes nodes from the values of others, both in order."""
     first, last = ({str(k): n for k, n in enumerate(nodes)} for nodes in (inputs, outputs))
     return StraightLine(Graph.of(first, last))
 
 
-def _derived(kind: str, inputs: Sequence[Node], y: Node) -> list[Node]:
+def derived(kind: str, inputs: Sequence[Node], y: Node) -> list[Node]:
     """Return the nodes of a derivative: the value if it is wanted, then one for each input."""
     names = {str(k): n for k, n in enumerate(inputs)}
     if kind == "elementwise_grad":
@@ -291,121 +292,10 @@ def _derived(kind: str, inputs: Sequence[Node], y: Node) -> list[Node]:
     return [*([y] if kind == "value_and_grad" else []), *swept.outputs.values()]
 
 
-# Compiled
-
-
-class Evaluated(NamedTuple):
-    """The values of the outputs and the gradients of the inputs, by their names."""
-
-    values: dict[str, Any]
-    gradients: dict[str, Any]
-
-
-class _Ready(NamedTuple):
-    """A plan for arguments of some shapes, under conditions: values that must be what they were."""
-
-    run: StraightLine
-    expected: tuple[Any, ...]
-    shaped: Callable[[Sequence[Any]], Any]
-
-
-class CompiledCall:
-    """A function, or a derivative of one, traced once for arguments of the same shapes.
-
-    What the function reads beside its arguments is what it was then.  Where it branches on values, each branch that is
-    taken is traced once.  A function returns values and gradients (`Evaluated`), a derivative what it returns itself.
-    """
-
-    def __init__(self, function: Function | Derivative, wrt: Sequence[str] | None = None) -> None:
-        self._derivative = function if isinstance(function, Derivative) else None
-        self._function: Function = function.function if isinstance(function, Derivative) else function
-        self._wrt = wrt
-        self._tails = _defaults(parameters_of(self._function))
-        update_wrapper(self, self._function)
-        self._ready: dict[Any, list[_Ready]] = {}
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        """Return what the function or the derivative is at these arguments."""
-        values: Sequence[Any] = args
-        key: Any = None
-        tail = self._tails.get(len(args)) if not named else None
-        if tail is not None:
-            key = tuple([a.shape if type(a) is np.ndarray and a.dtype == np.float64 else type(a) for a in args])
-            values = (*args, *tail)
-        if key is None or not all(type(k) is tuple or k in _SIMPLE for k in key):
-            key, values = self._described(args, named)
-        for ready in self._ready.get(key, ()):
-            results = ready.run(*values)
-            if not ready.expected or _holds(results, ready.expected):
-                return ready.shaped(results)
-        ready = self._trace(args, named)
-        self._ready.setdefault(key, []).append(ready)
-        return ready.shaped(ready.run(*values))
-
-    def _described(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, list[Any]]:
-        """Return the structure of arguments, which is the key of a plan, and the numbers in them."""
-        arguments = bound(self._function, tuple(args), named)
-        flat = [(n, x) for name, value in arguments.items() for n, x in leaves(value, name)]
-        rest = repr({name: mapped(value, name, lambda *_: None) for name, value in arguments.items()})
-        return (rest, tuple((n, np.shape(x)) for n, x in flat)), [np.asarray(x, float) for _, x in flat]
-
-    def _trace(self, args: Sequence[Any], named: Mapping[str, Any]) -> _Ready:
-        arguments = bound(self._function, tuple(args), named)
-        result = _trace(self._function, arguments, _name(self._function), names=False)
-        graph, conditions = result.graph, result.conditions
-        expected = tuple(np.asarray(c.value, float) for c in conditions)
-        inputs = list(graph.inputs.values())
-        outputs, shaped = self._outputs(graph, arguments, result.result)
-        run = _straight(inputs, [*(c.node for c in conditions), *outputs])
-        n = len(conditions)
-        return _Ready(run, expected, (lambda results: shaped(results[n:])) if n else shaped)
-
-    def _outputs(
-        self, graph: Graph, arguments: Mapping[str, Any], result: Any
-    ) -> tuple[list[Node], Callable[..., Any]]:
-        if self._derivative is None:
-            wrt = list(graph.inputs) if self._wrt is None else list(self._wrt)
-            y = _scalar(result, "grad")
-            swept = gradient(Graph.of(graph.inputs, {"y": y}), wrt)
-            names = list(graph.outputs)
-            return [*graph.outputs.values(), *swept.outputs.values()], lambda results: Evaluated(
-                {n: _number(v) for n, v in zip(names, results, strict=False)},
-                {n: _number(v) for n, v in zip(wrt, results[len(names) :], strict=True)},
-            )
-        d = self._derivative
-        parameters = list(arguments)
-        chosen = [w if isinstance(w, str) else parameters[w] for w in d.wrt]
-        trees = [arguments[name] for name in chosen]
-        flat = [graph.inputs[n] for name, tree in zip(chosen, trees, strict=True) for n, _ in leaves(tree, name)]
-        nodes = _derived(d.kind, flat, _scalar(result, d.kind))
-        if d.kind == "grad" and len(flat) == 1 and not d.several and is_number(trees[0]):
-            return nodes, lambda results: _number(results[0])
-        return nodes, lambda results: _in_form(results, trees, d)
-
-
-_SIMPLE = frozenset((float, np.float64))
-
-
-def _defaults(parameters: Mapping[str, Parameter]) -> dict[int, tuple[Any, ...]]:
-    """Return the numbers in the defaults of the other parameters, by how many arguments a call has."""
-    listed = list(parameters.values())
-    if any(p.kind is not Parameter.POSITIONAL_OR_KEYWORD for p in listed):
-        return {}
-    result: dict[int, tuple[Any, ...]] = {len(listed): ()}
-    for k in reversed(range(len(listed))):
-        if listed[k].default is Parameter.empty:
-            break
-        result[k] = (*(np.asarray(x, float) for _, x in leaves(listed[k].default, "")), *result[k + 1])
-    return result
-
-
-def _holds(results: Sequence[Any], expected: Sequence[Any]) -> bool:
-    return all(np.array_equal(x, e) for x, e in zip(results, expected, strict=False))
-
-
-def _in_form(results: Sequence[Any], trees: Sequence[Any], derivative: Derivative) -> Any:
+def in_form(results: Sequence[Any], trees: Sequence[Any], derivative: Derivative) -> Any:
+    """Return results in the structure of the arguments `trees`, after the value where the derivative returns it."""
     rest = iter(results)
-    value = _number(next(rest)) if derivative.kind == "value_and_grad" else None
-    built = [mapped(tree, "", lambda *_: _number(next(rest))) for tree in trees]
+    value = owned(next(rest)) if derivative.kind == "value_and_grad" else None
+    built = [mapped(tree, "", lambda *_: owned(next(rest))) for tree in trees]
     whole = tuple(built) if derivative.several else built[0]
     return (value, whole) if derivative.kind == "value_and_grad" else whole

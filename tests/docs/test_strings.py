@@ -38,6 +38,6 @@ def test_strings_that_reach_a_user_are_listed_and_others_are_not(tmp_path):
     found = [text.text for text in of_python(module)]
     assert any(text.startswith("Show the Jacobian: J[i, j] = ∂y_i/∂x_j. EXPR is") for text in found)
     assert all("help=" not in text and not text.startswith("gradcli jacobian") for text in found)
-    assert any("`…`" in text.text for text in TEXTS if text.path == "gradcli/lang/statements.py")
+    assert any("`…`" in text.text for text in TEXTS if text.path == "gradcli/lang/expressions.py")
     assert {"README.md", "gradcli/guide/run.md", "samples/mean.grad"} <= {text.path for text in TEXTS}
     assert all((ROOT / text.path).exists() for text in TEXTS)
