@@ -218,7 +218,7 @@ def explain(
     `at` holds a number or an array for each input, `v` the cotangent of each output; a single scalar output has 1
     without one.  The live page has fields for the inputs and for v; its method `html` returns it as a file.
 
-    Errors: `InputError` for what `parse` refuses, and for an input or a v that is missing or has another shape.
+    Errors: `InputError` as for `parse`, and for an input or a v that is missing or has another shape.
 
     >>> print(explain("y = x**2", {"x": 3}))
     y = x**2 = 9   at x = 3
@@ -331,7 +331,7 @@ def compile(  # as gradcli.compile
     Else `system` is a graph, or a text with the `shapes` of its inputs as for `parse`; `wrt` are the inputs of which
     there are gradients, all by default; `engine` is `numpy`, `llvm` or `jax`.
 
-    Errors: `InputError` for what `parse` refuses, and for an engine that is not installed.
+    Errors: `InputError` as for `parse`, and for an engine that is not installed.
 
     >>> f = compile("y = a*b**2")
     >>> values, gradients = f(2.0, 3.0)

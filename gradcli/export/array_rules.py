@@ -219,5 +219,5 @@ def shared(library: str) -> dict[str, Rule | str]:
         "transpose": _transpose(library),
         "index": _index,
         "diagonal": lambda w, node, args: f"{library}.moveaxis({library}.diagonal({args[0]}), -1, 0)",
-        **dict.fromkeys(("product_of_others", "cofactors"), "refused"),  # written out
+        **dict.fromkeys(("product_of_others", "cofactors"), "unsupported"),  # written out
     }

@@ -142,15 +142,15 @@ class ArrayWriter:
             return self.constant(node)
         args = [self.done[a] for a in node.args]
         args = args if node.op in _LISTED else self.parted(args)
-        rule = self.language.rules.get(node.op, "refused")
+        rule = self.language.rules.get(node.op, "unsupported")
         if self.is_infix(node):
             return _infix(node.op, *args)
         if operand(node, "neg") is not None:
             return Text(f"-{_bracketed(args[0], 3)}", 2)
         if node.op in CONDITIONS:
             return _comparison(node.op, *args)
-        if rule == "refused":
-            raise refused(node.op, self.language.name)
+        if rule == "unsupported":
+            raise unsupported(node.op, self.language.name)
         return self.by_rule(rule, node, args)
 
     def by_rule(self, rule: Rule | str, node: Node, args: Sequence[Text]) -> Text:
@@ -254,7 +254,7 @@ def _bracketed(text: Text, level: int, later: bool = False) -> str:
     return f"({text})" if text.level < level or (later and text.startswith("-")) else text
 
 
-def refused(op: str, language: str) -> InputError:
+def unsupported(op: str, language: str) -> InputError:
     """Return the error of an operation that a language does not have."""
     return InputError(
         f"`{op}` cannot be exported to {language}",

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.engine.evaluate import number
 from gradcli.errors import InputError
-from gradcli.export.arrays import refused
+from gradcli.export.arrays import unsupported
 from gradcli.export.helpers import calls
 from gradcli.export.layout import filled
 from gradcli.export.number_language import ATOM, CONDITIONS, Elements, NumberLanguage, Value, operand
@@ -302,7 +302,7 @@ class LoopWriter:
         """Write the loops of a structural operation."""
         rule = self.language.structural.get(node.op)
         if rule is None:
-            raise refused(node.op, self.language.name)
+            raise unsupported(node.op, self.language.name)
         if node.shape:
             array = self.taken(node)
             rule(self, node, array, *args)
@@ -326,7 +326,7 @@ class LoopWriter:
     def elementwise(self, node: Node, args: Sequence[Elements]) -> Elements:
         """Write a function of numbers, for each element."""
         if node.op not in self.language.rules:
-            raise refused(node.op, self.language.name)
+            raise unsupported(node.op, self.language.name)
         level = LEVELS.get(node.op, ATOM)
         if not node.shape:
             return self.kept(node, self.expression(node, [self.load(a, ()) for a in args]), level)

@@ -388,7 +388,7 @@ def _cast(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     return w.add("Cast", args[0], to=_type(np.dtype(bool) if node.dtype == "bool" else w.dtype))
 
 
-def _refused(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
+def _unsupported(w: ModelWriter, node: Node, args: Sequence[str]) -> str:
     raise InputError(
         f"ONNX has no operator for `{node.op}`", hint="--to numpy, torch or c writes it; or leave it out with --outputs"
     )
@@ -405,18 +405,19 @@ RULES: dict[str, Rule] = {
     **{op: _plain(op.capitalize()) for op in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh")},
     **{op: _plain(op.capitalize()) for op in ("asinh", "acosh", "atanh", "erf", "abs", "floor", "ceil", "round")},
     "sign": _plain("Sign"), "erfc": _erfc, "atan2": _atan2, "softplus": _plain("Softplus"),
-    "gamma": _refused, "lgamma": _refused, "digamma": _refused, "polygamma": _refused,
+    "gamma": _unsupported, "lgamma": _unsupported, "digamma": _unsupported, "polygamma": _unsupported,
     "maximum": _plain("Max"), "minimum": _plain("Min"), "heaviside": _heaviside, "where": _where, "clamp": _clamp,
     "sum": _over("ReduceSum"), "prod": _over("ReduceProd"), "max": _over("ReduceMax"), "min": _over("ReduceMin"),
-    "median": _median, "recurrence": _recurrence, "cumprod": _cumprod, "product_of_others": _refused,  # written out
+    "median": _median, "recurrence": _recurrence, "cumprod": _cumprod, "product_of_others": _unsupported,  # written out
     "cumsum": lambda w, node, args: w.add("CumSum", args[0], w.initializer(np.array(node.settings[0], np.int64))),
     "argmax": _argument("ArgMax"), "argmin": _argument("ArgMin"),
     "argmax_mask": _mask("ArgMax"), "argmin_mask": _mask("ArgMin"), "argmedian_mask": _argmedian_mask,
     "sort": _sort, "argsort": _argsort, "take_along": _take_along, "put_along": _put_along,
     "matmul": _matmul,
     "einsum": lambda w, node, args: w.add("Einsum", *args, equation=node.settings[0]),
-    **dict.fromkeys(("eigvalsh", "eigvecsh", "svdvals", "svd_u", "svd_vh"), _refused),
-    "det": _plain("Det"), "inv": _refused, "solve": _refused, "cofactors": _refused,  # of small matrices written out
+    **dict.fromkeys(("eigvalsh", "eigvecsh", "svdvals", "svd_u", "svd_vh"), _unsupported),
+    "det": _plain("Det"),
+    **dict.fromkeys(("inv", "solve", "cofactors"), _unsupported),  # of small matrices written out
     "transpose": lambda w, node, args: w.add("Transpose", args[0], perm=list(node.settings[0])),
     "reshape": _reshape,
     "broadcast": lambda w, node, args: w.add("Expand", args[0], w.integers(node.shape)),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gradcli.engine.evaluate import number
 from gradcli.export.array_rules import einsum, index_text, mask_of, numbers_text, recurrence, scattered
-from gradcli.export.arrays import CONDITIONS, ArrayLanguage, ArrayWriter, Rule, Text, number_literal, refused
+from gradcli.export.arrays import CONDITIONS, ArrayLanguage, ArrayWriter, Rule, Text, number_literal, unsupported
 from gradcli.export.lines import listed
 from gradcli.export.program import Program
 from gradcli.export.python import RESERVED as RESERVED
@@ -109,7 +109,7 @@ def _gamma(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
 def _polygamma(w: ArrayWriter, node: Node, args: Sequence[Text]) -> str:
     order = node.args[0].value
     if not isinstance(order, int):
-        raise refused("polygamma", "torch")
+        raise unsupported("polygamma", "torch")
     return f"torch.polygamma({order}, {args[1]})"
 
 
@@ -151,7 +151,7 @@ RULES: dict[str, Rule | str] = {
     "cumsum": _along("cumsum"),
     "cumprod": _along("cumprod"),
     "recurrence": recurrence("torch.unbind({}, dim={})", "torch.stack({}, dim={})"),
-    "product_of_others": "refused",  # written out
+    "product_of_others": "unsupported",  # written out
     "argmax": lambda w, node, args: f"torch.argmax({args[0]}, dim={node.settings[0]}).double()",
     "argmin": lambda w, node, args: f"torch.argmin({args[0]}, dim={node.settings[0]}).double()",
     "argmax_mask": mask_of("torch", "torch.argmax({x}, dim={axis}, keepdim=True)"),
@@ -166,7 +166,7 @@ RULES: dict[str, Rule | str] = {
     "det": "torch.linalg.det({})",
     "inv": "torch.linalg.inv({})",
     "solve": "torch.linalg.solve({}, {})",
-    "cofactors": "refused",
+    "cofactors": "unsupported",
     "eigvalsh": lambda w, node, args: f"torch.linalg.eigvalsh(({args[0]} + {args[0].atom}.mT)/2)",
     "eigvecsh": lambda w, node, args: f"torch.linalg.eigh(({args[0]} + {args[0].atom}.mT)/2)[1]",
     "svdvals": "torch.linalg.svdvals({})",

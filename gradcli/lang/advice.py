@@ -31,7 +31,7 @@ FOREIGN: dict[type[ast.AST], tuple[str, str]] = {
     ast.Yield: ("`yield`", LANGUAGE),
     ast.YieldFrom: ("`yield`", LANGUAGE),
 }
-_REFUSED = {
+_UNSUPPORTED = {
     **FOREIGN,
     ast.IfExp: ("`if … else`", "write `where(condition, a, b)`"),
     ast.Tuple: ("a tuple", "a list of values is written in brackets: [a, b]"),
@@ -76,9 +76,9 @@ def two_meanings(op: str, first: str, number: int) -> InputError:
     )
 
 
-def refused(tree: ast.AST) -> InputError:
+def unsupported(tree: ast.AST) -> InputError:
     """Return the error of Python syntax that is not part of the language."""
-    what, hint = _REFUSED.get(type(tree), ("this", LANGUAGE))
+    what, hint = _UNSUPPORTED.get(type(tree), ("this", LANGUAGE))
     return InputError(f"{what} is not part of the language", hint=hint, about=tree)
 
 

@@ -26,10 +26,10 @@ from gradcli.lang.advice import (
     decimals,
     module_of,
     product,
-    refused,
     two_meanings,
     unknown_attribute,
     unknown_function,
+    unsupported,
 )
 from gradcli.lang.expressions import Expression
 from gradcli.lang.indices import Key, index_of, whole_key
@@ -153,7 +153,7 @@ class Walk:
                     "a comma in a number is not supported", None, f"write a decimal point: `{pointed}`",
                     fix=Fix(span, pointed),
                 )  # fmt: skip
-        raise refused(tree)
+        raise unsupported(tree)
 
     def variable(self, tree: ast.Name) -> Node:
         """Return the node of a name."""

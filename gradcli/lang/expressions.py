@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gradcli.errors import InputError, Source, Span
-from gradcli.lang.advice import FOREIGN, Advice, module_of, powered, product, refused, spelling
+from gradcli.lang.advice import FOREIGN, Advice, module_of, powered, product, spelling, unsupported
 from gradcli.lang.characters import check_characters
 from gradcli.lang.pieces import TARGET, clean, pieces
 
@@ -168,7 +168,7 @@ def _names_in(tree: ast.expr) -> list[ast.Name]:
         elif isinstance(node, ast.Attribute) and module_of(node):
             continue
         elif type(node) in FOREIGN:
-            raise refused(node)
+            raise unsupported(node)
         elif not isinstance(node, ast.Constant):
             stack += ast.iter_child_nodes(node)
     return names

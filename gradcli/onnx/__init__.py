@@ -1,1 +1,1 @@
-"""ONNX models → Graph: a table from operator to vocabulary, and what reads a model with it."""
+"""ONNX models → Graph: a table from operator to vocabulary, and the translator that uses it."""

@@ -1,4 +1,4 @@
-"""`If`, `Loop` and `Scan`, whose conditions and counts are known: the branch that is taken, and rounds one by one."""
+"""`If`, `Loop` and `Scan` with known conditions and counts: the branch that is taken, and the rounds one by one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Values = Sequence[Value | None]
 
 
 class Inner(NamedTuple):
-    """What runs a graph within a node: it sees the names around it."""
+    """The runner of a graph within a node, which may read the names around the node."""
 
     run: Callable[..., None]
     scope: MutableMapping[str, Value | None]

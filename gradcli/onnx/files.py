@@ -1,4 +1,4 @@
-"""Files of models: protobufs of bounded size, and arrays that are not copied."""
+"""Files of models: protobufs of bounded size, and arrays without copies."""
 
 from __future__ import annotations
 

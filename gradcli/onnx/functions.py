@@ -11,7 +11,7 @@ from gradcli.onnx.values import Value
 
 
 def function_body(node: Any, domain: str, opset: int, inputs: Sequence[Value | None]) -> Any:
-    """Return the function that an operator is, with the defaults of its attributes; None where it is none."""
+    """Return the function that defines an operator, with the defaults of its attributes; None if there is none."""
     from onnx import FunctionProto, defs
 
     try:

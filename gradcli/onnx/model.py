@@ -204,7 +204,10 @@ def _typed(declared: Any, value: Array) -> Array:
 
 
 def _check_shape(name: str, declared: Any, shape: tuple[int, ...]) -> None:
-    """Refuse a value whose shape is not the one that the model declares."""
+    """Check that a value has the shape that the model declares.
+
+    Errors: `InputError`.
+    """
     wanted = _parameter(declared).shape
     if wanted is None:
         return

@@ -18,7 +18,7 @@ Build = Callable[..., Any]
 
 
 class Operator:
-    """One row of the table: what builds the result, and what computes it where all inputs are known."""
+    """One row of the table: `build` returns the result as nodes, `fold` as numbers where all inputs are known."""
 
     def __init__(self, build: Build, fold: Build | None) -> None:
         self.build = build
@@ -40,17 +40,17 @@ class Operator:
 
 
 OPERATORS: dict[str, dict[int, Operator]] = {}  # by name, with its domain unless it is ai.onnx, and by first opset
-REFUSED: dict[str, tuple[str, str]] = {}  # why an operator has no derivative here, and what to do
+UNSUPPORTED: dict[str, tuple[str, str]] = {}  # why an operator is not supported, and what to do
 
 
 def add(build: Build, *names: str, since: int = 1, fold: Build | None = None) -> None:
-    """Register what builds the result of operators, from an opset on."""
+    """Register the function that builds the result of operators, from an opset on."""
     for name in names:
         OPERATORS.setdefault(name, {})[since] = Operator(build, fold)
 
 
 def operator(*names: str, since: int = 1, fold: Build | None = None) -> Callable[[Build], Build]:
-    """Register the function that is defined below, as `add` does."""
+    """Return a decorator that registers a function, as `add` does."""
 
     def register(build: Build) -> Build:
         add(build, *names, since=since, fold=fold)

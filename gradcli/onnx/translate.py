@@ -20,7 +20,7 @@ from gradcli.onnx import operators as operators  # registers them
 from gradcli.onnx.control import CONTROL, Inner
 from gradcli.onnx.files import array
 from gradcli.onnx.functions import function_body
-from gradcli.onnx.register import REFUSED, Operator, lookup
+from gradcli.onnx.register import UNSUPPORTED, Operator, lookup
 from gradcli.onnx.values import Value, lift
 
 MAX_NODES = 200_000  # of a model, with the rounds of its loops
@@ -113,8 +113,8 @@ class Translator:
         inputs = [self._input(i, scope) for i in node.input]
         if (domain, node.op_type) in self.functions:
             return self._called(self.functions[domain, node.op_type], node, inputs, depth)
-        if name in REFUSED:
-            why, way_out = REFUSED[name]
+        if name in UNSUPPORTED:
+            why, way_out = UNSUPPORTED[name]
             raise InputError(why, hint=way_out)
         if name in ("If", "Loop", "Scan"):
             graphs = {a.name: a.g for a in node.attribute if a.HasField("g")}

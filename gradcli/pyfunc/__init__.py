@@ -1,1 +1,1 @@
-"""Python functions on NumPy arrays → Graph: a tracer that NumPy's functions and operators are called with."""
+"""Python functions on NumPy arrays → Graph: they are called with tracers, which record NumPy's operations."""

@@ -1,6 +1,6 @@
-"""`autograd.numpy` and `jax.numpy` as names of NumPy, while a file of the user's runs: written for them, it runs here.
+"""`autograd.numpy` and `jax.numpy` as names of NumPy while the user's file runs: files for these run as they are.
 
-Their `grad` and `jacobian` are gradcli's.  Neither has to be installed, and neither is loaded.
+Their `grad` and `jacobian` are gradcli's.  Neither library has to be installed, and neither is loaded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DERIVATIVES |= {"egrad": "elementwise_grad", "jacfwd": "jacobian", "jacrev": "ja
 
 @contextmanager
 def aliases(derivatives: Mapping[str, Any]) -> Iterator[None]:
-    """Have the names, with these functions in `autograd` and `jax`; all is as it was afterwards."""
+    """Import these functions as `autograd` and `jax` within the block; afterwards imports are as before."""
     finder = _Finder(derivatives)
     before = {n: sys.modules.pop(n) for n in [*sys.modules] if n.partition(".")[0] in _TOPS}
     sys.meta_path.insert(0, finder)
@@ -39,7 +39,7 @@ def aliases(derivatives: Mapping[str, Any]) -> Iterator[None]:
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `autograd` and `jax`, and what is in them that NumPy and SciPy have."""
+    """Finds `autograd` and `jax`, and those of their modules that NumPy and SciPy have."""
 
     def __init__(self, derivatives: Mapping[str, Any]) -> None:
         self._derivatives = derivatives
@@ -74,7 +74,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _unchanged(function: Callable[..., Any] | None = None, **_: Any) -> Any:
-    """Return a function as it is: what `jax.jit` compiles is traced once here, too."""
+    """Return a function as it is: `jax.jit` has nothing to do, since functions are traced here."""
     return _unchanged if function is None else function
 
 

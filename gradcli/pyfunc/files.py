@@ -1,4 +1,4 @@
-"""The user's file, run as a program of Python's, and the function in it that a name means."""
+"""The user's file, run as a Python program, and its functions by name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Loader(InspectLoader):
 
 
 class File:
-    """A file of Python's that was run, with what its imports mean as long as its functions are called."""
+    """A Python file that was run; `running` restores its imports while its functions are called."""
 
     def __init__(self, path: str, derivatives: Mapping[str, Any]) -> None:
         self.path = path
@@ -68,7 +68,7 @@ class File:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Let imports be those of the file, and exceptions its own.
+        """Resolve imports as for the file, and raise its exceptions as its own.
 
         Errors: `FunctionFailedError` for an exception, `InputError` for what cannot be traced.
         """
@@ -95,7 +95,7 @@ class File:
                 sys.modules[name] = before[0]
 
     def function(self, name: str) -> Callable[..., Any]:
-        """Return what a name means, `Model.energy` too.
+        """Return the function of a name, which may have dots: `Model.energy`.
 
         Errors: `InputError` where there is no such function.
         """

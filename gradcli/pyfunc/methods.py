@@ -115,5 +115,5 @@ _METHODS: dict[str, Any] = {
     "__trunc__": lambda self: apply(np.trunc, self),
     "__divmod__": lambda self, other: (self // other, self % other),
 }
-for _name, _own in _METHODS.items():
-    setattr(Tracer, _name, _own)
+for _name, _attribute in _METHODS.items():
+    setattr(Tracer, _name, _attribute)

@@ -1,7 +1,7 @@
 """Patches of NumPy's modules while a function is traced: for functions that NumPy's protocols do not reach.
 
-`np.zeros` and `np.array` return tracers there, to which elements can be assigned, `math.exp` of a tracer is `np.exp`,
-and random numbers are errors.  All is as it was afterwards, and other threads see no difference.
+`np.zeros` and `np.array` return tracers then, to which elements can be assigned; `math.exp` of a tracer is `np.exp`;
+random numbers are errors.  Afterwards the modules are as before, and other threads see no difference.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _random(name: str, original: Callable[..., Any]) -> Rule:
 
 
 def _is_traced_code() -> bool:
-    """Return whether the caller of a patched function is the user's, or what NumPy has written in Python."""
+    """Return whether the caller of a patched function is the user's code, or NumPy's own Python code."""
     file = sys._getframe(2).f_code.co_filename
     return is_users(file) or (_DEPTH > 0 and file.startswith(_NUMPY))
 
@@ -193,7 +193,7 @@ def _originals() -> dict[Any, Any]:
 
 
 class patched:
-    """Have the replacements in NumPy's modules, and in the names of the function's own module."""
+    """Put the replacements into NumPy's modules, and into the names of the function's module, within a block."""
 
     __slots__ = ("_names", "_own")
 
@@ -227,13 +227,13 @@ class patched:
 
 @cache
 def _modules() -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
-    """Return the names of each module with the replacements, and with what they replace."""
+    """Return for each module its names, the replacements, and the functions that they replace."""
     return [(vars(module), new, {n: getattr(module, n) for n in new}) for module, new in _replacements().items()]
 
 
 @cache
 def _with_scipy() -> None:
-    """Add what SciPy has, which may be loaded later than NumPy."""
+    """Add the replacements for SciPy, which may be loaded later than NumPy."""
     names = vars(sys.modules["scipy.special"])
     new = replacements()
     _modules().append((names, new, {n: names[n] for n in new}))
@@ -245,7 +245,7 @@ _CALLS: dict[int, tuple[int, list[tuple[str, Any]]]] = {}
 
 
 def _imported(names: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return what a module has imported by name that is replaced: `from numpy import zeros`."""
+    """Return the replaced functions that a module has imported by name, as in `from numpy import zeros`."""
     size, functions = _CALLS.get(id(names), (0, []))
     if size != len(names):
         originals = _originals()
@@ -259,7 +259,7 @@ _KINDS = (FunctionType, type(len), type(np.sum), type(np.zeros_like), type(rando
 
 @contextmanager
 def namespace(names: MutableMapping[str, Any]) -> Iterator[None]:
-    """Have the replacements where NumPy's own Python code looks for functions."""
+    """Put the replacements where NumPy's own Python code looks up functions, within a block."""
     global _DEPTH
     with ExitStack() as stack:
         for module in (names, vars(numeric)):

@@ -16,7 +16,7 @@ from gradcli.vocabulary import FUNCTIONS
 
 
 def replacements() -> dict[str, Rule]:
-    """Return what takes tracers in place of SciPy's functions; nothing where SciPy is not loaded."""
+    """Return the replacements of SciPy's functions, which take tracers; none where SciPy is not loaded."""
     special = sys.modules.get("scipy.special")
     functions: dict[str, Callable[..., Any]]
     functions = {"logsumexp": _logsumexp, "softmax": _softmax, "log_softmax": _log_softmax, "polygamma": _polygamma}

@@ -1,4 +1,4 @@
-"""The record of one trace: what is known of the inputs, which branches were taken, where in the user's file."""
+"""The record of one trace: the values of the inputs, the branches that were taken, and the lines of the nodes."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def recording(tape: Tape) -> Iterator[Tape]:
 
 
 class aside:
-    """Let nothing be recorded: values are computed."""
+    """Pause the recording, so that values are computed, within a block."""
 
     __slots__ = ("before",)
 

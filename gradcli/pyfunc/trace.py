@@ -1,4 +1,4 @@
-"""One trace of a function: its inputs, what it returns, the names of its local variables, the branches it took."""
+"""One trace of a function: its inputs, its result, the names of its local variables, the branches that it took."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from gradcli.graph.names import identifier
 from gradcli.graph.node import Node, cast, leaf
 from gradcli.graph.weights import Weights
 from gradcli.pyfunc import functions as functions  # registers NumPy's functions
-from gradcli.pyfunc import linear_algebra as linear_algebra
 from gradcli.pyfunc import methods as methods
 from gradcli.pyfunc.patches import patched
 from gradcli.pyfunc.tape import Condition, Tape, line_of, recording, span_of
@@ -31,7 +30,7 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Trace:
-    """What a call of a function computes: the graph, the conditions under which it is that, and the result's form."""
+    """The trace of a call: the graph, the conditions under which the call computes it, and the result."""
 
     graph: Graph
     conditions: tuple[Condition, ...]
@@ -127,7 +126,7 @@ def globals_of(function: Function) -> dict[str, Any]:
 
 
 def output_nodes(result: Any, name: str) -> dict[str, Node]:
-    """Return what a function returned, as nodes by name: `f`, `f0` and `f1` of a tuple, the keys of a dictionary.
+    """Return a function's result as nodes by name: `f`, `f0` and `f1` for a tuple, the keys of a dictionary.
 
     Errors: `InputError` for a value that is not a number.
     """

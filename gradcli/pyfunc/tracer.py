@@ -1,7 +1,7 @@
-"""An array of NumPy's that remembers what computes it: a node of a graph, beside its value.
+"""A tracer: an array with the node that computes it, beside its value.
 
 NumPy calls `__array_ufunc__` and `__array_function__` in place of its own functions, and Python the operators.  A
-tracer without a node is an array that no input has come into yet: it is assembled, `y = np.zeros(3); y[0] = x`.
+tracer without a node is an array that does not depend on an input yet: `y = np.zeros(3)` before `y[0] = x`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from gradcli.pyfunc.elements import element, is_basic, replaced, stacked
 from gradcli.pyfunc.tape import aside, running
 
 Rule = Callable[..., Any]
-UFUNCS: dict[str, Rule] = {}  # what makes the node of a ufunc, by NumPy's name
-OPS: dict[str, str] = {}  # of them, the operations that they are
-RULES: dict[Any, Rule] = {}  # the same of another function
-VIEWS: set[Any] = set()  # of them, those whose result may have the memory of the first argument
-COMPOSED: dict[Any, Rule] = {}  # functions that are written with others
+UFUNCS: dict[str, Rule] = {}  # the rule of a ufunc, by its name, which returns its node
+OPS: dict[str, str] = {}  # the operation of a ufunc that is one
+RULES: dict[Any, Rule] = {}  # the rule of another function
+VIEWS: set[Any] = set()  # functions whose result may be a view of the first argument
+COMPOSED: dict[Any, Rule] = {}  # functions that are composed of others
 
 _SHORT = 2**12  # elements of an array that are assigned one by one
 _IN_PLACE = "assign the result to a name instead"
@@ -108,7 +108,7 @@ class Tracer:
         return np.ndarray if self.shape or self._value is None or isinstance(self._value, np.ndarray) else np.float64
 
     def _refresh(self) -> None:
-        """Take the node of a view anew where the array was assigned to."""
+        """Recompute the node of a view after an assignment to the array."""
         base = self._base
         assert base is not None
         if base._base is not None:
@@ -119,7 +119,7 @@ class Tracer:
             self._version += 1
 
     def view_of(self, base: Tracer, redo: Rule, undo: Rule) -> Tracer:
-        """Return the tracer as a view: `redo` takes it from the array, `undo` puts it there."""
+        """Return the tracer as a view: `redo` returns its node from the array's, `undo` the array's from its node."""
         self._base, self._redo, self._undo, self._seen = base, redo, undo, base._version
         return self
 
@@ -276,7 +276,7 @@ def traced(node: Node, value: Any) -> Tracer:
 
 
 def apply(function: Any, *args: Any, **settings: Any) -> Any:
-    """Return what a function of NumPy's makes of tracers.
+    """Return the result of a NumPy function of tracers.
 
     Errors: `InputError` where it has no derivative here.
     """
@@ -306,7 +306,7 @@ def apply(function: Any, *args: Any, **settings: Any) -> Any:
 
 
 def _elementwise(ufunc: np.ufunc, args: Any) -> Any:
-    """Return what a ufunc makes of tracers and numbers, with little between."""
+    """Return the result of a ufunc of tracers and numbers, by the shortest way."""
     depends = False
     unknown = False
     values = []
@@ -346,7 +346,7 @@ def _called(function: Any, args: Any, i: int, settings: Any, x: Array) -> Any:
 
 
 def _view(result: Tracer, x: Tracer, function: Callable[[Array], Any]) -> None:
-    """Make a result, which a function takes from an array's elements, a view of the array."""
+    """Make a result, whose elements a function selects from an array, a view of the array."""
     where = cache(lambda: (np.asarray(function(np.arange(x.size).reshape(x.shape))),))
 
     def redo(n: Node) -> Node:
@@ -384,7 +384,7 @@ def known_values(values: Any) -> Any:
 
 
 def _by_numpy(function: Any, args: Any, settings: Any) -> Any:
-    """Return what a function computes that NumPy itself has written in Python: its calls are traced.
+    """Return the result of a function that NumPy has written in Python, by tracing its calls.
 
     Errors: `InputError` where it goes on in C; what NumPy raises for these values.
     """
@@ -448,7 +448,7 @@ _NUMBERS: dict[Any, Node] = {}  # constants, which traces share
 
 
 def _array(array: Array) -> Node:
-    """Return an array as a constant: always the same one of an array that has not changed."""
+    """Return an array as a constant, the same node each time while the array does not change."""
     tape = running()
     if array.size <= construct.LISTED or tape is None or not tape.lines:
         return array_const(np.array(array) if array.size > construct.LISTED else array)

@@ -42,7 +42,7 @@ def chunks(file: BinaryIO, label: str) -> Iterator[tuple[int, bytes]]:
         if not chunk:
             return
         chunk += end
-        _refuse_binary(chunk, label, line)
+        _check_text(chunk, label, line)
         if len(end) == MAX_ROW:
             raise too_long(label, line + _newlines(chunk))
         yield line, chunk.removeprefix(b"\xef\xbb\xbf") if line == 1 else chunk
@@ -55,7 +55,7 @@ def _newlines(chunk: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == ord("\n")))
 
 
-def _refuse_binary(chunk: bytes, label: str, line: int) -> None:
+def _check_text(chunk: bytes, label: str, line: int) -> None:
     index = chunk.find(b"\0")
     if index >= 0:
         line += chunk.count(b"\n", 0, index)

@@ -130,5 +130,6 @@ def _definition(node: Node) -> Node | None:
 
 # Operations that PyTorch lacks, in ones that it has.
 _SPELLED = Rewriter(
-    definitions={op: _definition for op in OPERATIONS if _LANGUAGE.rules.get(op, "refused") == "refused"}, sharing=False
+    definitions={op: _definition for op in OPERATIONS if _LANGUAGE.rules.get(op, "unsupported") == "unsupported"},
+    sharing=False,
 )

@@ -9,8 +9,8 @@ from gradcli.onnx.operators import (  # noqa: F401  (they register operators)
     products,
     recurrent,
     reductions,
-    refused,
     resize,
     shapes,
+    unsupported,
     windows,
 )

@@ -36,7 +36,7 @@ _DEFAULTS = {"leakyrelu": (0.01, 0), "thresholdedrelu": (1, 0), "hardsigmoid": (
 
 @dataclass
 class _Layer:
-    """One direction of a layer: what a step multiplies, and its activations."""
+    """One direction of a layer: the weights of a step, and its activations."""
 
     w: Node
     r: Node
@@ -50,7 +50,7 @@ class _Layer:
         return self.split(matmul(x, transpose(self.w, (1, 0))) + self.bias[0] + self.state(h))
 
     def state(self, h: Node) -> Node:
-        """Return what the state adds to all gates."""
+        """Return the contribution of the state to the sums of all gates."""
         return matmul(h, transpose(self.r, (1, 0))) + self.bias[1]
 
     def split(self, sums: Node) -> list[Node]:
@@ -59,7 +59,7 @@ class _Layer:
         return [sliced(sums, axis, range(k, k + self.hidden)) for k in range(0, sums.shape[-1], self.hidden)]
 
     def activate(self, k: int, x: Node) -> Node:
-        """Return the k-th activation of a sum, which is clipped if it is to be."""
+        """Return the k-th activation of a sum, clipped first if the layer clips."""
         clipped = call("clamp", x, number(-self.clip), number(self.clip)) if self.clip else x
         return self.activations[k](clipped)
 

@@ -1,4 +1,4 @@
-"""Reductions, and what goes along an axis."""
+"""Reductions, and operators along an axis."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _along(x: Node, axis: int, build: Callable[[Node, int], Node]) -> Node:
 
 
 def _flat(x: Node, axis: int, build: Callable[[Node, int], Node]) -> Node:
-    """Return what opsets before 13 compute: of a matrix, whose columns are all axes from one on."""
+    """Return the result as in opsets before 13: of a matrix whose columns are all axes from `axis` on."""
     axis = axis_of(axis, len(x.shape)) if axis != len(x.shape) else axis
     matrix = construct.reshape(x, (size_of(x.shape[:axis]), size_of(x.shape[axis:])))
     return construct.reshape(build(matrix, 1), x.shape)

@@ -2,6 +2,7 @@
 
 from gradcli.pyfunc.functions import (  # noqa: F401  (they register rules)
     choices,
+    composed,
     linear_algebra,
     movement,
     products,

@@ -1,8 +1,8 @@
-"""Operators that have no derivative here: why, and what to do instead."""
+"""Operators that are not supported: why, and what to do instead."""
 
 from __future__ import annotations
 
-from gradcli.onnx.register import REFUSED
+from gradcli.onnx.register import UNSUPPORTED
 
 _QUANTISED = ("it computes with quantised integers", "export the model before quantisation")
 _SEQUENCE = ("sequences and optional values are not supported", "export the model with arrays alone")
@@ -24,4 +24,4 @@ _REASONS: dict[tuple[str, str], str] = {
     _IMAGE: "ImageDecoder",
     _CHOICE: "NonMaxSuppression",
 }
-REFUSED.update({name: reason for reason, names in _REASONS.items() for name in names.split()})
+UNSUPPORTED.update({name: reason for reason, names in _REASONS.items() for name in names.split()})

@@ -1,4 +1,4 @@
-"""Functions that are written with others: of linear algebra, and some of `scipy.special`."""
+"""NumPy's functions that are composed of others: their calls are traced."""
 
 from __future__ import annotations
 
