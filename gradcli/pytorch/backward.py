@@ -19,7 +19,7 @@ from gradcli.graph.node import Node
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.double_backward import added, recorded_vjp
 from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.functions import root_name
+from gradcli.pytorch.functions import fact, root_name
 from gradcli.pytorch.messages import message, missing_if, refusal, refuse_if, warn
 from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.record import (
@@ -207,8 +207,9 @@ class Call:
         name = step.name()
         if name == "torch::autograd::NotImplemented":
             raise refusal("no derivative", step.recipe.op)
-        if name in _WITHOUT:
-            raise refusal("no derivative of its name", *_WITHOUT[name])
+        if missing := fact("no_derivative", name.removesuffix("Backward0")):
+            words = (missing, f"inplace version of {missing[:-1]}") if missing[-1] == "_" else (step.recipe.op, missing)
+            raise refusal("no derivative of its name", *words)
         grad_inputs = step.grad_inputs(g, self.create) if step.is_custom else vjp(step, g, self.create)
         if self.explained:
             within = step.traced(g._a, grad_inputs) if not step.is_custom else ()
@@ -261,13 +262,6 @@ class Call:
                 raise refusal("value of a hook behind the gradient")
         for hook in list(leaf._posts or ()):
             hook((), (g,))
-
-
-# What has no derivative in PyTorch: the name that scripts call, and the name in the error.
-_WITHOUT = {
-    f"{name.title()}Backward1": (f"{name}_", f"inplace version of {name}") for name in ("acosh", "asinh", "atanh")
-}
-_WITHOUT["Unique2Backward0"] = "unique", "_unique2"
 
 
 def vjp(step: Step, g: Any, create: bool) -> Sequence[Any]:

@@ -201,7 +201,8 @@ class VocabularyRow:
         self._is_elementwise = name in ELEMENTWISE or (row is not None and row.broadcasts)
         self._keeps_integers = name in _OF_INTEGERS or "integers" in facts
         self._is_along_axis, self._of_vectors = "dtype" in self.signature.known, "vector" in facts
-        self._steps, self._has_front = facts.get("steps", ""), "front" in facts
+        self._steps, self._digit = facts.get("steps", ""), facts.get("with_settings", "")
+        self._has_front = "front" in facts
 
     def call(self, args: Sequence[Any], kwargs: dict[str, Any], skipped: int = 0) -> Tensor:
         """Return the result of a call; positions in errors do not count the tensor of a method, which is `skipped`.
@@ -268,7 +269,7 @@ class VocabularyRow:
         """Return PyTorch's name of the step, whose digit may depend on the number of tensors and on the settings."""
         name = grad_name(self.name)
         if not self._steps:
-            return "RoundBackward1" if self.name == "round" and settings else name
+            return f"{name[:-1]}{self._digit}" if settings and self._digit else name
         is_left = tensors == 1 and not isinstance(args[0], Tensor)  # what is in front is a number
         return f"{name.rpartition('Backward')[0]}Backward{1 if is_left else self._steps[tensors - 1]}"
 

@@ -142,11 +142,10 @@ def _broadcasts(recipe: Recipe) -> bool:
 
 def _listed_name(step: Step, i: int) -> str:
     """Return what the table calls the gradient of a step for an input; it is empty where the table does not tell."""
-    name = step.name()
-    root = name.removesuffix("Backward0")
-    if step.recipe.op == "l1_loss" or (root == "BinaryCrossEntropyWithLogits" and step.recipe.settings[0] != "mean"):
-        return "" if i else "Mul"
-    known = fact("gradients", root) or ""
+    root = step.name().removesuffix("Backward0")
+    own = grad_name(step.recipe.op).removesuffix("Backward0")
+    key = own if own.partition("Backward")[0] != root.partition("Backward")[0] and fact("gradients", own) else root
+    known = (step.recipe.settings[:1] == ("mean",) and fact("of_mean", key)) or fact("gradients", key) or ""
     if known.startswith("*"):
         return known[1:]
     names = known.replace("-", f"{root}Backward").split(",")

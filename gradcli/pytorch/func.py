@@ -23,6 +23,7 @@ from gradcli.pytorch.autograd.functional import (
 )
 from gradcli.pytorch.backward import Request, requested
 from gradcli.pytorch.calls import called
+from gradcli.pytorch.functions import fact
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
@@ -247,14 +248,9 @@ def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
     result, step = stack(lanes, dim), lanes[0]._fn
     if result._map > Mode.maps:
         result._map = math.inf
-    return result if step is None else called(result, _OF_LANES.get(step.name(), step.name()))
-
-
-# What PyTorch calls a step of all lanes where it is another operation than that of one.
-_OF_LANES = {f"{name}Backward0": f"{name}Backward1" for name in ("Sum", "Mean", "Prod")}
-_OF_LANES |= {"DotBackward0": "SqueezeBackward1", "MseLossBackward0": "MeanBackward1"}
-_OF_LANES |= {f"{name}Backward1": f"{name}Backward0" for name in ("Max", "Min")}
-_OF_LANES["SqueezeBackward4"] = "SqueezeBackward5"
+    if step is None:
+        return result
+    return called(result, fact("vmap", step.name().removesuffix("Backward0")) or step.name())
 
 
 def vmap(

@@ -20,7 +20,7 @@ class Table(NamedTuple):
     facts: Mapping[str, Mapping[str, str]]
 
 
-_OF_STEPS = ("hooks", "gradients", "order", "tied")
+_OF_STEPS = ("gradients", "hooks", "in_place", "no_derivative", "of_mean", "order", "tied", "vmap")
 
 
 @cache

@@ -34,7 +34,6 @@ class InPlace:
 
 
 _NONE = Signature((), "", {}, {})
-_IN_PYTHON = frozenset(("cdist", "einsum", "meshgrid", "norm", "split", "tensordot", "unique"))  # PyTorch's own, too
 
 
 def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F:
@@ -45,7 +44,7 @@ def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F
     """
     signature = find(name) or _NONE
     function = getattr(function, "as_function", function)
-    in_python = name in _IN_PYTHON or function.__module__.startswith("gradcli.pytorch.nn")
+    in_python = "python" in signature.facts or function.__module__.startswith("gradcli.pytorch.nn")
 
     is_limited = name in limits()
 

@@ -172,7 +172,7 @@ class Recipe:
     def __init__(self, op: str, settings: Any, inputs: Sequence[Node], output: Node, gradient_of: str = "") -> None:
         self.op, self.settings, self.inputs, self.gradient_of = op, settings, tuple(inputs), gradient_of
         self.is_view = _is_view(output)
-        if self.is_view and op not in _VIEWS:  # what PyTorch copies
+        if self.is_view and fact("view", op) is None:  # what PyTorch copies
             self.is_view, output = False, Node("identity", (output,), output.shape)
         self.output = output
         # An elementwise result has the memory layout of its operands; all others are contiguous.
@@ -199,9 +199,6 @@ class Recipe:
         if active not in self.pulls:
             self.pulls[active] = Pull(self, active)
         return self.pulls[active]
-
-
-_VIEWS = frozenset(("reshape", "transpose", "broadcast", "index", "diagonal", "view", "expand", "squeeze", "unsqueeze"))
 
 
 def _is_view(node: Node) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 
 from gradcli.graph import shapes
 from gradcli.imports import ScriptImports
+from gradcli.pytorch.functions import fact
 from gradcli.pytorch.messages import MissingError, missing
 from gradcli.pytorch.nn.table import rows
 from gradcli.tracebacks import traceback_text
@@ -301,17 +302,12 @@ def _status(error: SystemExit) -> int:
     return 1
 
 
-# Methods of tensors that PyTorch has written in Python.
-_OF_PYTHON = {"backward", "norm", "register_hook", "register_post_accumulate_grad_hook", "split", "unflatten", "unique"}
-
-
 def _reworded(error: BaseException) -> None:
     """Let Python's own words of a method, or of a shape, be those that it has where PyTorch wrote them in C++."""
     owner = getattr(error, "obj", None)
-    if type(error) is AttributeError and isinstance(owner, types.FunctionType) and owner.__name__ not in _OF_PYTHON:
-        if owner.__module__.startswith(
-            ("gradcli.pytorch.tensor", "gradcli.pytorch.names", "gradcli.pytorch.operations")
-        ):
+    if type(error) is AttributeError and isinstance(owner, types.FunctionType):
+        is_here = owner.__module__.startswith(tuple(f"gradcli.pytorch.{m}" for m in ("names", "operations", "tensor")))
+        if is_here and fact("python", owner.__name__) is None:
             error.args = (error.args[0].replace("'function'", "'builtin_function_or_method'"),)
     elif type(error) is TypeError and error.args == ("'Size' object is not callable",):
         error.args = ("'torch.Size' object is not callable",)

@@ -17,6 +17,7 @@ from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.pytorch import dtypes, linalg
 from gradcli.pytorch.calls import called, check_numbers, named
 from gradcli.pytorch.dtypes import Size, result_dtype
+from gradcli.pytorch.functions import fact, grad_name
 from gradcli.pytorch.messages import refusal, refuse_if, warn_once
 from gradcli.pytorch.names import TORCH, function, method, return_type
 from gradcli.pytorch.operations.joining import cat
@@ -262,13 +263,13 @@ TORCH_ONLY: dict[str, Callable[..., Any]] = {
     "iinfo": dtypes.iinfo,
     "finfo": dtypes.finfo,
 }
-# What PyTorch computes in one step has a name of its own.
-_STEPS = {name: f"{name.capitalize()}Backward0" for name in ("addmv", "baddbmm", "cdist", "dist", "nansum", "aminmax")}
-_STEPS |= {"logdet": "WhereBackward0", "cholesky_solve": "CholeskySolveBackward0"}
 
 
 def _step(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    return (lambda *args, **kwargs: called(function(*args, **kwargs), _STEPS[name])) if name in _STEPS else function
+    """Return a function whose result has a name of its own, where PyTorch computes it in one step."""
+    if fact("one_step", name) is None:
+        return function
+    return lambda *args, **kwargs: called(function(*args, **kwargs), grad_name(name))
 
 
 for _name, _function in BOTH.items():

@@ -13,6 +13,7 @@ from gradcli.graph.index_arrays import IndexArray
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.shapes import bare
 from gradcli.pytorch.calls import called, held, in_order
+from gradcli.pytorch.functions import fact
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import InPlace, method, methods
@@ -243,7 +244,8 @@ def in_place(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         arguments, settings = in_order(name, args, kwargs)
-        if signature is not None and arguments and not isinstance(arguments[0], Tensor):
+        is_first = signature is not None and signature.ordered[0].kind == "Tensor"  # the method's tensor
+        if signature is not None and is_first and arguments and not isinstance(arguments[0], Tensor):
             signature.check_tensors(name, (self, *arguments), skipped=1)
 
         def compute(x: Tensor) -> Tensor:
@@ -262,11 +264,9 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "mod", "and", "
 
 def numbered(result: Tensor) -> Tensor:
     """Return a result under the name that PyTorch has for the step in place."""
-    step = result._fn
-    return called(result, step.name()[:-1] + "1") if step is not None and step.name() in _SECOND else result
-
-
-_SECOND = frozenset(f"{name}Backward0" for name in ("Acosh", "Asinh", "Atanh", "Polygamma", "Elu", "Celu", "LeakyRelu"))
+    head, _, digit = result._fn.name().partition("Backward") if result._fn is not None else ("", "", "")
+    more = fact("in_place", head)
+    return called(result, f"{head}Backward{int(digit) + int(more)}") if more else result
 
 
 @methods("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_")
@@ -280,9 +280,7 @@ def view_in_place(self: Tensor, *args: Any, op: str) -> Tensor:
     if self._base is not None:
         self._how = result._how
     if result._fn is not None:
-        head, _, number = result._fn.name().partition("Backward")
-        called(result, f"{head}Backward{int(number) + (3 if op == 'squeeze_' else 1)}")
-        self._fn, self._requires = result._fn, False
+        self._fn, self._requires = numbered(result)._fn, False
     return self
 
 
