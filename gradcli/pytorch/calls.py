@@ -19,6 +19,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.functions import fact, grad_name
+from gradcli.pytorch.limits import check_limits, limits
 from gradcli.pytorch.messages import builtin_name, refusal, refuse_if, warn_once
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
@@ -202,7 +203,7 @@ class VocabularyRow:
         self._keeps_integers = name in _OF_INTEGERS or "integers" in facts
         self._is_along_axis, self._of_vectors = "dtype" in self.signature.known, "vector" in facts
         self._steps, self._digit = facts.get("steps", ""), facts.get("with_settings", "")
-        self._has_front = "front" in facts
+        self._has_front, self._is_limited = "front" in facts, name in limits()
 
     def call(self, args: Sequence[Any], kwargs: dict[str, Any], skipped: int = 0) -> Tensor:
         """Return the result of a call; positions in errors do not count the tensor of a method, which is `skipped`.
@@ -218,7 +219,7 @@ class VocabularyRow:
         operands, numbers, settings, make = self._read(args, kwargs, skipped)
         is_number = not operands[0].dim()
         refuse_if(self.name == "roll" and is_number and len(settings) > 2, "axes of a number to roll")
-        _refuse(self.name, operands)
+        self._check_dtypes(operands)
         if self._of_vectors and is_number:
             make = of_scalar(make)
         if self._is_elementwise:
@@ -234,7 +235,7 @@ class VocabularyRow:
         x = operands[0]
         if not x.numel() and (x.is_floating_point() or "no_integers" in self.signature.facts):
             return apply(self.name, partial(call, "identity"), operands, settings)
-        _refuse(self.name, operands)
+        self._check_dtypes(operands)
         return apply(self.name, make if x.dim() else of_scalar(make), operands, settings)
 
     def _read(
@@ -242,8 +243,11 @@ class VocabularyRow:
     ) -> tuple[list[Any], Sequence[Any], Any, Callable[..., Node]]:
         """Return the operands of a call, with the numbers that count in promotion, the settings, and a constructor."""
         if self._is_unary and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
+            if self._is_limited:
+                check_limits(self.name, {self.signature.ordered[0].name: args[0]})
             return [args[0]], args, (), self.build
         values = self.signature.bound(self.name, args, kwargs)
+        check_limits(self.name, values)
         self.signature.check_tensors(self.name, args, skipped=skipped)
         operands: list[Any] = []
         rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
@@ -260,6 +264,11 @@ class VocabularyRow:
 
         return operands, numbers, settings, make
 
+    def _check_dtypes(self, operands: Sequence[Tensor]) -> None:
+        """Raise PyTorch's error for dtypes in which it does not compute the function."""
+        if not operands[0].is_floating_point():
+            check_numbers(self.name, result_dtype(operands))
+
     def _setting(self, name: str, value: Any, rank: int, operands: list[Any]) -> tuple[str, Any]:
         """Return an argument of the vocabulary's function, by its name there."""
         parameter, kind = self._parameters[name]
@@ -272,18 +281,6 @@ class VocabularyRow:
             return f"{name[:-1]}{self._digit}" if settings and self._digit else name
         is_left = tensors == 1 and not isinstance(args[0], Tensor)  # what is in front is a number
         return f"{name.rpartition('Backward')[0]}Backward{1 if is_left else self._steps[tensors - 1]}"
-
-
-def _refuse(name: str, operands: Sequence[Tensor]) -> None:
-    """Raise PyTorch's error for dtypes in which it does not compute a function."""
-    first = operands[0]
-    if not first.is_floating_point():
-        refuse_if(name in ("relu6", "hardtanh") and is_boolean(first), "hardtanh of booleans")
-        check_numbers(name, result_dtype(operands))
-    wholes = name == "addcdiv" and not any(x.is_floating_point() for x in operands[1:])
-    refuse_if(wholes, "integers divided")
-    if name == "lerp" and (others := [x for x in operands if x._a.dtype != first._a.dtype]):
-        raise refusal("dtype of an end", first.dtype.in_c, others[0].dtype.in_c)
 
 
 def _axes(value: Any, rank: int) -> Any:

@@ -8,16 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.pytorch import linalg
-from gradcli.pytorch.distributions import (
-    _NONE,
-    _POSITIVE,
-    _REAL,
-    _REAL_VECTOR,
-    Constraint,
-    Distribution,
-    _broadcast,
-    _lazy,
-)
+from gradcli.pytorch.distribution import NONE, POSITIVE, REAL, REAL_VECTOR, Constraint, Distribution, broadcast, derived
 from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.names import TORCH
@@ -39,7 +30,7 @@ class _Continuous(Distribution):
     has_rsample = True
 
     @no_grad()
-    def sample(self, sample_shape: Any = _NONE) -> Any:
+    def sample(self, sample_shape: Any = NONE) -> Any:
         return self.rsample(sample_shape)
 
 
@@ -47,7 +38,7 @@ class Uniform(_Continuous):
     """The numbers from `low` to before `high`."""
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
-        self.low, self.high = _broadcast(low, high)
+        self.low, self.high = broadcast(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
 
     @property
@@ -65,7 +56,7 @@ class Uniform(_Continuous):
         words = f"Interval(lower_bound={self.low}, upper_bound={self.high})"
         return Constraint(words, lambda x: (x >= self.low) & (x <= self.high))
 
-    def rsample(self, sample_shape: Any = _NONE) -> Any:
+    def rsample(self, sample_shape: Any = NONE) -> Any:
         return self.low + TORCH["rand"](self._shape(sample_shape), dtype=self.low.dtype) * (self.high - self.low)
 
     def log_prob(self, value: Any) -> Any:
@@ -87,18 +78,18 @@ class Uniform(_Continuous):
 class Exponential(_Continuous):
     """The time to an event of a rate."""
 
-    arg_constraints: ClassVar[dict[str, Constraint]] = {"rate": _POSITIVE}
+    arg_constraints: ClassVar[dict[str, Constraint]] = {"rate": POSITIVE}
     support = _LEAST_0
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
-        (self.rate,) = _broadcast(rate)
+        (self.rate,) = broadcast(rate)
         super().__init__(self.rate.shape, validate_args=validate_args)
 
     mean = stddev = property(lambda self: self.rate.reciprocal())
     variance = property(lambda self: self.rate.pow(-2))
     mode = property(lambda self: TORCH["zeros_like"](self.rate))
 
-    def rsample(self, sample_shape: Any = _NONE) -> Any:
+    def rsample(self, sample_shape: Any = NONE) -> Any:
         return TORCH["empty"](self._shape(sample_shape), dtype=self.rate.dtype).exponential_() / self.rate
 
     def log_prob(self, value: Any) -> Any:
@@ -119,18 +110,18 @@ class Exponential(_Continuous):
 class Laplace(_Continuous):
     """The double exponential distribution of a mean and a scale."""
 
-    arg_constraints: ClassVar[dict[str, Constraint]] = {"loc": _REAL, "scale": _POSITIVE}
-    support = _REAL
+    arg_constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
+    support = REAL
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = _broadcast(loc, scale)
+        self.loc, self.scale = broadcast(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     mean = mode = property(lambda self: self.loc)
     stddev = property(lambda self: 2**0.5 * self.scale)
     variance = property(lambda self: 2 * self.scale.pow(2))
 
-    def rsample(self, sample_shape: Any = _NONE) -> Any:
+    def rsample(self, sample_shape: Any = NONE) -> Any:
         least = float(np.finfo(self.loc._a.dtype).eps) - 1
         u = TORCH["empty"](self._shape(sample_shape), dtype=self.loc.dtype).uniform_(least, 1)
         return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
@@ -155,9 +146,9 @@ class MultivariateNormal(_Continuous):
     """Normal vectors of a mean and a covariance matrix, or the inverse or the Cholesky factor of one."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
-        "loc": _REAL_VECTOR, "covariance_matrix": _DEFINITE, "precision_matrix": _DEFINITE, "scale_tril": _TRIANGULAR
+        "loc": REAL_VECTOR, "covariance_matrix": _DEFINITE, "precision_matrix": _DEFINITE, "scale_tril": _TRIANGULAR
     }  # fmt: skip
-    support = _REAL_VECTOR
+    support = REAL_VECTOR
 
     def __init__(
         self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
@@ -175,16 +166,16 @@ class MultivariateNormal(_Continuous):
         self._factor = matrix if whole is None else linalg.cholesky(whole)
 
     mean = mode = property(lambda self: self.loc)
-    variance = property(lambda self: self._factor.pow(2).sum(-1).expand(self._shape(_NONE)))
+    variance = property(lambda self: self._factor.pow(2).sum(-1).expand(self._shape(NONE)))
 
-    scale_tril = _lazy(lambda self: self._expanded(self._factor))
-    covariance_matrix = _lazy(lambda self: self._expanded(self._factor @ self._factor.mT))
-    precision_matrix = _lazy(lambda self: self._expanded((self._factor @ self._factor.mT).inverse()))
+    scale_tril = derived(lambda self: self._expanded(self._factor))
+    covariance_matrix = derived(lambda self: self._expanded(self._factor @ self._factor.mT))
+    precision_matrix = derived(lambda self: self._expanded((self._factor @ self._factor.mT).inverse()))
 
     def _expanded(self, matrix: Any) -> Any:
         return matrix.expand(*self._batch_shape, *matrix.shape[-2:])
 
-    def rsample(self, sample_shape: Any = _NONE) -> Any:
+    def rsample(self, sample_shape: Any = NONE) -> Any:
         noise = TORCH["empty"](self._shape(sample_shape), dtype=self.loc.dtype).normal_()
         return self.loc + (self._factor @ noise.unsqueeze(-1)).squeeze(-1)
 

@@ -3,42 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.pytorch.dtypes import Size, default_dtype
-from gradcli.pytorch.messages import MissingError, missing_if, refusal, refuse_if
-from gradcli.pytorch.modes import enable_grad, no_grad
+from gradcli.pytorch.distribution import NONE, POSITIVE, REAL, REAL_VECTOR, Constraint, Distribution, broadcast, derived
+from gradcli.pytorch.dtypes import Size
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if
+from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.names import TORCH
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn.losses import binary_cross_entropy_with_logits
-from gradcli.pytorch.operations.creation import tensor
 from gradcli.pytorch.operations.joining import broadcast_tensors
-from gradcli.pytorch.tensor import Tensor
 
 __all__ = ["Bernoulli", "Categorical", "Distribution", "Normal", "kl_divergence"]
 
-_NONE = Size()
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """What numbers must be, in PyTorch's words, and a function that tells whether they are."""
-
-    words: str
-    check: Callable[[Any], Any]
-
-    def __repr__(self) -> str:
-        return self.words
-
-
-_REAL = Constraint("Real()", lambda x: x == x)
-_REAL_VECTOR = Constraint("IndependentConstraint(Real(), 1)", lambda x: x == x)
-_POSITIVE = Constraint("GreaterThan(lower_bound=0.0)", lambda x: x > 0)
 _PROBABILITY = Constraint("Interval(lower_bound=0.0, upper_bound=1.0)", lambda x: (x >= 0) & (x <= 1))
 _SIMPLEX = Constraint("Simplex()", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6))
 _BOOLEAN = Constraint("Boolean()", lambda x: (x == 0) | (x == 1))
@@ -49,106 +28,15 @@ def _interval(count: int) -> Constraint:
     return Constraint(words, lambda x: (x % 1 == 0) & (x >= 0) & (x < count))
 
 
-def _broadcast(*values: Any) -> tuple[Any, ...]:
-    """Return tensors and numbers as tensors of one shape."""
-    wrong = not all(isinstance(v, Tensor | int | float) for v in values)
-    refuse_if(wrong, "parameter of a distribution")
-    dtype = next((v.dtype for v in values if isinstance(v, Tensor)), default_dtype())
-    return broadcast_tensors(*(v if isinstance(v, Tensor) else tensor(v, dtype=dtype) for v in values))
-
-
-class _lazy(cached_property):  # type: ignore[type-arg]
-    """A parameter that is computed from another one, also under `no_grad` as a result that is recorded."""
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self
-        with enable_grad():
-            return super().__get__(instance, owner)
-
-
-class Distribution:
-    """What numbers are drawn from; the first axes of its parameters are a batch of distributions."""
-
-    has_rsample = False
-    has_enumerate_support = False
-    arg_constraints: ClassVar[dict[str, Constraint]] = {}
-    support: Any
-    _validate_args = True
-
-    def __init__(self, batch_shape: Any = _NONE, event_shape: Any = _NONE, validate_args: bool | None = None) -> None:
-        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
-        if validate_args is not None:
-            self._validate_args = validate_args
-        for name, constraint in self.arg_constraints.items() if self._validate_args else ():
-            value = vars(self).get(name)
-            if value is not None and not constraint.check(value).all():
-                details = type(value).__name__, tuple(value.shape), self, constraint, value
-                raise refusal("parameter out of range", name, *details)
-
-    batch_shape = property(lambda self: self._batch_shape)
-    event_shape = property(lambda self: self._event_shape)
-    stddev = property(lambda self: self.variance.sqrt())
-
-    @property
-    def variance(self) -> Any:
-        raise NotImplementedError
-
-    def expand(self, batch_shape: Any) -> Any:
-        """Return distributions of a larger batch."""
-        new = object.__new__(type(self))
-        vars(new).update(vars(self))
-        new._batch_shape = Size(batch_shape)
-        for name in self.arg_constraints:
-            if (value := vars(self).get(name)) is not None:
-                rest = value.shape[len(self._batch_shape) :]
-                vars(new)[name] = value.expand(new._batch_shape + rest)
-        return new
-
-    def rsample(self, sample_shape: Any = _NONE) -> Any:
-        raise NotImplementedError
-
-    def log_prob(self, value: Any) -> Any:
-        raise NotImplementedError
-
-    def entropy(self) -> Any:
-        raise NotImplementedError
-
-    def icdf(self, value: Any) -> Any:
-        raise MissingError(f"torch.distributions.{type(self).__name__}.icdf")
-
-    def perplexity(self) -> Any:
-        return self.entropy().exp()
-
-    def _shape(self, sample_shape: Any) -> Size:
-        return Size(sample_shape) + self._batch_shape + self._event_shape
-
-    def _check(self, value: Any) -> None:
-        """Refuse a value that cannot have been drawn."""
-        if not self._validate_args:
-            return
-        refuse_if(not isinstance(value, Tensor), "value that is no tensor")
-        shape = self._batch_shape + self._event_shape
-        fits = all(1 in (m, n) or m == n for m, n in zip(value.shape[::-1], shape[::-1], strict=False))
-        refuse_if(not fits, "shape of a value", value.shape, shape)
-        if not self.support.check(value).all():
-            raise refusal("value out of the support", tuple(value.shape), self.support, self, value)
-
-    def __repr__(self) -> str:
-        parameters = {name: vars(self)[name] for name in self.arg_constraints if name in vars(self)}
-        shown = (f"{name}: {x if x.numel() == 1 else x.size()}" for name, x in parameters.items())
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-
 class Normal(Distribution):
     """The normal distribution of a mean and a standard deviation."""
 
-    arg_constraints: ClassVar[dict[str, Constraint]] = {"loc": _REAL, "scale": _POSITIVE}
-    support = _REAL
+    arg_constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
+    support = REAL
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = _broadcast(loc, scale)
+        self.loc, self.scale = broadcast(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     mean = mode = property(lambda self: self.loc)
@@ -156,11 +44,11 @@ class Normal(Distribution):
     variance = property(lambda self: self.scale.pow(2))
 
     @no_grad()
-    def sample(self, sample_shape: Any = _NONE) -> Any:
+    def sample(self, sample_shape: Any = NONE) -> Any:
         shape = self._shape(sample_shape)
         return TORCH["normal"](self.loc.expand(shape), self.scale.expand(shape))
 
-    def rsample(self, sample_shape: Any = _NONE) -> Any:
+    def rsample(self, sample_shape: Any = NONE) -> Any:
         noise = TORCH["empty"](self._shape(sample_shape), dtype=self.loc.dtype).normal_()
         return self.loc + noise * self.scale
 
@@ -196,7 +84,7 @@ class _OfProbabilities(Distribution):
     param_shape = property(lambda self: self._param.size())
 
     def _normalized(self, kind: str, values: Any) -> Any:
-        return _broadcast(values)[0]
+        return broadcast(values)[0]
 
     def _batch(self) -> Any:
         return self._param.shape
@@ -214,11 +102,11 @@ class _OfProbabilities(Distribution):
 class Bernoulli(_OfProbabilities):
     """1 with a probability, and 0 otherwise."""
 
-    arg_constraints: ClassVar[dict[str, Constraint]] = {"probs": _PROBABILITY, "logits": _REAL}
+    arg_constraints: ClassVar[dict[str, Constraint]] = {"probs": _PROBABILITY, "logits": REAL}
     support = _BOOLEAN
 
-    probs = _lazy(lambda self: self.logits.sigmoid())
-    logits = _lazy(lambda self: self._clamped().log() - (-self._clamped()).log1p())
+    probs = derived(lambda self: self.logits.sigmoid())
+    logits = derived(lambda self: self._clamped().log() - (-self._clamped()).log1p())
     mean = property(lambda self: self.probs)
     variance = property(lambda self: self.probs * (1 - self.probs))
 
@@ -227,12 +115,12 @@ class Bernoulli(_OfProbabilities):
         return (self.probs >= 0.5).to(self.probs.dtype).masked_fill(self.probs == 0.5, math.nan)
 
     @no_grad()
-    def sample(self, sample_shape: Any = _NONE) -> Any:
+    def sample(self, sample_shape: Any = NONE) -> Any:
         return self.probs.expand(self._shape(sample_shape)).bernoulli()
 
     def log_prob(self, value: Any) -> Any:
         self._check(value)
-        logits, value = _broadcast(self.logits, value)
+        logits, value = broadcast(self.logits, value)
         return -binary_cross_entropy_with_logits(logits, value, reduction="none")
 
     def entropy(self) -> Any:
@@ -245,10 +133,10 @@ class Bernoulli(_OfProbabilities):
 class Categorical(_OfProbabilities):
     """An index, of which the last axis of the parameters has the probabilities."""
 
-    arg_constraints: ClassVar[dict[str, Constraint]] = {"probs": _SIMPLEX, "logits": _REAL_VECTOR}
+    arg_constraints: ClassVar[dict[str, Constraint]] = {"probs": _SIMPLEX, "logits": REAL_VECTOR}
 
-    probs = _lazy(lambda self: F.softmax(self.logits, -1))
-    logits = _lazy(lambda self: self._clamped().log())
+    probs = derived(lambda self: F.softmax(self.logits, -1))
+    logits = derived(lambda self: self._clamped().log())
     mode = property(lambda self: self.probs.argmax(-1))
     support = property(lambda self: _interval(self._param.shape[-1]))
     mean = variance = property(lambda self: TORCH["full"](self._batch_shape, math.nan, dtype=self.probs.dtype))
@@ -264,7 +152,7 @@ class Categorical(_OfProbabilities):
     def _batch(self) -> Any:
         return self._param.shape[:-1]
 
-    def sample(self, sample_shape: Any = _NONE) -> Any:
+    def sample(self, sample_shape: Any = NONE) -> Any:
         rows = self.probs.reshape(-1, self._param.shape[-1])
         return rows.multinomial(Size(sample_shape).numel(), True).T.reshape(self._shape(sample_shape))
 

@@ -142,10 +142,10 @@ def _broadcasts(recipe: Recipe) -> bool:
 
 def _listed_name(step: Step, i: int) -> str:
     """Return what the table calls the gradient of a step for an input; it is empty where the table does not tell."""
-    root = step.name().removesuffix("Backward0")
-    own = grad_name(step.recipe.op).removesuffix("Backward0")
-    key = own if own.partition("Backward")[0] != root.partition("Backward")[0] and fact("gradients", own) else root
-    known = (step.recipe.settings[:1] == ("mean",) and fact("of_mean", key)) or fact("gradients", key) or ""
+    op = step.recipe.op
+    root = (step.name() if fact("composed", op) is None else grad_name(op)).removesuffix("Backward0")
+    of_mean = fact("of_mean", root)
+    known = of_mean if of_mean and step.recipe.settings[0] == "mean" else fact("gradients", root) or ""
     if known.startswith("*"):
         return known[1:]
     names = known.replace("-", f"{root}Backward").split(",")

@@ -1,47 +1,120 @@
-"""Limits of arguments, as `limits.txt` lists them: intervals, words, and how many axes a tensor has."""
+"""Limits of arguments, as `limits.txt` lists them: intervals, words, dtypes, and what two tensors have in common."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch import dtypes
+from gradcli.pytorch.messages import MissingError, refusal
 from gradcli.pytorch.tables import lines
+from gradcli.pytorch.tensor import Number, Tensor
+
+# What a limit may be on, of a tensor.
+_FACTS: dict[str, Callable[[Tensor], Any]] = {
+    "rank": Tensor.dim,
+    "shape": lambda x: x.shape,
+    "sizes": lambda x: list(x.shape),
+    "count": Tensor.numel,
+    "least": lambda x: x._a.min() if x._a.size else None,
+    "dtype": lambda x: x.dtype.word,
+    "ctype": lambda x: x.dtype.in_c,
+    "type": lambda x: x.type(),
+}
+_CLASSES = {
+    "real": [d.word for d in dtypes.ALL if d.is_floating_point],
+    "whole": [d.word for d in dtypes.ALL if d.numpy.kind in "iu"],
+}  # of dtypes
+
+
+class Quantity(NamedTuple):
+    """An argument, or a fact of it: `input.rank`."""
+
+    argument: str
+    fact: str
+
+    @classmethod
+    def of(cls, text: str) -> Quantity:
+        return cls(*text.partition(".")[::2])
+
+    def value(self, values: Mapping[str, Any]) -> Any:
+        """Return its value; None where the argument is None, is not there, or has no such fact."""
+        x = values.get(self.argument)
+        if not self.fact or x is None:
+            return x
+        if self.fact.isdigit():
+            return x[int(self.fact)]
+        return _FACTS[self.fact](x) if isinstance(x, Tensor) else None
 
 
 class Limit(NamedTuple):
-    """What an argument, or how many axes it has, may be; the message where it is not, and the argument's word there."""
+    """What arguments, or facts of them, may be; the message where none of them is that, and its values."""
 
-    argument: str
-    is_rank: bool
-    fits: Callable[[Any], bool]
+    quantities: Sequence[Quantity]
+    fits: Callable[[Any], bool] | None
+    other: Quantity | None  # which they are to equal
     key: str
-    word: tuple[str, ...]
+    words: Sequence[str | Quantity]
+
+    def check(self, name: str, values: Mapping[str, Any]) -> None:
+        """Raise the error of arguments of a function or class that are out of the limit."""
+        actual = [x for q in self.quantities if (x := q.value(values)) is not None]
+        other = () if self.other is None else (self.other.value(values),)
+        fits = (lambda x: x == other[0]) if other else self.fits
+        if not actual or other == (None,) or any(map(fits, actual)):  # type: ignore[arg-type]
+            return
+        words = [w.value(values) if isinstance(w, Quantity) else w for w in self.words]
+        if self.key == "missing":
+            raise MissingError(f"{words[0]}{name}({self.quantities[0].argument}=…)", *words[1:])
+        raise refusal(self.key, *words, actual[0], *other, name)
 
 
 @cache
 def limits() -> Mapping[str, list[Limit]]:
     """Return the limits of each function and class.
 
-    >>> [limit.argument for limit in limits()["diff"]]
-    ['input', 'n']
+    >>> [limit.quantities for limit in limits()["diff"]]
+    [[Quantity(argument='input', fact='rank')], [Quantity(argument='n', fact='')]]
     """
     result: dict[str, list[Limit]] = defaultdict(list)
     for line in lines("limits.txt"):
-        names, limit, key, *word = line.split(": ")
-        argument, *kind, text = limit.split()
-        name, _, rank = argument.partition(".")
-        fits = _within(text, bool(kind)) if ".." in text else text.split("|").__contains__
+        names, limit, key, *words = line.split(": ")
+        quantities, _, text = limit.partition(" ")
+        other = Quantity.of(text[1:]) if text[0] == "=" else None
+        row = Limit(
+            [Quantity.of(q) for q in quantities.split(",")],
+            None if other else _condition(text),
+            other,
+            key,
+            [Quantity.of(w[1:]) if w[0] == "@" else w for w in words],
+        )
         for owner in names.split():
-            result[owner].append(Limit(name, bool(rank), fits, key, tuple(word)))
+            result[owner].append(row)
     return dict(result)
+
+
+def _condition(text: str) -> Callable[[Any], bool]:
+    """Return whether something is in an interval, or is one of some words; behind `!`, whether it is none of them.
+
+    >>> [_condition("!Bool")(word) for word in ("Float", "Bool")]
+    [True, False]
+    """
+    if ".." in text:
+        interval, _, word = text[::-1].partition(" ")
+        return _within(interval[::-1], word == "tni")
+    known = {w for word in text.lstrip("!").split("|") for w in _CLASSES.get(word, [word])}
+    if text[0] == "!":
+        return lambda x: x not in known
+    return lambda x: x in known if isinstance(x, str) else "no" in known and isinstance(x, Number) and not x
 
 
 def _within(interval: str, integers: bool) -> Callable[[Any], bool]:
     """Return whether a number is in an interval, whose ends belong to it beside square brackets.
+
+    What is no number is out of an interval of integers alone.  Text is compared, for Python's error.
 
     >>> [_within("(0..1]", False)(x) for x in (0, 0.5, 1, 2)]
     [False, True, True, False]
@@ -50,9 +123,10 @@ def _within(interval: str, integers: bool) -> Callable[[Any], bool]:
     closed = interval[0] == "[", interval[-1] == "]"
 
     def fits(x: Any) -> bool:
-        if integers and not isinstance(x, int):
-            return False
-        return (low <= x if closed[0] else low < x) and bool(x <= high if closed[1] else x < high)
+        is_number = isinstance(x, int if integers else (*Number, str)) or (isinstance(x, Tensor) and x.numel() == 1)
+        if not is_number:
+            return not integers
+        return not (x < low if closed[0] else x <= low) and bool(x <= high if closed[1] else x < high)
 
     return fits
 
@@ -60,6 +134,4 @@ def _within(interval: str, integers: bool) -> Callable[[Any], bool]:
 def check_limits(name: str, values: Mapping[str, Any]) -> None:
     """Raise PyTorch's error for the first argument of a function or class that is out of its limits."""
     for limit in limits().get(name, ()):
-        value = values.get(limit.argument)
-        if value is not None and not limit.fits(size := value.dim() if limit.is_rank else value):
-            raise refusal(limit.key, *limit.word, size, name)
+        limit.check(name, values)

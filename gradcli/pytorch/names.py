@@ -50,14 +50,14 @@ def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if is_limited:
-            names = (a.name for a in signature.ordered)
-            check_limits(name, {**dict(zip(names, args, strict=False)), **kwargs})
         if kwargs:
             if out and (target := kwargs.pop("out", None)) is not None:
                 return InPlace.into(target, name, lambda: call(*args, **kwargs), args)
             args, kwargs = signature.in_order(args, kwargs)
         try:
+            if is_limited:
+                names = (a.name for a in signature.ordered)
+                check_limits(name, {**dict(zip(names, args, strict=False)), **kwargs})
             return function(*args, **kwargs)
         except (AttributeError, TypeError, ValueError, IndexError) as error:
             facts = facts_of(error)

@@ -44,9 +44,18 @@ def _matmul(a: Array, b: Array) -> Array:
     return np.asarray(np.matmul(a[..., 0], b[..., 0]))[..., None]
 
 
+def _remainder(a: Array, b: Array) -> Array:
+    """Return the remainders of divisions, which have the signs of the divisors; of 0 it is the dividend's, as in C."""
+    result = np.fmod(a, b)
+    return np.where((result != 0) & ((result < 0) != (b < 0)), result + b, result)
+
+
+_KERNELS = {"matmul": _matmul, "mod": _remainder}  # what PyTorch computes otherwise than the engine
+
+
 def _function(node: Node) -> Callable[..., Array]:
     """Return what computes a node from the arrays of its arguments."""
-    return _matmul if node.op == "matmul" else forward(node)
+    return _KERNELS.get(node.op) or forward(node)
 
 
 class Program:

@@ -143,13 +143,19 @@ def variable(node: ast.expr) -> str:
     >>> [variable(ast.parse(text, mode="eval").body) for text in ("eps", "self.std", "xs[0]", "x + 1")]
     ['eps', 'std', 'xs[0]', '']
     """
-    inner: ast.expr = node
-    while isinstance(inner, ast.Attribute) or (
-        isinstance(inner, ast.Subscript) and isinstance(inner.slice, ast.Constant) and type(inner.slice.value) is int
-    ):
-        inner = inner.value
-    name = ast.unparse(node).removeprefix("self.") if isinstance(inner, ast.Name) else ""
+    name = _dotted(node)
     return name if len(name) <= _LONG else ""
+
+
+def _dotted(node: ast.expr) -> str:
+    match node:
+        case ast.Name(name) | ast.Attribute(ast.Name("self"), name):
+            return name
+        case ast.Attribute(inner, name) if owner := _dotted(inner):
+            return f"{owner}.{name}"
+        case ast.Subscript(inner, ast.Constant(int() as index)) if type(index) is int and (owner := _dotted(inner)):
+            return f"{owner}[{index}]"
+    return ""
 
 
 def _last(node: ast.expr) -> str:

@@ -12,6 +12,7 @@ from broken import BROKEN, ERRORS, IN_WORDS
 from conftest import some
 from detached import DETACHED, SLIPS
 
+from gradcli.guide.topics import topics
 from gradcli.pytorch.messages import Facts, facts_of
 from gradcli.pytorch.messages import _table as messages
 from gradcli.pytorch.record import Recorder
@@ -50,7 +51,9 @@ def test_there_are_enough():
 
 def test_what_the_table_of_answers_names_is_there():
     assert {*_answers()} <= {*messages()}
-    rows = [line for row in (*_answers().values(), *_of_python().values()) for line in row]
+    known = [*_answers().values(), *_of_python().values()]
+    assert {row.topic for row in known} - {""} <= {*topics()}
+    rows = [line for row in known for line in row.parts]
     assert {word for word, _ in rows} == {"why", "fix", "change", "tell"}
     assert all(callable(_function(text.partition(" ")[0])) for word, text in rows if word in ("change", "tell"))
 

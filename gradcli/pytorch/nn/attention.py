@@ -31,7 +31,8 @@ def scaled_dot_product_attention(
     scale: float | None = None, enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
     """Return softmax(query @ key.mT · scale + mask) @ value."""
-    _check(query, key, value, attn_mask)
+    other = attn_mask is not None and attn_mask.dtype.name not in ("bool", "float32", query.dtype.name)
+    refuse_if(other, "dtype of an attention mask", *(x.dtype.in_c for x in (attn_mask, query) if other))
     is_fused = _is_fused(query, key, value, attn_mask, dropout_p, enable_gqa)
     refuse_if(is_causal and attn_mask is not None and not is_fused, "causal beside a mask")
     if enable_gqa:
@@ -44,15 +45,6 @@ def scaled_dot_product_attention(
         scores = scores + _added(mask, query.dtype)
     result = F.dropout(_softmax(scores) if masks else scores.softmax(-1), dropout_p) @ value
     return called(result, "ScaledDotProductFlashAttentionForCpuBackward0") if is_fused else result
-
-
-def _check(query: Any, key: Any, value: Any, mask: Any) -> None:
-    operands = (query, key, value)
-    refuse_if(min(x.dim() for x in operands) < 2, "axes of attention", *(x.dim() for x in operands))
-    refuse_if(len({x.dtype.name for x in operands}) > 1, "dtypes of attention", *(x.dtype.in_c for x in operands))
-    refuse_if(not query.is_floating_point(), "attention to integers", query.dtype.word)
-    other = mask is not None and mask.dtype.name not in ("bool", "float32", query.dtype.name)
-    refuse_if(other, "dtype of an attention mask", *(x.dtype.in_c for x in (mask, query) if other))
 
 
 def _is_fused(query: Any, key: Any, value: Any, mask: Any, dropout: float, grouped: bool) -> bool:

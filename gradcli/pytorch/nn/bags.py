@@ -27,7 +27,6 @@ def embedding_bag(
     if not weight.is_floating_point() and input.is_floating_point():
         warn("old order of embedding_bag")
         input, weight = weight, input
-    missing_if(scale_grad_by_freq or sparse, "torch.nn.functional.embedding_bag(scale_grad_by_freq=…, sparse=…)")
     _check(input, weight, offsets, mode, per_sample_weights)
     ends = _ends(input, offsets, include_last_offset)
     flat = input.reshape(-1)
@@ -52,11 +51,9 @@ def _check(input: Any, weight: Any, offsets: Any, mode: str, factors: Any) -> No
     if factors is not None:
         refuse_if(factors.shape != input.shape, "shape of weights in bags", factors.shape, input.shape)
     rank = input.dim()
-    refuse_if(rank not in (1, 2), "axes of bags", rank)
     refuse_if(rank == 2 and offsets is not None, "offsets beside rows", type(offsets))
     refuse_if(rank == 1 and not isinstance(offsets, Tensor), "no offsets", type(offsets).__name__.removesuffix("Type"))
     refuse_if(rank == 1 and offsets.dim() != 1, "axes of offsets")
-    refuse_if(mode not in ("sum", "mean", "max"), "mode of bags")
     refuse_if(factors is not None and mode != "sum", "weights of bags that are not summed up", mode)
     ids = input._a.reshape(-1)
     refuse_if(ids.dtype.kind != "i", "dtype of indices in bags", input.type())

@@ -24,7 +24,7 @@ from gradcli.pytorch.nn.pooling import indices_of
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.inplace import change, numbered
 from gradcli.pytorch.operations.joining import broadcast_tensors
-from gradcli.pytorch.operations.products import addmm, matmul
+from gradcli.pytorch.operations.products import matmul
 from gradcli.pytorch.operations.random import dropped
 from gradcli.pytorch.operations.views import t
 from gradcli.pytorch.record import apply
@@ -36,13 +36,19 @@ from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 
 def _activated(name: str, compute: Any, input: Tensor, *, inplace: bool = False, **more: Any) -> Tensor:
-    refuse_if(name == "relu" and input._a.dtype == bool, "relu of booleans")
-    crossed = name == "hardtanh" and more.get("min_val", -1) > more.get("max_val", 1)
-    refuse_if(crossed and not inplace, "bounds of hardtanh")
-    if name == "softshrink" and input._a.dtype.kind == "f":
-        most, lambd = float(np.finfo(input._a.dtype).max), more.get("lambd", 0.5)
-        refuse_if(not 0 <= lambd <= most, "reach of softshrink", f"{most:g}", input.dtype.word, f"{lambd:g}")
     return change(input, lambda x: numbered(compute(x, **more)), f"{name}_") if inplace else compute(input, **more)
+
+
+def _bounded(name: str, compute: Any, input: Tensor, *, inplace: bool = False, **more: Any) -> Tensor:
+    refuse_if(not inplace and more.get("min_val", -1) > more.get("max_val", 1), "bounds of hardtanh")
+    return _activated(name, compute, input, inplace=inplace, **more)
+
+
+def _shrunk(name: str, compute: Any, input: Tensor, *, lambd: float = 0.5) -> Tensor:
+    if input._a.dtype.kind == "f":
+        most = float(np.finfo(input._a.dtype).max)
+        refuse_if(not 0 <= lambd <= most, "reach of softshrink", f"{most:g}", input.dtype.word, f"{lambd:g}")
+    return _activated(name, compute, input, lambd=lambd)
 
 
 def _pooled(name: str, compute: Any, input: Tensor, *, kernel_size: Any, stride: Any = None, **more: Any) -> Any:
@@ -67,9 +73,11 @@ def _convolved(
 
 # How each is called with its settings.
 _ROWS: dict[str, Callable[..., Tensor]] = {
-    **dict.fromkeys(("celu", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu"), _activated),
+    **dict.fromkeys(("celu", "elu", "hardsigmoid", "hardswish", "leaky_relu"), _activated),
     **dict.fromkeys(("mish", "relu", "relu6", "selu", "silu", "threshold"), _activated),
-    **dict.fromkeys(("hardshrink", "softplus", "softshrink"), _activated),
+    **dict.fromkeys(("hardshrink", "softplus"), _activated),
+    "hardtanh": _bounded,
+    "softshrink": _shrunk,
     **dict.fromkeys((f"{kind}_pool{n}d" for kind in ("avg", "max") for n in (1, 2, 3)), _pooled),
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"), _convolved),
 }
@@ -98,7 +106,7 @@ _HERE = "torch.nn.functional"
 
 
 @partial(calling, name="gelu")
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     if approximate == "none":
         return named("gelu", input)
     scale, cubic = const(exact(float(np.sqrt(2 / np.pi)))), const(exact(0.044715))
@@ -164,13 +172,13 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if bias is None:
         return matmul(input, transposed)
     if input.dim() == 2:
-        return addmm(bias, input, transposed)
-    if Mode.transforms:
+        return bias.addmm(input, transposed)
+    if Mode.transforms or weight.dim() == 1:
         return matmul(input, transposed) + bias
     *outer, inner = input.shape
     flat, shape = input.reshape(math.prod(outer), inner), (*outer, weight.shape[0])
     if input.is_contiguous():
-        return addmm(bias, flat, transposed).view(*shape)
+        return bias.addmm(flat, transposed).view(*shape)
     result: Any = matmul(flat, transposed)
     return called(result.view(*shape), "UnsafeViewBackward0") + bias
 
@@ -201,7 +209,6 @@ def embedding(
     input: Tensor, weight: Tensor, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
-    missing_if(scale_grad_by_freq or sparse, "torch.nn.functional.embedding(scale_grad_by_freq=…, sparse=…)")
     ids = input._a[..., 0]
     if ids.dtype.kind != "i":
         raise refusal("kind of indices", "CPUBoolType" if ids.dtype == bool else input.type())
@@ -259,12 +266,12 @@ def batch_norm(
     return named("batch_norm", input, *fixed, weight, bias, training, eps=eps)
 
 
+@partial(calling, name="instance_norm")
 def instance_norm(
     input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
     use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
     """Each channel of each sample is one of a single sample's."""
-    missing_if(running_mean is not None, "torch.nn.functional.instance_norm(running_mean=…)")
     count, channels, *rest = input.shape
     factor, summand = (None if p is None else p.repeat(count) for p in (weight, bias))
     flat = input.contiguous().view(1, count * channels, *rest)

@@ -13,7 +13,7 @@ from gradcli.graph.construct import call
 from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, check_numbers, exact, named
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.functions import grad_name
+from gradcli.pytorch.functions import fact, grad_name
 from gradcli.pytorch.limits import check_limits
 from gradcli.pytorch.messages import refusal, refuse_if, warn
 from gradcli.pytorch.nn.table import taken
@@ -124,7 +124,7 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
         return FUNCTIONS[name](cast(x, kind.name), cast(y, kind.name), reduction=how, **settings)
 
     named = {"mean": "MeanBackward0", "sum": "SumBackward0", "none": "AbsBackward0"}[how]
-    grad = named if name == "l1_loss" else grad_name(name)
+    grad = grad_name(name) if fact("composed", name) is None else named
     return apply(name, build, (input, target), (how, tuple(more.items())), grad)
 
 
@@ -133,8 +133,6 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
 
 @_reducing()
 def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
-    refuse_if(target.size() != input.size(), "size of the target, refused", target.shape, input.shape)
-    refuse_if(target._a.dtype != input._a.dtype, "dtype of a target", target.dtype.word, input.dtype.word)
     for what, array in (("input", input._a), ("target", target._a)):
         refuse_if(((array < 0) | (array > 1)).any(), "no probabilities", what)
     return named("binary_cross_entropy", input, target, weight, how)
@@ -144,7 +142,6 @@ def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, how: str, weight: Tensor | None = None, pos_weight: Tensor | None = None
 ) -> Tensor:
-    refuse_if(target.size() != input.size(), "size of the target of logits", target.shape, input.shape)
     name = "binary_cross_entropy_with_logits"
     check_numbers(name, input.dtype)
     refuse_if(target._a.dtype.kind != "f", "dtype of what is written", "Float", target.dtype.word)
@@ -163,7 +160,6 @@ def binary_cross_entropy_with_logits(
 def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tensor:
     if how == "mean":
         warn("mean of a divergence")
-    refuse_if(input._a.dtype.kind != "f" or target._a.dtype.kind != "f", "integers in a divergence")
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if how != "batchmean":
         return _one(loss, how)

@@ -54,9 +54,6 @@ def _unpooled(axes: int) -> Callable[..., Any]:
         rows = zip(input.shape[-axes:], kernel, steps, ends, strict=True)
         usual = [(n - 1) * step + k - 2 * end for n, k, step, end in rows]
         size = usual if output_size is None else _chosen(output_size, usual, steps)
-        refuse_if(indices._a.dtype != np.int64, "dtype of unpooled indices", indices.dtype.word)
-        shapes = list(input.shape), list(indices.shape)
-        refuse_if(shapes[0] != shapes[1], "shape of unpooled indices", *shapes)
         flat = indices.flatten(-axes)
         bad = flat._a[(flat._a < 0) | (flat._a >= math.prod(size))]
         refuse_if(bad.size, "index to unpool", *bad[-1:], *([1, *size][-2:]))

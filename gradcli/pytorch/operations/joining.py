@@ -75,22 +75,17 @@ def tensor_split(
     input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
 ) -> tuple[Tensor, ...]:
     cuts = next(x for x in (indices_or_sections, indices, sections) if x is not None)
-    if isinstance(cuts, Tensor):
-        refuse_if(cuts._a.dtype != np.int64, "dtype of a tensor_split", cuts.dtype.word)
-        cuts = cuts.tolist()
-    refuse_if(not input.dim(), "tensor_split of a number")
+    cuts = cuts.tolist() if isinstance(cuts, Tensor) else cuts
     axis = axis_of(dim, input.dim())
     size = input.shape[axis]
-    refuse_if(isinstance(cuts, int) and cuts <= 0, "sections of a tensor_split", cuts)
     rest = size % cuts if isinstance(cuts, int) else 0
     ends = [k * (size // cuts) + min(k, rest) for k in range(1, cuts)] if isinstance(cuts, int) else list(cuts)
     slices = [range(size)[start:end] for start, end in zip([0, *ends], [*ends, size], strict=True)]
     return tuple(_part(input, axis, piece) for piece in slices)
 
 
-def _split_along(name: str, least: int, axis: int) -> None:
+def _split_along(name: str, axis: int) -> None:
     def function(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
-        refuse_if(input.dim() < least, "axes to split", name, least, input.dim())
         at, sections = axis if input.dim() > 1 else 0, indices_or_sections
         unequal = isinstance(sections, int) and (sections <= 0 or input.shape[at] % sections)
         refuse_if(unequal, "sections of unequal sizes", name, at, input.shape[at], sections)
@@ -99,8 +94,8 @@ def _split_along(name: str, least: int, axis: int) -> None:
     method(name)(function)
 
 
-for _name, _least, _axis in (("hsplit", 1, 1), ("vsplit", 2, 0), ("dsplit", 3, 2)):
-    _split_along(_name, _least, _axis)
+for _name, _axis in (("hsplit", 1), ("vsplit", 0), ("dsplit", 2)):
+    _split_along(_name, _axis)
 
 
 @method("unbind")

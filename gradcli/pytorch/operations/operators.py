@@ -244,8 +244,6 @@ def _where(self: Tensor, condition: Tensor, other: Any) -> Any:
 @method("masked_fill")
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     dtype, is_tensor = input.dtype, isinstance(value, Tensor)
-    refuse_if(is_tensor and value.dim(), "value of a mask", value.dim() if is_tensor else 0)
-    refuse_if(not is_boolean(mask), "mask that is none", mask.dtype.in_c)
     arguments = (input, mask, value if is_tensor else held(value, dtype))
     return apply(
         "masked_fill",

@@ -19,26 +19,10 @@ from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor
 
-# What PyTorch calls the factors of each product, and how many axes they have.
-_FACTORS = {
-    "mm": {"self": 2, "mat2": 2},
-    "mv": {"self": 2, "vec": 1},
-    "dot": {"self": 1, "tensor": 1},
-    "bmm": {"batch1": 3, "batch2": 3},
-    "addmm": {"mat1": 2, "mat2": 2},
-    "outer": {"self": 1, "vec2": 1},
-}
-
 
 def _check(name: str, a: Tensor, b: Tensor) -> None:
-    """Refuse factors that have other axes than a product takes, and sizes that do not meet."""
-    ranks, expected = (a.dim(), b.dim()), _FACTORS[name]
-    if ranks != (*expected.values(),):
-        word, rank = next(
-            (word, rank) for rank, (word, actual) in zip(ranks, expected.items(), strict=True) if rank != actual
-        )
-        raise refusal(f"axes of {name}", word, rank, *ranks)
-    if name != "outer" and (a._a.shape[-2] != b._a.shape[-min(3, b._a.ndim)] or (name == "bmm" and len(a) != len(b))):
+    """Refuse factors whose sizes do not meet."""
+    if a._a.shape[-2] != b._a.shape[-min(3, b._a.ndim)] or (name == "bmm" and len(a) != len(b)):
         raise refusal(f"sizes of {'mm' if name == 'addmm' else name}", *a.shape, *b.shape)
 
 
@@ -144,7 +128,6 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 
 @method("outer", "ger")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    _check("outer", input, vec2)
     return input.reshape(-1, 1) * vec2
 
 

@@ -102,7 +102,6 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 @method("multinomial")
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     g, weights = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
-    refuse_if(weights.dtype.kind != "f", "dtype of weights", input.dtype.word)
     refuse_if(not replacement and num_samples > weights.shape[-1], "too many samples")
     refuse_if((weights < 0).any() or not np.isfinite(weights).all(), "no weights")
     refuse_if(not weights.sum(-1).all(), "sum of weights")

@@ -12,7 +12,7 @@ from gradcli.graph import construct
 from gradcli.graph.construct import Axes
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.calls import called, check_numbers, exact, is_boolean, of_scalar, pointwise
+from gradcli.pytorch.calls import called, check_numbers, exact, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.messages import missing_if, refuse_if, warn
 from gradcli.pytorch.names import method, methods, return_type, with_indices
@@ -66,7 +66,6 @@ def spread(
 ) -> Tensor:
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    refuse_if(not input.is_floating_point(), "variance of integers")
     axes = axes_of(dim, input.dim())
     less = correction if correction is not None else int(unbiased)
     if int(np.prod([input.shape[a] for a in axes])) <= less or not input.numel():
@@ -168,7 +167,6 @@ def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any
 
 @methods("argmax", "argmin")
 def extreme_index(input: Tensor, dim: Any = None, keepdim: bool = False, *, op: str) -> Tensor:
-    refuse_if(is_boolean(input), "index among booleans", op)
     _refuse_empty(op, input, dim)
     at = axis_of(dim or 0, input.dim())
     whole = dim is None or not input.dim()

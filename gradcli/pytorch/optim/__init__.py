@@ -147,8 +147,6 @@ def _settings(signature: Callable[..., dict[str, Any]], *first: str, **more: Any
         settings = signature(self, *args, **kwargs)
         params = settings.pop("params")
         check_limits(type(self).__name__, settings)
-        for i, beta in enumerate(settings.get("betas", ())):
-            refuse_if(not 0 <= beta < 1, "beta out of range", i, beta)
         refuse_if(
             settings.get("nesterov") and (settings["momentum"] <= 0 or settings["dampening"] != 0), "nesterov alone"
         )

@@ -32,12 +32,12 @@ _LIKE = ("zeros", "ones", "rand", "randn")  # makers that have a form for anothe
 # Arguments
 
 
-def with_argument(text: Text, argument: str, *names: str) -> list[Change]:
+def with_argument(text: Text, name: str, value: str, *functions: str) -> list[Change]:
     """Give a call at a line one more argument: y.backward(retain_graph=True)."""
-    for call in sorted(text.calls(*names), key=lambda c: names.index(called(c))):
-        name, _, value = argument.partition("=")
+    for call in sorted(text.calls(*functions), key=lambda c: functions.index(called(c))):
         known = keyword(call, name)
-        return text.edited(edits.instead(known.value, value) if known else edits.appended(call, argument, text))
+        added = edits.instead(known.value, value) if known else edits.appended(call, f"{name}={value}", text)
+        return text.edited(added)
     return []
 
 
@@ -173,8 +173,7 @@ def _dedented(text: Text, block: ast.With) -> list[Change]:
     first, last, body = block.lineno, block.end_lineno or block.lineno, block.body[0]
     if body.lineno == first:
         return text.replaced(block, text.lines[first - 1][body.col_offset :])
-    indent = " " * block.col_offset
-    lines = [indent + line[body.col_offset :] if line.strip() else "" for line in text.lines[body.lineno - 1 : last]]
+    lines = text.dedented(range(body.lineno, last + 1), body.col_offset - block.col_offset, block)
     return [Change(text.file, first, last, tuple(lines))]
 
 
@@ -263,12 +262,11 @@ def more_returned(at: Failure, name: str, count: int) -> list[Change]:
     """Let the backward of a class return None for so many more arguments of forward."""
     classes = [c for c in parts(at.main.tree, ast.ClassDef) if c.name == name]
     functions = [f for c in classes for f in c.body if isinstance(f, ast.FunctionDef) and f.name == "backward"]
-    more = ", None" * count
-    for node in [r for f in functions for r in parts(f, ast.Return) if r.value is not None]:
-        if isinstance(node.value, ast.List):  # a list is one thing
-            return at.main.edited(edits.instead(node.value, at.main.of(node.value)[1:-1]))
-        comma = "," * at.main.of(node).endswith(",")
-        return at.main.edited([(end(node), end(node), more.removeprefix(comma))]) if more else []
+    for value in [r.value for f in functions for r in parts(f, ast.Return) if r.value is not None]:
+        if isinstance(value, ast.List):  # a list is one thing
+            return at.main.edited(edits.listed(value, value.elts, at.main))
+        values = value.elts if isinstance(value, ast.Tuple) else [value]
+        return at.main.edited(edits.listed(value, [*values, *[ast.Constant(None)] * count], at.main)) if count else []
     return []
 
 

@@ -54,7 +54,7 @@ def _is_of_another_round(at: Failure, step: Step) -> bool:
 
 def _kept(at: Failure, step: Step, reason: str) -> Answer:
     first = at.text_at(step.freed or 0)
-    return Answer(reason, _KEPT, fixes.with_argument(first, "retain_graph=True", "backward", "grad"))
+    return Answer(reason, _KEPT, fixes.with_argument(first, "retain_graph", "True", "backward", "grad"))
 
 
 def repeated(at: Failure, step: Step, reason: str, weights: str = "") -> Answer | None:
@@ -160,7 +160,7 @@ def _moved(text: Text, statements: Sequence[ast.stmt], above: Sequence[ast.stmt]
     names = {n for s in statements for n in _stored(text, s)}
     rest = [s for s in above if s not in statements]
     shared = [s for s in rest if s.lineno > statements[0].lineno and {text.of(n) for n in _loaded(s)} & names]
-    lines = [line for s in statements for line in text.dedented(s)]
+    lines = [line for s in statements for line in text.moved(s)]
     alone = all(text.is_alone(s) for s in statements)
     return [*([] if shared or not alone else text.without(statements)), *text.before(first, *lines)]
 
@@ -243,7 +243,7 @@ def _computed_again(at: Failure, step: Step, first: ast.stmt, change: ast.stmt) 
     after = block[index : block.index(text.statement) + 1]
     above = [*_above(text, first), *block[block.index(first) + 1 : index]]
     statements = _slice(at, above, _read(at, after, step), step)
-    return text.before(after[0], *(line for s in statements for line in text.dedented(s)))
+    return text.before(after[0], *(line for s in statements for line in text.moved(s)))
 
 
 def _root(statement: ast.stmt) -> ast.expr | None:

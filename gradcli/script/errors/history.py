@@ -72,7 +72,7 @@ class History:
         nodes = (n for e in recorded for n in ast.walk(e))
         for call in filter(None, map(self._gradient, nodes)):
             if call.lineno != self.text.line and keyword(call, "create_graph") is None:
-                return fixes.with_argument(self.text.on(call.lineno), "create_graph=True", called(call))
+                return fixes.with_argument(self.text.on(call.lineno), "create_graph", "True", called(call))
         return []
 
     def _gradient(self, node: ast.AST) -> ast.Call | None:

@@ -176,7 +176,7 @@ def unused(at: Failure, x: Any, roots: Any) -> Answer:
         return Answer(reason, f"take the gradient with respect to {whole}, and then that part of it", changes)
     reason = f"{outputs} does not depend on {name}: it was computed without {name}, or from a copy of it."
     fix = "pass allow_unused=True to get None for it (materialize_grads=True: zeros); or use it in the computation"
-    return Answer(reason, fix, fixes.with_argument(at.text, "allow_unused=True", "grad"))
+    return Answer(reason, fix, fixes.with_argument(at.text, "allow_unused", "True", "grad"))
 
 
 def no_grad(at: Failure, x: Any) -> Answer:

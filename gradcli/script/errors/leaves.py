@@ -106,7 +106,7 @@ def real(at: Failure) -> list[Change]:
             change
             for version in (text, *(t for t in below if any(_is_whole(c) for c in t.calls("tensor"))))
             for change in fixes.with_argument(
-                version, "dtype=torch.float32", called(call) if version is text else "tensor"
+                version, "dtype", "torch.float32", called(call) if version is text else "tensor"
             )
         ]
     return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -162,11 +162,18 @@ class Text:
         """Return other lines instead of those of a node."""
         return Change(self.file, node.lineno, node.end_lineno or node.lineno, lines)
 
-    def dedented(self, statement: ast.stmt) -> list[str]:
+    def dedented(self, lines: Iterable[int], columns: int, node: ast.AST) -> list[str]:
+        """Return lines of a node with less indentation, but for those that begin inside a string."""
+        strings = [n for n in ast.walk(node) if isinstance(n, ast.Constant | ast.JoinedStr)]
+        inside = {line for s in strings for line in range(s.lineno + 1, (s.end_lineno or s.lineno) + 1)}
+        texts = ((number, self.lines[number - 1]) for number in lines)
+        return [t if n in inside else t[min(columns, len(t) - len(t.lstrip())) :] for n, t in texts]
+
+    def moved(self, statement: ast.stmt) -> list[str]:
         """Return the lines of a statement without the indentation of its first one."""
-        first, *more = self.of(statement).split("\n")
-        indent = " " * statement.col_offset
-        return [first, *(line.removeprefix(indent) for line in more)]
+        more = range(statement.lineno + 1, (statement.end_lineno or statement.lineno) + 1)
+        first = self.of(statement).split("\n")[0]
+        return [first, *self.dedented(more, statement.col_offset, statement)]
 
     def is_alone(self, statement: ast.stmt) -> bool:
         """Return whether no other statement has a part in the lines of a statement.

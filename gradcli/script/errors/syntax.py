@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from io import StringIO
+from tokenize import COMMENT, ENDMARKER, NEWLINE, NL, generate_tokens
 from typing import Any, TypeVar
 
 Position = tuple[int, int]  # a line, and a column in bytes
@@ -37,6 +39,16 @@ def keyword(call: ast.Call, *names: str) -> ast.keyword | None:
 def elements(node: ast.expr) -> list[ast.expr]:
     """Return the elements of a list or a tuple as it is written; anything else alone."""
     return node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
+
+
+def tokens(code: str) -> list[str]:
+    """Return the tokens of an expression, without comments.
+
+    >>> tokens("f(a,  # a comment\\n)")
+    ['f', '(', 'a', ',', ')']
+    """
+    kinds = (COMMENT, ENDMARKER, NEWLINE, NL)
+    return [token.string for token in generate_tokens(StringIO(code).readline) if token.type not in kinds]
 
 
 def start(node: Any) -> Position:

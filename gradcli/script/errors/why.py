@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from gradcli.guide.messages import find
 from gradcli.pytorch.messages import facts_of
 from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.session import Script
@@ -22,9 +21,9 @@ _MOST = 100  # columns
 
 def why(error: BaseException, script: Script) -> str:
     """Return what happened, what fixes it, and where the guide has more; nothing where PyTorch's message says all."""
-    guide = None if _is_of_none(error) else find(str(error))
     lines = _written(*result) if (result := _answer_at(error, script)) is not None else []
-    return "\n".join([*lines, *([f"more: gradcli explain {guide.topic.name}"] if guide else [])])
+    topic = next((row.topic for e in _chain(error) if (row := _row(e)[0]) is not None and row.topic), "")
+    return "\n".join([*lines, *([f"more: gradcli explain {topic}"] if topic and not _is_of_none(error) else [])])
 
 
 def _is_of_none(error: BaseException) -> bool:
@@ -39,51 +38,65 @@ def answer(error: BaseException, script: Script) -> Answer | None:
     return None if result is None else result[1]
 
 
-def _answer_at(error: BaseException | None, script: Script) -> tuple[Failure, Answer] | None:
+def _answer_at(error: BaseException, script: Script) -> tuple[Failure, Answer] | None:
     """Return where an error arose, or the one that caused it, and the answer to it."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        at = Failure.of(error, script)
-        if at is not None and (answered := _answered(error, at)) is not None:
+    for e in _chain(error):
+        at, (row, facts) = Failure.of(e, script), _row(e)
+        if at is not None and row is not None and (answered := _filled_in(at, row, *facts)) is not None:
             return at, answered
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return None
 
 
-def _answered(error: BaseException, at: Failure) -> Answer | None:
-    facts = facts_of(error)
-    if facts is not None:
-        row = _answers().get(facts.key)
-        return None if row is None else _filled_in(at, row, *(facts.about or facts.values))
-    known = ((re.search(pattern, at.message), row) for pattern, row in _of_python().items())
-    return next((_filled_in(at, row, *match.groups()) for match, row in known if match), None)
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, and those that caused it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
-Row = Sequence[tuple[str, str]]  # words and functions, each with what it is for: why, fix, change, tell
+class Row(NamedTuple):
+    """The answer to an error: words and functions, each with what it is for; and the guide's topic.
+
+    The words are why, fix, change and tell.
+    """
+
+    parts: Sequence[tuple[str, str]]
+    topic: str
+
+
+def _row(error: BaseException) -> tuple[Row | None, Sequence[Any]]:
+    """Return the row of an error, and the facts that its functions take."""
+    if (facts := facts_of(error)) is not None:
+        return _answers().get(facts.key), facts.about or facts.values
+    known = ((re.search(pattern, str(error)), row) for pattern, row in _of_python().items())
+    return next(((row, match.groups()) for match, row in known if match), (None, ()))
 
 
 @cache
 def _answers() -> dict[str, Row]:
     """Return the answers to errors of gradcli's `torch`, by their keys in `messages.txt`."""
-    return {key: row for kind, key, row in _table() if kind == "error"}
+    return _rows("error")
 
 
 @cache
 def _of_python() -> dict[str, Row]:
     """Return the answers to errors that Python raises, which have no key, by patterns of their texts."""
-    return {pattern: row for kind, pattern, row in _table() if kind == "text"}
+    return _rows("text")
 
 
-@cache
-def _table() -> list[tuple[str, str, Row]]:
-    """Return the rows of `answers.txt`: `error` with a key, or `text` with a pattern, and the answer."""
-    result: list[tuple[str, str, Row]] = []
+def _rows(kind: str) -> dict[str, Row]:
+    """Return the rows of `answers.txt` of a kind: `error` with a key, or `text` with a pattern."""
+    result: dict[str, Row] = {}
     for paragraph in Path(__file__).with_name("answers.txt").read_text("utf-8").strip().split("\n\n"):
-        lines = re.split(r"\n(?=(?:error|why|fix|change|tell): )", paragraph)
+        lines = re.split(r"\n(?=(?:error|why|fix|change|tell|more): )", paragraph)
         parts = [(word, text.replace("\n", " ")) for word, _, text in (line.partition(": ") for line in lines)]
-        row = [part for part in parts if part[0] not in ("error", "text")]
-        result += [(kind, text, row) for kind, text in parts if kind in ("error", "text")]
+        row = [part for part in parts if part[0] not in ("error", "text", "more")]
+        topic = next((text for word, text in parts if word == "more"), "")
+        for key in [text for word, text in parts if word == kind]:
+            known = result.get(key, Row((), ""))
+            result[key] = Row([*known.parts, *row], known.topic or topic)
     return result
 
 
@@ -94,7 +107,7 @@ def _filled_in(at: Failure, row: Row, *facts: Any) -> Answer | None:
     """
     result: dict[str, str] = {}
     changes: list[Change] = []
-    for word, text in row:
+    for word, text in row.parts:
         if word == "tell":
             return _function(text)(at, *facts)  # type: ignore[no-any-return]
         if word == "change":
@@ -104,7 +117,7 @@ def _filled_in(at: Failure, row: Row, *facts: Any) -> Answer | None:
                 break
         else:
             result[word] = text.format(*facts, line=at.code(at.line))
-    return Answer(result["why"], result["fix"], changes)
+    return Answer(result["why"], result["fix"], changes) if result else None
 
 
 def _function(path: str) -> Any:
