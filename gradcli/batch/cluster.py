@@ -68,7 +68,7 @@ def _part(job: Job, source: str, target: str) -> Tally:
 
 
 def _gathered(futures: list[Future], report: Callable[[int, float], None]) -> list[Tally]:
-    """Return the tallies of the parts in their order, as soon as all are done; the first mistake ends the run."""
+    """Return the tallies of the parts in their order, when all are done; the first error ends the run."""
     from distributed import KilledWorker, as_completed
     from distributed.client import FutureCancelledError
 
@@ -156,7 +156,7 @@ def _connected(connect: Callable[[], Client], scheduler: str | None) -> Client:
 
 @contextmanager
 def _folder(output: str) -> Iterator[Path]:
-    """Give a folder that takes its place as `output` at the end, if there is no exception.
+    """Give a folder that is renamed to `output` at the end, unless there is an exception.
 
     Errors: `InputError` where a folder cannot be put there.
     """

@@ -1,4 +1,4 @@
-"""What is computed at many points: a graph, its inputs, and the outputs that are wanted, wherever it runs."""
+"""A job at many points: a graph, its inputs, and its outputs; it may run in another process."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _LONGEST = 2**18  # points
 
 @dataclass
 class Tally:
-    """How many points there were, how many had results that are not finite, and the first of those.
+    """The number of points, the number of those with results that are not finite, and the first of these.
 
-    `first` is its number, from 0, and `at` the inputs there, in their own shapes.  `found` has the
-    results there, by their names or those of their elements.
+    `first` is its index, `at` the inputs there, in their own shapes, and `results` the results there, by their names
+    or those of their elements.
     """
 
     points: int = 0
     not_finite: int = 0
     first: int = 0
     at: dict[str, Array] = field(default_factory=dict)
-    found: dict[Any, Array] = field(default_factory=dict)
+    results: dict[Any, Array] = field(default_factory=dict)
     skipped: int = 0  # that were left out because a cell is missing
     checked: Tally | None = None  # the same of what is computed to be checked, and not written
 
@@ -51,14 +51,14 @@ class Tally:
                 k = int(np.argmax(bad))
                 self.first = self.points + k
                 self.at = {name: value[..., k].copy() for name, value in block.items()}
-                self.found = {name: value[..., k % value.shape[-1]].copy() for name, value in results.items()}
+                self.results = {name: value[..., k % value.shape[-1]].copy() for name, value in results.items()}
             self.not_finite += int(bad.sum())
         self.points += count
 
     def join(self, other: Tally) -> None:
         """Add the counts of the points that follow these."""
         if other.not_finite and not self.not_finite:
-            self.first, self.at, self.found = self.points + other.first, other.at, other.found
+            self.first, self.at, self.results = self.points + other.first, other.at, other.results
         self.not_finite += other.not_finite
         self.points += other.points
         self.skipped += other.skipped
@@ -71,11 +71,11 @@ class Tally:
 class Job:
     """A graph to be run at many points; it can be sent to another process.
 
-    `varying` names the inputs that a file gives, with their shapes, `same` holds the others, with a last axis of
-    length 1.  `shapes` are those of the outputs, and `columns` the names of the elements of those outputs that have
-    names of their own.  Outputs in `checked` are not written: it is counted only where they are not finite, which is
-    not counted of `values`.  The headers in `kept` are those of columns that are copied, and `reading` says how a file
-    of points is read.
+    `varying` has the shapes of the inputs that are read from a file, `same` the values of the others, with a last axis
+    of length 1.  `shapes` are those of the outputs, and `columns` the names of their elements, for outputs whose
+    elements have names.  Outputs in `checked` are not written; points at which they are not finite are counted.
+    Outputs in `values` do not count for that.  The columns with the headers `kept` are copied, and `reading` says how a
+    file of points is read.
     """
 
     graph: Graph

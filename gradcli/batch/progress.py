@@ -18,7 +18,7 @@ _PAUSE = 0.1  # seconds between two looks of it
 
 
 class _Bar:
-    """A bar that shows itself once the run has lasted for a while."""
+    """A bar that appears once the run has lasted a second."""
 
     def __init__(self, fraction: Callable[[], float | None]) -> None:
         self._fraction = fraction
@@ -60,7 +60,7 @@ def _shown() -> Progress:
 
 @contextmanager
 def progress(fraction: Callable[[], float | None]) -> Iterator[Callable[[int], None]]:
-    """Give what hears how many points are done, and shows them on a terminal once the run has lasted a second.
+    """Give a function of the number of finished points, which shows them on a terminal after the first second.
 
     `fraction` returns the share of the work that is done, or None where it is not known.
     """

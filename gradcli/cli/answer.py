@@ -48,7 +48,7 @@ def answer(run: FilePoints, question: Question) -> None:
         first = [*not_finite_values(run.graph, run.point(checked.at), run.same), "a sum in it overflows"]
         _warn(checked, "values", first[0], run.notes)
     if tally.not_finite:
-        _warn(tally, question.plural, question.origin(run.point(tally.at), tally.found), run.notes)
+        _warn(tally, question.plural, question.origin(run.point(tally.at), tally.results), run.notes)
 
 
 def _warn(tally: Tally, what: str, first: str, notes: Notes) -> None:
@@ -76,7 +76,7 @@ def _print(run: FilePoints, question: Question) -> Tally:
             checked.add(some, {name: arrays[name] for name in run.graph.outputs})
             tally.add(some, {names: value for names, value in arrays.items() if names not in known})
             tally.skipped = run.points.skipped
-    tally.found = _by_name([*tally.found.items()])
+    tally.results = _by_name([*tally.results.items()])
     return tally
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from gradcli.guide.messages import Found
+    from gradcli.guide.messages import Hit
     from gradcli.guide.search import Answers
     from gradcli.guide.topics import Topic
 
@@ -102,7 +102,7 @@ def _page(topic: Topic) -> str:
     return f'{text}\n## Messages\n\n`gradcli explain "TEXT"` explains each of these:\n\n{listed}\n'
 
 
-def _explained(result: Found) -> str:
+def _explained(result: Hit) -> str:
     """Return the section that explains a message, and the command for its page."""
     more = f"More: `gradcli explain {result.topic.name}`"
     return f"# {result.section.heading}\n\n{result.section.text}\n\n{more}\n"
@@ -113,7 +113,7 @@ def _answer(answers: Answers) -> str:
     from gradcli.report.prose import plain
     from gradcli.wrapping import page_width
 
-    best, *others = answers.found
+    best, *others = answers.hits
     more = f"The whole page: `gradcli explain {best.topic.name}`"
     listed = "\n".join(f"- `gradcli explain {result.topic.name}`: {_heading(result)}" for result in others)
     end = f"{more}\n\nSee also:\n\n{listed}" if listed else more
@@ -121,7 +121,7 @@ def _answer(answers: Answers) -> str:
     return f"# {best.section.heading}\n\n{_beginning(best.section.text, rows)}\n\n{end}\n"
 
 
-def _heading(result: Found) -> str:
+def _heading(result: Hit) -> str:
     """Return the line that describes a section of another page."""
     first = result.section.heading == result.topic.title
     return result.topic.summary.rstrip(".") if first else result.section.heading
@@ -177,6 +177,6 @@ def _unknown(text: str, answers: Answers) -> Exception:
     words = words.replace("`", "'")[:_SHOWN] + "…" * (len(words) > _SHOWN)
     if not words:
         return InputError("there is no text to explain", hint="`gradcli explain` lists the topics")
-    near = ", ".join(result.topic.name for result in answers.found)
+    near = ", ".join(result.topic.name for result in answers.hits)
     hint = f"the nearest topics: {near}" if near else "`gradcli explain` lists the topics"
     return InputError(f"the guide has no answer to `{words}`", hint=hint, text=words)

@@ -36,9 +36,9 @@ _KEYS = (
 
 
 class Setting(NamedTuple):
-    """How an explorer is shown: below which title, with the tables of steps or not, and in letters beyond ASCII.
+    """How an explorer is shown: its title, whether with the tables of steps, and whether in Unicode.
 
-    `leave` is what `q` does.
+    `leave` is the help of the key `q`.
     """
 
     title: str = ""
@@ -77,7 +77,7 @@ class Guide(ModalScreen[None]):
 
 
 class ExplorerApp(App[None]):
-    """The explorer; its last moment stays in it."""
+    """The explorer; it keeps its last state when it ends."""
 
     CSS = """
     Screen { layers: base; }
@@ -146,7 +146,7 @@ class ExplorerApp(App[None]):
         return self.explorer.fields[self.at]
 
     def compose(self) -> ComposeResult:
-        """Yield what is on the screen."""
+        """Yield the widgets of the screen."""
         yield Static(self.setting.title, id="title", markup=False)
         with Horizontal():
             with Vertical(id="left"):
@@ -163,7 +163,7 @@ class ExplorerApp(App[None]):
             yield Static(id="wrong", markup=False)
 
     def on_mount(self) -> None:
-        """Show the first moment."""
+        """Show the first state."""
         if not self.setting.unicode:
             self.query_one("#page").styles.scrollbar_size_vertical = 0
         self.query_one("#title").display = bool(self.setting.title)
@@ -176,7 +176,7 @@ class ExplorerApp(App[None]):
     # What is shown
 
     def refresh_all(self) -> None:
-        """Show the fields, the plot and the page of the moment: in numbers at once, with formulas as soon as may be."""
+        """Show the fields, the plot and the page of the state: numbers at once, formulas as soon as they are ready."""
         columns, rows = _SMALLEST
         too_small = self.size.width < columns or self.size.height < rows
         self.query_one("#left").display = self.query_one("#keys").display = not too_small
@@ -265,7 +265,7 @@ class ExplorerApp(App[None]):
         return len(self._key_lines()) + title + 1
 
     def _key_lines(self) -> list[Text]:
-        """Return what the keys do, in lines."""
+        """Return the help of the keys, in lines."""
         result = [Text(no_wrap=True)]
         for key, what in self.keys:
             entry = Text.assemble(
@@ -302,7 +302,7 @@ class ExplorerApp(App[None]):
         return bool(self.query_one("#prompt").display) if not isinstance(self.screen, Guide) else False
 
     def _do(self, work: Callable[[], object], message: str = "") -> None:
-        """Change the moment, and show it, or say why it cannot be changed."""
+        """Change the state and show it, or show why it cannot be changed."""
         try:
             work()
         except InputError as error:

@@ -1,4 +1,4 @@
-"""The command that shows in numbers what an explorer shows."""
+"""The command line that prints the page of an explorer's state."""
 
 from __future__ import annotations
 

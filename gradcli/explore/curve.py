@@ -48,7 +48,7 @@ def plot(explorer: Explorer, field: Field, unit: float, columns: int) -> Plot | 
     moved[field.at] = xs
     curve = explorer.losses_at(points | {field.name: moved})
     here = explorer.loss_at()
-    gradient = explorer.own_gradient()
+    gradient = explorer.last_gradient()
     slope = float(gradient[field.name][field.at]) if field.name in gradient else math.nan
     low, high = _bounds(curve)
     return Plot(xs, curve, here + slope * (xs - value), low, high, slope)

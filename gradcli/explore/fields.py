@@ -78,7 +78,7 @@ def unit_of(value: float) -> float:
 
 
 def typed_values(field: Field, text: str, known: Named) -> list[tuple[str, Index | None, float | np.ndarray]]:
-    """Return what is typed into a field: its value, and those of others behind commas, as in `2,x1=3`.
+    """Return the values typed into a field: its own, and those of others after commas, as in `2,x1=3`.
 
     Each is the name of an array, the index of an element (None: all of them), and the value.  `known` are the arrays.
 
@@ -105,7 +105,7 @@ def typed_values(field: Field, text: str, known: Named) -> list[tuple[str, Index
 
 
 def _assignment(field: Field, text: str) -> str:
-    """Return what is typed with the name that it belongs to: `x=3`, and `X[3]=0.5` of an element of a whole array."""
+    """Return the typed text with the name that it is for: `x=3`, and `X[3]=0.5` for an element of a whole array."""
     if field.at is None and re.match(r"\s*\[[\d\s,]*\]\s*=", text, re.ASCII):
         return f"{field.name}{text.strip()}"
     return f"{'rate' if field.kind == RATE else field.label}={text}"

@@ -1,4 +1,4 @@
-"""The page of a moment: the sections of `gradcli backward`, without formulas at first, with the current step marked."""
+"""The page of a state: the sections of `gradcli backward`, without formulas at first, with the current step marked."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Shown(NamedTuple):
 
 
 def shown(explorer: Explorer, state: State, look: Look, formulas: bool) -> Shown:
-    """Return the page of a moment; without `formulas` it is there within milliseconds, and J and formulas are not."""
+    """Return the page of a state; without `formulas` (and J) it takes milliseconds."""
     notes = Notes()
     try:
         page = _page(explorer, state, look.steps, formulas, notes)
@@ -91,7 +91,7 @@ def _count(block: Block) -> int:
 
 
 def _marked_lines(page: Page, look: Look, text: str) -> range:
-    """Return the lines of a text of the step that is marked: those that a mark before it would change."""
+    """Return the lines of the marked step in a text: those that change when a mark stands before it."""
     position, row = list(_rows(page))[look.step - 1]
     sections = list(page.sections)
     sections[position] = _marked(sections[position], row)

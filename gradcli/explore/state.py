@@ -1,4 +1,4 @@
-"""What an explorer shows at a moment, and what its keys do to it: undo is the moment before."""
+"""The state of an explorer, and the changes that its keys make; undo returns to the state before."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RATE = 0.1
 
 @dataclass(frozen=True)
 class State:
-    """A moment: the point, the cotangent of each `backward` call (the last one is in the fields), and what is shown.
+    """A state: the point, the cotangent of each `backward` call (the fields show the last one), and what is shown.
 
     `implicit` says that nobody gave a cotangent.  `losses` are those before each step of gradient descent.
     """
@@ -43,7 +43,7 @@ class State:
 
 @dataclass
 class Explorer:
-    """A system that is explored: its graph, the leaves that have gradients, the moment, and those before it.
+    """A system that is explored: its graph, the leaves that have gradients, the state, and the states before it.
 
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()
@@ -77,7 +77,7 @@ class Explorer:
 
     @property
     def loss(self) -> str:
-        """What the scalar is called whose gradient is shown: the output, or a name of its own."""
+        """The name of the scalar whose gradient is shown: the output's, or L."""
         return loss_name(self.graph, self.state.v)
 
     def array(self, at: Field) -> Array:
@@ -117,7 +117,7 @@ class Explorer:
         self.change(state)
 
     def _with(self, state: State, kind: str, name: str, index: Index | None, value: float | Array) -> State:
-        """Return the moment with a number, or a whole array, changed."""
+        """Return the state with a number, or a whole array, changed."""
         if kind == RATE:
             return replace(state, rate=float(value))
         arrays = state.at if kind == INPUT else state.v
@@ -129,7 +129,7 @@ class Explorer:
         return replace(state, at=arrays | {name: array})
 
     def change(self, state: State) -> None:
-        """Go on to another moment.
+        """Go on to another state.
 
         Errors: `InputError` for a point that cannot be shown.
         """
@@ -138,14 +138,14 @@ class Explorer:
         self.state = state
 
     def undo(self) -> bool:
-        """Go back to the moment before; return whether there is one."""
+        """Go back to the state before; return whether there is one."""
         if not self.past:
             return False
         self.state = self.past.pop()
         return True
 
     def reset(self) -> None:
-        """Go back to the first moment, which can be undone."""
+        """Go back to the first state; this can be undone."""
         self.units.clear()
         self.change(self.first)
 
@@ -178,8 +178,8 @@ class Explorer:
         """Return the gradient of each leaf, all calls added up."""
         return self._gradient(self.state.calls)
 
-    def own_gradient(self) -> Named:
-        """Return what the last call alone adds to the gradient of each leaf."""
+    def last_gradient(self) -> Named:
+        """Return the contribution of the last call to the gradient of each leaf."""
         return self._gradient(self.state.calls[-1:])
 
     @np.errstate(all="ignore")
@@ -192,7 +192,7 @@ class Explorer:
         }
 
     def loss_at(self, points: Mapping[str, Array] | None = None) -> float:
-        """Return L = Σ v_i·y_i at the moment's point, or at another."""
+        """Return L = Σ v_i·y_i at the state's point, or at another."""
         return float(self.losses_at({n: x[..., None] for n, x in (points or self.state.at).items()})[0])
 
     @np.errstate(all="ignore")

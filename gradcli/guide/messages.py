@@ -21,7 +21,7 @@ _LONGEST = 20_000  # characters of a text that are looked at: a traceback ends w
 
 
 @dataclass(frozen=True)
-class Found:
+class Hit:
     """A section that explains a message, and its topic."""
 
     topic: Topic
@@ -38,17 +38,17 @@ def words(text: str) -> list[str]:
 
 
 @cache
-def _known() -> list[tuple[list[list[str]], Found]]:
+def _known() -> list[tuple[list[list[str]], Hit]]:
     """Return each wording of each message, as the rows of words between what varies."""
     return [
-        ([words(part) for part in wording.split("…")], Found(topic, section))
+        ([words(part) for part in wording.split("…")], Hit(topic, section))
         for topic in topics().values()
         for section in topic.sections
         for wording in section.messages
     ]
 
 
-def find(text: str) -> Found | None:
+def find(text: str) -> Hit | None:
     """Return what explains the message in a text: the message alone, a part of it, or a whole traceback.
 
     >>> find("RuntimeError: grad can be implicitly created only for scalar outputs").topic.name

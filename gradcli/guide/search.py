@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
 
-from gradcli.guide.messages import Found
+from gradcli.guide.messages import Hit
 from gradcli.guide.topics import EMPTY, Section, Topic, topics
 
 _WEIGHTS = "10.0, 5.0, 3.0, 0.5"  # of a page's names, of what is asked of it, of a heading, of the prose below it
@@ -103,14 +103,14 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 class Answers:
     """The sections nearest to a question, one a page, best first, and whether the first answers it."""
 
-    found: list[Found]
+    hits: list[Hit]
     sure: bool
 
 
 def answers(question: str, count: int = 4) -> Answers:
     """Return the sections that answer a question best; none where this Python's SQLite has no FTS5.
 
-    >>> answers("why does my gradient double when I call backward twice").found[0].topic.name
+    >>> answers("why does my gradient double when I call backward twice").hits[0].topic.name
     'accumulation'
     >>> answers("how do I bake bread").sure
     False
@@ -120,7 +120,7 @@ def answers(question: str, count: int = 4) -> Answers:
     except sqlite3.OperationalError:  # no such module: fts5
         return Answers([], False)
     words = {word: index.corrected(word) for word in _words(question[:_QUESTION])}
-    results: dict[str, Found] = {}
+    results: dict[str, Hit] = {}
     for section in index.ranked([*dict.fromkeys(words.values())], _pairs(question[:_QUESTION])):
         results.setdefault(section.topic.name, section)
     best = list(results.values())[:count]
@@ -162,10 +162,10 @@ class _Index:
 
     def __init__(self) -> None:
         self.pages = [*topics().values()]
-        self.sections = [Found(topic, section) for topic in self.pages for section in topic.sections if section.text]
+        self.sections = [Hit(topic, section) for topic in self.pages for section in topic.sections if section.text]
         self.table = sqlite3.connect(":memory:")
         weakref.finalize(self, self.table.close)
-        self._fill("sections", [_columns(found) for found in self.sections])
+        self._fill("sections", [_columns(section) for section in self.sections])
         self._fill("pages", [_whole(topic) for topic in self.pages])
         self._fill("short", [(_plain(" ".join([topic.name, *topic.also])), "", "", "") for topic in self.pages])
         self._fill("meant", [(words, "", "", "") for words in _MEANT])
@@ -201,7 +201,7 @@ class _Index:
         groups = [[*_MEANT.values()][row].split() for row in sorted(self.scores("meant", words))]
         return [word for word in dict.fromkeys(word for group in groups for word in group) if word not in words]
 
-    def ranked(self, words: list[str], pairs: list[str]) -> list[Found]:
+    def ranked(self, words: list[str], pairs: list[str]) -> list[Hit]:
         """Return the sections that have one of the words, best first, after those whose heading has all words."""
         total: defaultdict[int, float] = defaultdict(float)
         for terms, weight in ((words, 1), (self.same(words), _SYNONYMS), (pairs, _PAIRS)):
@@ -236,7 +236,7 @@ class _Index:
         return have / total + _SURER * named if total else 0
 
 
-def _columns(result: Found) -> tuple[str, str, str, str]:
+def _columns(result: Hit) -> tuple[str, str, str, str]:
     """Return what a section is found by: its page's names where it is the first, its heading, its prose."""
     topic, section = result.topic, result.section
     first = section.heading == topic.title

@@ -171,11 +171,11 @@ def test_the_points_that_are_not_finite_are_counted(results, points, bad, first,
     tally = counted(*results)
     assert (tally.points, tally.not_finite) == (points, bad)
     if not bad:
-        assert (tally.at, tally.found) == ({}, {})
+        assert (tally.at, tally.results) == ({}, {})
         return
     assert tally.first == first
     assert {n: v.tolist() for n, v in tally.at.items()} == {"a": first, "x": [1, 1]}
-    np.testing.assert_equal({n: v.tolist() for n, v in tally.found.items()}, {"y.grad": value, "z.grad": [1, 1]})
+    np.testing.assert_equal({n: v.tolist() for n, v in tally.results.items()}, {"y.grad": value, "z.grad": [1, 1]})
 
 
 def test_a_result_that_is_the_same_everywhere_counts_for_all_points():
@@ -183,7 +183,7 @@ def test_a_result_that_is_the_same_everywhere_counts_for_all_points():
     tally.add({"a": np.arange(5.0)}, {"y.grad": np.array([INF]), "z.grad": np.array([[1.0], [2.0]])})
     tally.add({"a": np.arange(3.0)}, {"y.grad": np.array([1.0]), "z.grad": np.array([[1.0], [NAN]])})
     assert (tally.points, tally.not_finite, tally.first) == (8, 8, 0)
-    assert {n: v.tolist() for n, v in tally.found.items()} == {"y.grad": INF, "z.grad": [1, 2]}
+    assert {n: v.tolist() for n, v in tally.results.items()} == {"y.grad": INF, "z.grad": [1, 2]}
 
 
 def test_the_first_point_is_kept_when_its_block_is_written_over():
@@ -191,7 +191,7 @@ def test_the_first_point_is_kept_when_its_block_is_written_over():
     block, results = {"a": np.array([1.0, 2])}, {"y.grad": np.array([1.0, INF])}
     tally.add(block, results)
     block["a"][:], results["y.grad"][:] = 7, 7
-    assert (float(tally.at["a"]), float(tally.found["y.grad"])) == (2, INF)
+    assert (float(tally.at["a"]), float(tally.results["y.grad"])) == (2, INF)
 
 
 PARTS = [[[1.0, 2]], [[1.0], [INF, NAN]], [[1.0, 1, 1]], [[NAN, 1.0]]]
@@ -207,6 +207,6 @@ def test_parts_are_joined_as_if_they_were_one(cut):
         groups[k >= cut].join(pickle.loads(pickle.dumps(tally)))
     groups[0].join(groups[1])
     whole = counted(*(block for part in PARTS for block in part))
-    for name in ("points", "not_finite", "first", "at", "found"):
+    for name in ("points", "not_finite", "first", "at", "results"):
         np.testing.assert_equal(getattr(groups[0], name), getattr(whole, name))
     assert (whole.points, whole.not_finite, whole.first) == (10, 3, 3)

@@ -29,7 +29,7 @@ def answer(question):
     if message := find(question):
         return message.topic.name
     found = answers(question)
-    return found.found[0].topic.name if found.sure else None
+    return found.hits[0].topic.name if found.sure else None
 
 
 def test_nine_of_ten_questions_are_answered_from_the_right_page():
@@ -57,7 +57,7 @@ def test_there_are_enough_questions_on_most_topics():
     ],
 )
 def test_the_section_that_asks_the_question_answers_it(question, heading):
-    assert answers(question).found[0].section.heading == heading
+    assert answers(question).hits[0].section.heading == heading
 
 
 @each("word", ["vanishng", "acumulation", "detatch", "jacobain", "optimiser"])
@@ -78,7 +78,7 @@ def test_a_text_about_something_else_has_no_answer(text):
 
 
 def test_the_next_best_pages_follow():
-    found = [section.topic.name for section in answers("why are my gradients nan").found]
+    found = [section.topic.name for section in answers("why are my gradients nan").hits]
     assert found[0] == "nan"
     assert "corners" in found
     assert len(set(found)) == len(found) == 4
