@@ -166,7 +166,7 @@ def _forgotten(names: Sequence[str]) -> str:
     listed = ", ".join(f"{n}.grad" for n in names[:4]) + (", …" if len(names) > 4 else "")
     return (
         f"{listed}: None in PyTorch, which keeps the gradients of leaves only."
-        f"\n  --retain {names[0]} shows it, as {names[0]}.retain_grad() would keep it."
+        f"\n  `--retain {names[0]}` shows it, as `{names[0]}.retain_grad()` would keep it."
     )
 
 

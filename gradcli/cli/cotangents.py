@@ -167,7 +167,7 @@ def _for_one(v: Array, name: str, output: Node, strict: bool, notes: Notes) -> l
     notes.add(
         "note",
         f"v has shape {v.shape} and {name} is a scalar: one backward call for each entry, accumulated."
-        "\n  One call with such a v: an error in today's PyTorch, as with --strict; old versions made these calls.",
+        "\n  One call with such a v: an error in today's PyTorch, as with `--strict`; old versions made these calls.",
     )
     return [{name: np.asarray(entry)} for entry in v.reshape(-1)]
 

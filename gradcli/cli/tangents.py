@@ -42,7 +42,7 @@ def read_tangent(leaves: Mapping[str, Node], options: Sequence[str], notes: Note
     named = {a.name for a in said}
     missing = [name for name in leaves if name not in named]
     if missing:
-        notes.add("note", f"{', '.join(missing[:6])}{', …' * (len(missing) > 6)}: not in --u, so the tangent is 0")
+        notes.add("note", f"{', '.join(missing[:6])}{', …' * (len(missing) > 6)}: not in `--u`, so the tangent is 0")
     return tangent
 
 

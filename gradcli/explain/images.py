@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.explain.backward.record import BackwardPoint, BackwardResult
 from gradcli.explain.backward.weights import flat
 from gradcli.explain.results import Array, Named
-from gradcli.explain.sections import Grad, Images, Math, Name, Panel, Section, Value
+from gradcli.explain.sections import Equal, Grad, Images, Math, Name, Panel, Section, Typed, Value
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import element_names
 from gradcli.graph.node import Node, operand
@@ -22,6 +22,7 @@ _LONGEST = 4  # times the shorter side
 _CHANNELS = (1, 3)
 _WRITTEN = 4  # numbers of a cotangent in a title
 _MOST = 8  # calls that have a panel each
+_V = Name("v")
 
 
 def is_image(shape: Shape) -> bool:
@@ -134,8 +135,10 @@ def _cotangent(v: Named) -> tuple[Math, ...]:
     """Return a cotangent as a title has room for it: all ones, one-hot, its numbers; nothing of a long one."""
     weights = flat(v)
     if weights.size > 1 and (weights == 1).all():
-        return (": v = ones",)
+        return ": ", _V, " = ones"
     if weights.size > 1 and np.count_nonzero(weights) == 1 and weights.sum() == 1:
         names = [element for name, a in v.items() for element in element_names(name, a.shape)]
-        return (f": v = onehot:{names[int(weights.argmax())]}",)
-    return (": v = ", Value(weights if weights.size > 1 else weights[0])) if weights.size <= _WRITTEN else ()
+        return ": ", _V, " = ", Typed(f"onehot:{names[int(weights.argmax())]}")
+    if weights.size > _WRITTEN:
+        return ()
+    return ": ", Equal((_V, Value(weights if weights.size > 1 else weights[0])))

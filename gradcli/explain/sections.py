@@ -109,6 +109,25 @@ class Words:
 
 
 @dataclass(frozen=True)
+class Typed:
+    """What is typed, in a shell or in Python: an option, a call, an attribute."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class VectorProduct:
+    """A matrix times a vector, J·u; where the vector is `first`, a row times the matrix, vᵀJ."""
+
+    matrix: str
+    vector: str
+    first: bool = False
+
+
+VJP, JVP, HVP = VectorProduct("J", "v", first=True), VectorProduct("J", "u"), VectorProduct("H", "u")
+
+
+@dataclass(frozen=True)
 class Product:
     """The product that a page is about, written with a raised dot: a cotangent or an adjoint times derivatives."""
 
@@ -162,6 +181,8 @@ Math = (
     | Formula
     | Added
     | Words
+    | Typed
+    | VectorProduct
     | Product
     | Sum
     | Difference
@@ -216,7 +237,7 @@ class Matrix:
 class Grid:
     """A table: a title over each column, and rows of cells."""
 
-    header: tuple[str, ...]
+    header: tuple[Math, ...]
     rows: tuple[tuple[Math, ...], ...]
 
 
@@ -314,6 +335,21 @@ def with_code(words: str, prose: Callable[[str], str], code: Callable[[str], str
     'WRITE x.grad = None BEFORE'
     """
     return "".join(code(part) if k % 2 else prose(part) for k, part in enumerate(_CODE.split(words)))
+
+
+def sentence(words: str, *math: Math) -> tuple[Math, ...]:
+    """Return words with mathematics, or with what is typed, in place of each `{}`.
+
+    >>> sentence("adds {} to {}.", VJP, Typed(".grad"))
+    ('adds ', VectorProduct(matrix='J', vector='v', first=True), ' to ', Typed(text='.grad'), '.')
+    """
+    pairs = zip(words.split("{}"), (*math, ""), strict=True)
+    return tuple(part for pair in pairs for part in pair if not isinstance(part, str) or part)
+
+
+def in_parts(math: Math) -> tuple[Math, ...]:
+    """Return the parts of words with mathematics between them; anything else is one part."""
+    return math.parts if isinstance(math, Words) else (math,)
 
 
 def quantity(node: Node, names: Mapping[Node, str]) -> Math:

@@ -18,7 +18,9 @@ from gradcli.explain.sections import (
     Math,
     Name,
     Partial,
+    Typed,
     Value,
+    VectorProduct,
     Words,
     with_code,
 )
@@ -38,40 +40,28 @@ _SPECIAL = {"inf": r"\infty", "-inf": r"-\infty", "nan": r"\mathrm{nan}"}
 # Characters of sentences that no text font has.
 _SYMBOLS = {c: f"${sign}$" for c, sign in SIGNS.items()} | {c: f"${c}$" for c in "<>|"}
 _ACCENTED = re.compile("(\\w)\u0304")
-# What is typed without backticks: x.grad, retain_graph=True, h.retain_grad() in PyTorch; --v onehot:y, -f json here.
-_TYPED = re.compile(
-    r"((?<!\w)(?:\w*\.(?:grad|retain_grad|zero_|backward)\b(?:[\w.()]*[\w)])?(?: = None)?|retain_graph=True"
-    r"|--[a-z]+(?: onehot:\w+(?:\[[\d,]+\])?| jacobian\b)?|-f (?:json|csv)))"
-)
-_LETTER = re.compile(r"(?<![\w.$\\])([vLJ])(?![\w*=(]|\.\w)")  # that is a quantity, in a sentence
 
 
 def escaped(text: str) -> str:
-    """Return words as LaTeX text.
+    """Return words as LaTeX text, and code between backticks as code.
 
-    >>> escaped("vᵀJ is linear in v"), escaped("x.v, 100 %")
-    ('$v^{\\\\top} J$ is linear in $v$', 'x.v, 100 \\\\%')
-    >>> escaped("until x.grad = None")
-    'until \\\\texttt{x.grad = None}'
-    >>> escaped("(--v onehot:y[0] gives the first)")
-    '(\\\\texttt{--v onehot:y[0]} gives the first)'
+    >>> escaped("x.v, 100 %"), escaped("until `x.grad = None`")
+    ('x.v, 100 \\\\%', 'until \\\\texttt{x.grad = None}')
     """
-    return with_code(visible(text), _prose, _code)
+    return with_code(visible(text), _words, code)
 
 
-def _code(text: str) -> str:
-    return rf"\texttt{{{literal(text)}}}"
+def code(text: str) -> str:
+    """Return what is typed, in typewriter type.
 
-
-def _prose(text: str) -> str:
-    pieces = _TYPED.split(text)  # words, code, words, …
-    return "".join(_code(piece) if k % 2 else _words(piece) for k, piece in enumerate(pieces))
+    >>> code("--v onehot:y_0")
+    '\\\\texttt{--v onehot:y\\\\_0}'
+    """
+    return rf"\texttt{{{literal(visible(text))}}}"
 
 
 def _words(text: str) -> str:
-    plain = _LETTER.sub(r"$\1$", literal(text))
-    plain = plain.replace("vᵀJ", r"$v^{\top} J$").replace("vᵀ$J$", r"$v^{\top} J$").replace("$J$·u", r"$J u$")
-    plain = _ACCENTED.sub(r"$\\bar{\1}$", plain)
+    plain = _ACCENTED.sub(r"$\\bar{\1}$", literal(text))
     return "".join(_SYMBOLS.get(c, c) for c in plain)
 
 
@@ -79,7 +69,6 @@ class LatexWriter(TextWriter):
     """Writes mathematics for math mode."""
 
     dot, times, brackets, power, fraction = r" \cdot ", " ", r"\left({}\right)", "{}^{{{}}}", r"\frac{{{}}}{{{}}}"
-    total = r"v^{\top} J"
 
     def __init__(self, style: Style, digits: int | None) -> None:
         super().__init__(style, digits)
@@ -104,6 +93,10 @@ class LatexWriter(TextWriter):
                 return rf"{self.write(to)} \mathrel{{+}}= {self.write(what)}"
             case Words(parts):
                 return "".join(rf"\text{{{escaped(p)}}}" if isinstance(p, str) else self.write(p) for p in parts)
+            case Typed(text):
+                return code(text)
+            case VectorProduct(matrix, vector, first):
+                return rf"{vector}^{{\top}} {matrix}" if first else f"{matrix} {vector}"
             case Listed(items):
                 return self._listed(items)
         return self._written(math)

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.explain.results import Array
 from gradcli.explain.sections import (
+    VJP,
     Added,
     Computed,
     Difference,
@@ -24,7 +25,9 @@ from gradcli.explain.sections import (
     Polynomial,
     Product,
     Sum,
+    Typed,
     Value,
+    VectorProduct,
     Words,
 )
 from gradcli.explain.style import Style
@@ -43,7 +46,7 @@ _FEW = 3  # elements along an axis of a larger one
 class TextWriter:
     """Writes mathematics in a style; `digits` significant ones of each number, all of them where it is None."""
 
-    dot, times, brackets, power, fraction, total = "·", "*", "({})", "{}**{}", "{}/{}", "vᵀJ"
+    dot, times, brackets, power, fraction = "·", "*", "({})", "{}**{}", "{}/{}"
 
     def __init__(self, style: Style, digits: int | None) -> None:
         self.style = style
@@ -74,6 +77,10 @@ class TextWriter:
                 return f"{self.write(to)} += {self.write(what)}"
             case Words(parts):
                 return "".join(map(self.write, parts))
+            case Typed(text):
+                return text
+            case VectorProduct(matrix, vector, first):
+                return f"{vector}ᵀ{matrix}" if first else f"{matrix}·{vector}"
             case Product(factors):
                 return self._product(factors, first=True)
             case Sum(terms):
@@ -107,7 +114,7 @@ class TextWriter:
             fixed.insert(0, ["v", *map(self.write, matrix.weights)])
         if matrix.total:
             fixed = [[*column, ""] for column in fixed]
-            fixed[-1][-1] = self.total
+            fixed[-1][-1] = self.write(VJP)
             columns = [[*column, self.write(total)] for column, total in zip(columns, matrix.total, strict=True)]
         return fixed, columns
 

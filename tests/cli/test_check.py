@@ -121,7 +121,7 @@ WHY = [
     ("f=x*sin(x)", "df/dx=sin(x)", "missing: + x*cos(x)"),
     ("f=x*sin(x)", "df/dx=sin(x)+x*cos(x)+x", "extra term: + x"),
     ("f=cos(x)", "df/dx=sin(x)", "the sign: yours is -1 times the right value"),
-    ("f=pi*x**2", "df/dx=6.28*x", "yours is 0.999493 times the right value: rounded? --tolerance 1e-3 accepts it"),
+    ("f=pi*x**2", "df/dx=6.28*x", "yours is 0.999493 times the right value: rounded? `--tolerance 1e-3` accepts it"),
     ("f=abs(x)", "df/dx=1", "right only for positive x"),
     ("f=x**2*z**3", "df/dx=3*x**2*z**2", "inputs exchanged: this is the derivative with respect to z, not x"),
     ("f=log(x)", "df/dx=log(x)", "it differs from the derivative"),  # that it needs 1/x - log(x) explains nothing

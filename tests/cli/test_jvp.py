@@ -23,7 +23,7 @@ def test_an_object_a_point(cli):
 def test_an_input_that_is_left_out_has_the_tangent_0(cli):
     outcome = cli.done("jvp", *SYSTEM, *POINT, "--u", "x1=2", "-f", "json")
     assert outcome.objects[0]["jvp"] == {"y0": 0, "y1": 48, "y2": 20}
-    assert "x0: not in --u, so the tangent is 0" in outcome.err
+    assert "x0: not in `--u`, so the tangent is 0" in outcome.err
 
 
 def test_a_single_scalar_input_needs_no_tangent(cli):

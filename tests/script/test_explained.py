@@ -148,7 +148,7 @@ def test_the_document_goes_to_standard_output_where_the_file_is_a_dash(cli, scri
 def test_words_of_a_latex_document_are_latex(cli, script):
     code = "import torch\nx_1 = torch.tensor(3., requires_grad=True)\n(x_1**2).backward()\n"
     out = cli.done("run", "-f", "latex", script(code)).out
-    assert "\\texttt{x\\_1.grad}: None $\\to$ 6\n" in out
+    assert "$x_{1}\\mathtt{.grad}$: None $\\to$ 6\n" in out
     assert out.startswith("\\documentclass{article}")
     assert out.endswith("\\end{document}\n")
     assert r"retain\_graph=True" in out

@@ -21,7 +21,7 @@ from gradcli.explain.forms.gradients import Forms, forms
 from gradcli.explain.images import images_section
 from gradcli.explain.jacobian.product import OPERATIONS, has_new_names, heading, is_long, jacobian_sections, zeros
 from gradcli.explain.mentions import page_of
-from gradcli.explain.sections import Code, Page, Section, Text, chosen
+from gradcli.explain.sections import VJP, Code, Page, Section, Text, Typed, chosen, sentence
 from gradcli.explain.shared import formulas_of
 from gradcli.explain.system import system_section
 from gradcli.graph.graph import dimensions
@@ -72,8 +72,7 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> I
 def _reasons(result: BackwardResult, point: BackwardPoint) -> list[Section]:
     """Return why the gradients are what they are, where a rule surprises."""
     loss = loss_name(result.graph, point.calls[0].v)
-    sentences = reasons(result.graph, result.swept, result.wrt, loss, point.trace if result.numeric else None)
-    texts = tuple(Text((sentence,)) for sentence in sentences)
+    texts = tuple(reasons(result.graph, result.swept, result.wrt, loss, point.trace if result.numeric else None))
     return [Section("why", texts)] if texts else []
 
 
@@ -117,8 +116,9 @@ def _is_readable(result: BackwardResult, written: Forms) -> bool:
 
 def _too_large(result: BackwardResult) -> Section:
     rows, columns = dimensions(result.graph, result.wrt)
-    said = f": {rows:,} × {columns:,}{zeros(result, rows, columns)}; --jacobian shows it, and vᵀJ does not need it"
-    return Section("jacobian", (Text((*heading(result), said)),))
+    size = f": {rows:,} × {columns:,}{zeros(result, rows, columns)}; "
+    shown = sentence("{} shows it, and {} does not need it", Typed("--jacobian"), VJP)
+    return Section("jacobian", (Text((*heading(result), size, *shown)),))
 
 
 def _pytorch(result: BackwardResult, point: BackwardPoint, choice: Choice) -> Section:

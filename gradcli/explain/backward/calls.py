@@ -11,12 +11,30 @@ from gradcli.explain.backward.loss import any_loss, cotangent
 from gradcli.explain.backward.record import BackwardPoint, BackwardResult, Call
 from gradcli.explain.backward.weights import array_of, flat
 from gradcli.explain.results import Array, Named
-from gradcli.explain.sections import Equal, Grid, Math, Name, Partial, Product, Section, Sum, Text, Value
+from gradcli.explain.sections import (
+    VJP,
+    Equal,
+    Grad,
+    Grid,
+    Math,
+    Name,
+    Partial,
+    Product,
+    Section,
+    Sum,
+    Text,
+    Typed,
+    Value,
+    Words,
+    sentence,
+)
 
 _CALLS = 20  # rows of the table, less than a screen
 _LEAVES = 5  # columns of the table: more are wider than 80 characters; the gradients of all stand below
 _SUMMED = 3  # leaves whose sums have a row: the gradients of all stand below
 _RUNNING = 4  # elements of a gradient whose sum is written as a sum: more are wider than a column
+
+_GRAD = Typed(".grad")
 
 
 def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
@@ -36,9 +54,10 @@ def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
         rows = [*rows[: _CALLS - 1], ("…", *[""] * (len(rows[0]) - 1)), rows[-1]]
     if len(rows) > 1 and len(leaves) <= _SUMMED:
         rows.append(("sum", *_total(result, point, leaves), *more))
-    titles = tuple(f"{name}.grad after it" for name in leaves)
-    products = ("vᵀJ", *titles) if len(titles) == 1 else titles
-    header = ("call", cotangent(result.graph) or "cotangent", *products, *more)
+    titles = tuple(Words((Grad(name), " after it")) for name in leaves)
+    products = (VJP, *titles) if len(titles) == 1 else titles
+    called = cotangent(result.graph)
+    header = ("call", Name(called) if called else "cotangent", *products, *more)
     return Section("calls", (_meaning(result), Grid(header, tuple(rows)), *_sentences(result, point)))
 
 
@@ -61,12 +80,12 @@ def _meaning(result: BackwardResult) -> Text:
     """Return what v is in each call."""
     (output, y), *others = result.graph.outputs.items()
     called, name = cotangent(result.graph), any_loss(result.graph)
+    own, adds = "Each call has its own {}", ", and adds {} to {}."
     if others:
-        what = f"{called or 'cotangent'}, the derivatives of its own {name} by the outputs"
-        return Text((f"Each call has its own {what}, and adds vᵀJ to .grad.",))
-    product = Product((Name(called), Partial(output, result.wrt[0]))) if not y.shape and len(result.wrt) == 1 else "vᵀJ"
-    left = Equal((Name(called), Partial(name, output)))
-    return Text(("Each call has its own ", left, ", and adds ", product, " to .grad."))
+        v = Name(called) if called else "cotangent"
+        return Text(sentence(f"{own}, the derivatives of its own {{}} by the outputs{adds}", v, Name(name), VJP, _GRAD))
+    product = Product((Name(called), Partial(output, result.wrt[0]))) if not y.shape and len(result.wrt) == 1 else VJP
+    return Text(sentence(f"{own}{adds}", Equal((Name(called), Partial(name, output))), product, _GRAD))
 
 
 def _own(result: BackwardResult, point: BackwardPoint, call: Call, name: str, weights: Array) -> Math:
@@ -84,20 +103,12 @@ def _running(before: Array | None, added: Array, after: Array) -> Math:
 def _sentences(result: BackwardResult, point: BackwardPoint) -> list[Text]:
     total = _sum_of_all(result, point)
     leaf = result.wrt[0] if result.wrt else "x"
-    called = cotangent(result.graph) or "the cotangent"
+    called = cotangent(result.graph)
+    v = Name(called) if called else "the cotangent"
+    fresh = f"To start afresh, write `{leaf}.grad = None` (or `optimizer.zero_grad()`) before a call."
+    one = Equal((v, array_of(result.graph.outputs, total)))
     return [
-        Text(
-            (
-                f".grad accumulates over the calls. To start afresh, write `{leaf}.grad = None` "
-                "(or `optimizer.zero_grad()`) before a call.",
-            )
-        ),
-        Text(
-            (
-                "The same as one call with ",
-                Equal((Name(called), array_of(result.graph.outputs, total))),
-                f": vᵀJ is linear in {called}.",
-            )
-        ),
-        Text(("All calls but the last need retain_graph=True: backward frees what it kept.",)),
+        Text((_GRAD, f" accumulates over the calls. {fresh}")),
+        Text(sentence("The same as one call with {}: {} is linear in {}.", one, VJP, v)),
+        Text(sentence("All calls but the last need {}: backward frees what it kept.", Typed("retain_graph=True"))),
     ]

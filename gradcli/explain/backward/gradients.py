@@ -30,7 +30,9 @@ from gradcli.explain.sections import (
     Section,
     Sum,
     Text,
+    Typed,
     Value,
+    sentence,
 )
 from gradcli.graph.names import AdjointName, adjoint_name
 from gradcli.graph.vjp import active_nodes
@@ -89,7 +91,7 @@ def nonzero_rows(name: str, grad: Array) -> Iterator[Block]:
     rows = np.flatnonzero(grad.reshape(len(grad), -1).any(axis=1))
     if 0 < len(rows) <= min(_ROWS, len(grad) // 2) and len(grad) > _FEW:
         yield Equations(tuple(Line((Grad(name, (int(i),)), Value(grad[i]))) for i in rows))
-        yield Text((f"The other {len(grad) - len(rows):,} rows of {name}.grad are 0.",))
+        yield Text(sentence(f"The other {len(grad) - len(rows):,} rows of {{}} are 0.", Grad(name)))
 
 
 def _adjoints(result: BackwardResult, point: BackwardPoint, written: Forms) -> list[Block]:
@@ -155,27 +157,32 @@ def _is_indeterminate(side: Math) -> bool:
 def _kept(result: BackwardResult, point: BackwardPoint) -> list[Text]:
     """Return which gradients are None in PyTorch, and how `retain_grad` keeps those of intermediates."""
     unreached = [name for name in result.wrt if name not in result.wanted.reached]
-    texts = [Text((why,)) for why in leaves_without(result.graph, unreached)]
+    texts = list(leaves_without(result.graph, unreached))
     if result.wanted.returned:
         return texts
-    texts += [Text((_why_none(result, h),)) for h in result.unreached]
+    texts += [Text(_why_none(result, h)) for h in result.unreached]
     kept = (name for name in point.retained if name not in result.graph.outputs and name not in result.unreached)
     if not result.wanted.script and (h := next(kept, None)) is not None:
-        why = f"{h} is computed, not a leaf (leaves are inputs): PyTorch leaves {h}.grad None unless"
-        fix = f" {h}.retain_grad() comes before backward."
-        texts.append(Text((why, fix, f" A hook on {h} sees the same number, which is called the adjoint of {h}.")))
+        said = (
+            "{} is computed, not a leaf (leaves are inputs): PyTorch leaves {} None unless {} comes before backward. "
+            "A hook on {} sees the same number, which is called the adjoint of {}."
+        )
+        name = Name(h)
+        texts.append(Text(sentence(said, name, Grad(h), Typed(f"{h}.retain_grad()"), name, name)))
     return texts
 
 
-def _why_none(result: BackwardResult, h: str) -> str:
+def _why_none(result: BackwardResult, h: str) -> tuple[Math, ...]:
     """Return that the `.grad` of an intermediate stays None, as no gradient arrives there."""
-    outputs = in_words(list(result.graph.outputs))
+    name, grad, retain = Name(h), Grad(h), Typed(f"{h}.retain_grad()")
     if result.graph.names[h] not in active_nodes(result.graph, result.leaves.values()):
-        return f"{h} does not require a gradient in PyTorch: {h}.grad is None, and {h}.retain_grad() is an error."
-    return (
-        f"No differentiable path leads from {outputs} back to {h}: in PyTorch {h}.grad stays None, "
-        f"even after {h}.retain_grad(), and no hook on {h} is called."
+        said = "{} does not require a gradient in PyTorch: {} is None, and {} is an error."
+        return sentence(said, name, grad, retain)
+    said = (
+        f"No differentiable path leads from {in_words(list(result.graph.outputs))} back to {{}}: in PyTorch {{}} stays "
+        "None, even after {}, and no hook on {} is called."
     )
+    return sentence(said, name, grad, retain, name)
 
 
 def _sides(result: BackwardResult, point: BackwardPoint, name: str, form: Math | None, weights: Array) -> list[Math]:

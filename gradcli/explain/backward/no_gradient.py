@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gradcli.explain.sections import Grad, Text
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
@@ -11,19 +12,20 @@ from gradcli.graph.vjp import active_nodes, differentiated
 from gradcli.wrapping import in_words
 
 
-def leaves_without(graph: Graph, wrt: Sequence[str]) -> Iterator[str]:
+def leaves_without(graph: Graph, wrt: Sequence[str]) -> Iterator[Text]:
     """Yield why PyTorch leaves the `.grad` of a leaf None, for each leaf that no gradient arrives at.
 
     >>> from gradcli.graph.construct import call
     >>> from gradcli.graph.node import leaf
     >>> x, y = leaf(), leaf()
-    >>> list(leaves_without(Graph.of({"x": x, "y": y}, {"z": call("detach", x) * y}), ["x", "y"]))
-    ['x.grad is None in PyTorch: x is only used behind detach.']
+    >>> [text] = leaves_without(Graph.of({"x": x, "y": y}, {"z": call("detach", x) * y}), ["x", "y"])
+    >>> text.parts
+    (Grad(name='x', key=()), ' is None in PyTorch: x is only used behind detach.')
     """
     reached = differentiated(graph, wrt)
     for name in wrt:
         if graph.inputs[name] not in reached:
-            yield f"{name}.grad is None in PyTorch: {_why(graph, name)}."
+            yield Text((Grad(name), f" is None in PyTorch: {_why(graph, name)}."))
 
 
 def _why(graph: Graph, name: str) -> str:

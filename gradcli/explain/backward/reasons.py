@@ -11,6 +11,7 @@ from gradcli.explain.backward.loss import uniform
 from gradcli.explain.evaluation import evaluated
 from gradcli.explain.forms.matrix_form import scaled
 from gradcli.explain.results import Array
+from gradcli.explain.sections import Equal, Name, Partial, Text
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node, operand, operands
@@ -31,7 +32,7 @@ _CLOSE = 1e-5  # of sums, relatively: float32 rounds probabilities and 1/n, whic
 _UNNAMED = "g"  # the adjoint of a product without a name
 
 
-def reasons(graph: Graph, swept: Sweep, wrt: Sequence[str], loss: str, trace: Trace | None = None) -> Iterator[str]:
+def reasons(graph: Graph, swept: Sweep, wrt: Sequence[str], loss: str, trace: Trace | None = None) -> Iterator[Text]:
     """Yield a sentence for each rule that surprises; with the trace of a call, also facts of its numbers.
 
     `loss` is what adjoints are derivatives of.
@@ -41,18 +42,18 @@ def reasons(graph: Graph, swept: Sweep, wrt: Sequence[str], loss: str, trace: Tr
     >>> from gradcli.graph.vjp import sweep
     >>> x = leaf((3,))
     >>> graph = Graph.of({"x": x}, {"y": reduce("max", x, (0,), "first")})
-    >>> print(*reasons(graph, sweep(graph), ["x"], "y"))
-    max: a small change of the others does not change y, so their slope is 0.
+    >>> [text] = reasons(graph, sweep(graph), ["x"], "y")
+    >>> text.parts
+    ('max: a small change of the others does not change y, so their slope is 0.',)
     """
     if len(graph.nodes) > _NODES:
         return
     passes: dict[Node, list[Pass]] = {}
     for p in swept.passes:
         passes.setdefault(p.argument, []).append(p)
-    yield from _extrema(graph, swept)
-    yield from _softmax(graph, swept, passes, trace)
+    yield from (Text((said,)) for said in (*_extrema(graph, swept), *_softmax(graph, swept, passes, trace)))
     yield from _vectors(graph, passes, wrt, loss)
-    yield from _added_up(graph, passes, wrt)
+    yield from (Text((said,)) for said in _added_up(graph, passes, wrt))
 
 
 def _extrema(graph: Graph, swept: Sweep) -> Iterator[str]:
@@ -127,7 +128,7 @@ def _is_one_hot(values: Array) -> bool:
     return bool(np.isin(values, (0, 1)).all())
 
 
-def _vectors(graph: Graph, passes: Mapping[Node, Sequence[Pass]], wrt: Sequence[str], loss: str) -> Iterator[str]:
+def _vectors(graph: Graph, passes: Mapping[Node, Sequence[Pass]], wrt: Sequence[str], loss: str) -> Iterator[Text]:
     """Yield the two ways to write the gradient of a vector in a matrix product, for the first such leaf."""
     for name in wrt:
         for p in passes.get(graph.inputs[name], ()):
@@ -140,9 +141,10 @@ def _vectors(graph: Graph, passes: Mapping[Node, Sequence[Pass]], wrt: Sequence[
                 continue
             v = _adjoint(graph, p.node, loss)
             left, right = (f"{m} @ {v}", f"{v} @ {m}.T") if p.position == 0 else (f"{m}.T @ {v}", f"{v} @ {m}")
-            what = "the adjoint of the product" if v == _UNNAMED else f"∂{loss}/∂{graph.labels.get(p.node)}"
-            g = "" if v == "v" else f", with {v} = {what}"
-            yield f"{name} is a vector, neither a row nor a column: `{left}` and `{right}` are the same numbers{g}."
+            what = "the adjoint of the product" if v == _UNNAMED else Partial(loss, graph.labels[p.node])
+            meaning = () if v == "v" else (", with ", Equal((Name(v), what)))
+            said = f" is a vector, neither a row nor a column: `{left}` and `{right}` are the same numbers"
+            yield Text((Name(name), said, *meaning, "."))
             return
 
 

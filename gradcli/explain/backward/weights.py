@@ -41,7 +41,7 @@ def weights_section(result: BackwardResult, calls: Sequence[Call]) -> Section:
     name = loss_name(graph, v)
     if sum(y.size for y in outputs.values()) == 1:
         return Section("v", (Text(_of_one_number(result, name, v)),))
-    blocks: list[Block] = [Text((_meaning(graph, v), ", for the gradient of  ", loss(graph, v, name)))]
+    blocks: list[Block] = [Text((*_meaning(graph, v), ", for the gradient of  ", loss(graph, v, name)))]
     return Section("v", (*blocks, Text(_whatever(graph, v, name))))
 
 
@@ -57,14 +57,14 @@ def _of_one_number(result: BackwardResult, name: str, v: Named) -> tuple[Math, .
     return (Equal((v_name, Partial(name, y), *slope)), ": ", *whose)
 
 
-def _meaning(graph: Graph, v: Named) -> str:
+def _meaning(graph: Graph, v: Named) -> tuple[Math, ...]:
     """Return a sentence on the scalar that the weights make of the outputs."""
     weights, name = flat(v), cotangent(graph, loss_name(graph, v))
     if (weights == 1).all():
-        return f"{name or 'a v'} = ones sums the outputs"
+        return Name(name) if name else "a v", " = ones sums the outputs"
     if np.count_nonzero(weights) == 1 and weights.sum() == 1:
-        return f"the 1 of a one-hot {name or 'cotangent'} picks an output"
-    return f"{name or 'the cotangent'} weights the outputs"
+        return "the 1 of a one-hot ", Name(name) if name else "cotangent", " picks an output"
+    return Name(name) if name else "the cotangent", " weights the outputs"
 
 
 def loss(graph: Graph, v: Named, name: str) -> Math:

@@ -119,7 +119,7 @@ def _factor(e: Evidence, counts: bool = True) -> str:
         return "the sign: yours is -1 times the right value"
     if abs(ratio - 1) < _ROUNDED:
         allowed = f"1e-{floor(-log10(abs(ratio - 1)))}"
-        return f"yours is {ratio:.6g} times the right value: rounded? --tolerance {allowed} accepts it"
+        return f"yours is {ratio:.6g} times the right value: rounded? `--tolerance {allowed}` accepts it"
     text = number(ratio, e.tolerance)
     sentence = f"yours is {text} times the right value"
     counted = _counted(e, max(abs(ratio), 1 / abs(ratio))) if counts else ""

@@ -229,7 +229,7 @@ def _undecided(tally: Tally, source: str) -> str:
         return WHY[tally.why.most_common(1)[0][0]]
     if source:
         return f"{source} contains no points"
-    return "no point was found where the system and its derivative are finite: give one with --at"
+    return "no point was found where the system and its derivative are finite: give one with `--at`"
 
 
 def _wrong(case: Case, tally: Tally, prove: Callable[[int], Proof], numbered: bool) -> Verdict:

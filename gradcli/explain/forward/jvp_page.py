@@ -10,6 +10,8 @@ from gradcli.explain.forward.jvp import JvpPoint, JvpResult, TangentStep, pairin
 from gradcli.explain.jacobian.product import entry_cells, jacobian_sections
 from gradcli.explain.mentions import page_of
 from gradcli.explain.sections import (
+    JVP,
+    VJP,
     Computed,
     Equal,
     Equations,
@@ -52,7 +54,7 @@ def _sections(result: JvpResult, p: JvpPoint) -> dict[str, Callable[[], Sequence
 
 def _tangents(p: JvpPoint) -> Section:
     """Return the tangents of the inputs, as rates of change."""
-    return Section("u", (rates(p.u), Text(("J·u: the rate at which each output changes",))))
+    return Section("u", (rates(p.u), Text((JVP, ": the rate at which each output changes"))))
 
 
 def _products(result: JvpResult, p: JvpPoint) -> Iterator[Line]:
@@ -86,7 +88,7 @@ def _pairing(result: JvpResult, p: JvpPoint) -> list[Section]:
     """Return vᵀ(Ju) = (vᵀJ)u, both worked out."""
     if not p.v:
         return []
-    title = ("the same number from both sides: forward mode gives J·u, reverse mode vᵀJ",)
+    title = ("the same number from both sides: forward mode gives ", JVP, ", reverse mode ", VJP)
     weights = [f"v_{name}" for name in p.v] if len(p.v) > 1 else [cotangent(result.graph)]
     adjoints = [adjoint_name(name, any_loss(result.graph)) for name in p.grad]
     sides = []

@@ -12,6 +12,7 @@ from gradcli.explain.hessian.second_order import HessianPoint, HessianResult, Hv
 from gradcli.explain.mentions import page_of
 from gradcli.explain.results import Array
 from gradcli.explain.sections import (
+    HVP,
     Computed,
     Equal,
     Equations,
@@ -23,9 +24,11 @@ from gradcli.explain.sections import (
     Partial,
     Section,
     Text,
+    Typed,
     Value,
     Words,
     chosen,
+    sentence,
 )
 from gradcli.explain.system import rates, system_section
 
@@ -54,16 +57,16 @@ def _sections(result: HessianResult, p: HessianPoint | None) -> dict[str, Callab
 def _matrix(result: HessianResult, p: HessianPoint | None) -> list[Section]:
     columns = result.columns
     if len(columns) ** 2 > _ENTRIES:
-        said = f"H has {len(columns):,} rows and columns: -f json or -f csv writes it, --u gives H·u without it"
-        return [Section("hessian", (Text((said,)),))]
+        said = f"{{}} has {len(columns):,} rows and columns: {{}} or {{}} writes it, {{}} gives {{}} without it"
+        typed = [Typed("-f json"), Typed("-f csv"), Typed("--u")]
+        return [Section("hessian", (Text(sentence(said, Name("H"), *typed, HVP)),))]
     cells = {(i, j): _cell(result, p, i, j) if j <= i else "" for i, j in product(range(len(columns)), repeat=2)}
     heads = tuple(Partial("", c) for c in columns)
-    title = f"H: the second derivatives of {result.output}; symmetric: only the lower triangle is shown"
-    if len(columns) == 1:
-        title = f"H: the second derivative of {result.output}"
+    said = "{}: the second derivatives of {}; symmetric: only the lower triangle is shown"
+    title = sentence(said if len(columns) > 1 else "{}: the second derivative of {}", Name("H"), Name(result.output))
     form = hessian_form(result.graph, result.wrt)
     formula = () if form is None else (Equations((Line((Name("H"), Computed(*form, implicit=True)), strong=True),)),)
-    return [Section("hessian", (*formula, Matrix("H", heads, heads, cells)), (title,))]
+    return [Section("hessian", (*formula, Matrix("H", heads, heads, cells)), title)]
 
 
 def _cell(result: HessianResult, p: HessianPoint | None, i: int, j: int) -> Math:
@@ -157,8 +160,8 @@ def hvp_pages(result: HvpResult, only: tuple[str, ...]) -> list[Page]:
 
 
 def _product_sections(result: HvpResult, p: HvpPoint) -> dict[str, Callable[[], Sequence[Section]]]:
-    said = Text(("H·u: the rate at which each entry of the gradient changes",))
-    lines = tuple(Line((f"H·u for {name}", Value(value)), strong=True) for name, value in p.hvp.items())
+    said = Text((HVP, ": the rate at which each entry of the gradient changes"))
+    lines = tuple(Line((Words((HVP, " for ", Name(name))), Value(value)), strong=True) for name, value in p.hvp.items())
     return {
         "system": lambda: [system_section(result, p.at, p.value)],
         "hessian": lambda: [Section("hessian", (rates(p.u), said)), Section("hessian", (Equations(lines),))],

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.explain.jacobian.product import cell, heading, jacobian_sections, zeros
 from gradcli.explain.results import Array, Shown
-from gradcli.explain.sections import Equations, Line, Math, Partial, Section, Text, Value
+from gradcli.explain.sections import Equations, Line, Math, Partial, Section, Text, Typed, Value, sentence
 
 SCREEN = 48  # lines of J that a page shows: two screens of 24 lines
 _WIDTH = 60  # columns of the narrowest page
@@ -19,6 +19,8 @@ _SIGN = 3  # columns of " = "
 _MOST = 2_000  # entries whose formulas are measured: more would keep the reader waiting
 _FIRST = 4  # entries that show how a J begins
 _DEFINITIONS = 12  # intermediates that these may need, a line each
+
+_ALL = Typed("--only jacobian")
 
 
 class Extent(Enum):
@@ -47,7 +49,7 @@ def shown_sections(result: Shown, matrix: Array | None) -> list[Section]:
         case Extent.WHOLE:
             return jacobian_sections(result, matrix)
         case Extent.NUMBERS:
-            said = Text(("The formulas are long: --only jacobian shows them.",))
+            said = Text(sentence("The formulas are long: {} shows them.", _ALL))
             return [*jacobian_sections(result, matrix, brief=True), Section("jacobian", (said,))]
     return _beginning(result, matrix)
 
@@ -67,7 +69,7 @@ def _beginning(result: Shown, matrix: Array | None) -> list[Section]:
         defined = []
     lines = [Line((Partial(symbolic.rows[i], symbolic.columns[j]), math)) for (i, j), math in shown.items()]
     begins = Text((*heading(result), said, ". It begins" if lines else ""))
-    more = Text(("--only jacobian shows all of it; -f json and -f csv write it.",))
+    more = Text(sentence("{} shows all of it; {} and {} write it.", _ALL, Typed("-f json"), Typed("-f csv")))
     sections = [Section("jacobian", (begins, *([Equations(tuple(lines))] if lines else [])))]
     return [*sections, Section("jacobian", (more,))]
 

@@ -12,9 +12,9 @@ from gradcli.explain.jacobian.collected import collected
 from gradcli.explain.jacobian.dense import JacobianPoint, JacobianResult, one_hots
 from gradcli.explain.jacobian.extent import shown_sections
 from gradcli.explain.jacobian.product import jacobian_sections
-from gradcli.explain.jacobian.sweeps import sweeps_told
+from gradcli.explain.jacobian.sweeps import modes
 from gradcli.explain.mentions import page_of
-from gradcli.explain.sections import Page, Section, Text, chosen
+from gradcli.explain.sections import Name, Page, Section, Text, Typed, chosen, sentence
 from gradcli.explain.system import system_section
 from gradcli.explain.trace import Trace
 
@@ -43,12 +43,13 @@ def _whole_or_shown(result: JacobianResult, point: JacobianPoint | None, only: S
 
 def _calls_for_rows(result: JacobianResult) -> list[Section]:
     """Return how calls of `backward` give the rows of J, and in which mode gradcli computes them."""
-    mode = sweeps_told(result)
+    mode = modes(result)
     if len(result.formulas.rows) == 1:
-        return [Section("jacobian", (Text((mode,)),))] if mode else []
+        return [Section("jacobian", (Text(mode),))] if mode else []
     y = result.formulas.rows[0]
-    said = f"Row i is what backward leaves in .grad for a one-hot v (--v onehot:{y} gives the first), one call per row."
-    blocks = (Text((said,)), collected(result.graph, result.wrt), Text((mode,)) if mode else None)
+    said = "Row i is what backward leaves in {} for a one-hot {} ({} gives the first), one call per row."
+    rows = sentence(said, Typed(".grad"), Name("v"), Typed(f"--v onehot:{y}"))
+    blocks = (Text(rows), collected(result.graph, result.wrt), Text(mode) if mode else None)
     return [Section("jacobian", (block,)) for block in blocks if block is not None]
 
 

@@ -10,7 +10,7 @@ from gradcli.explain.jacobian.dense import JacobianPoint, JacobianResult
 from gradcli.explain.jacobian.product import heading, jacobian_sections
 from gradcli.explain.mentions import page_of
 from gradcli.explain.results import noted
-from gradcli.explain.sections import Page, Section, Text, chosen
+from gradcli.explain.sections import Page, Section, Text, Typed, chosen, sentence
 from gradcli.explain.system import system_section
 
 _ENTRIES = 400  # entries that a page shows: more are several screens
@@ -48,5 +48,5 @@ def _numbers(result: NumericJacobianResult, point: JacobianPoint) -> list[Sectio
     rows, columns = point.jacobian.shape
     if rows * columns <= _ENTRIES:
         return jacobian_sections(result, point.jacobian, brief=True)
-    said = f": {rows:,} × {columns:,}. -f json and -f csv write it."
-    return [Section("jacobian", (Text((*heading(result), said)),))]
+    said = sentence(f": {rows:,} × {columns:,}. {{}} and {{}} write it.", Typed("-f json"), Typed("-f csv"))
+    return [Section("jacobian", (Text((*heading(result), *said)),))]

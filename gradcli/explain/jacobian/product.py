@@ -10,7 +10,20 @@ import numpy as np
 from gradcli.explain.backward.record import Call
 from gradcli.explain.backward.weights import flat
 from gradcli.explain.results import Array, Named, Shown
-from gradcli.explain.sections import Block, Equal, Equations, Line, Math, Matrix, Name, Partial, Section, Text, Value
+from gradcli.explain.sections import (
+    Block,
+    Equal,
+    Equations,
+    Line,
+    Math,
+    Matrix,
+    Name,
+    Partial,
+    Section,
+    Text,
+    Value,
+    sentence,
+)
 from gradcli.explain.shared import formulas_of
 from gradcli.graph.names import array_name, indexed_name
 from gradcli.graph.node import Node
@@ -43,7 +56,7 @@ def jacobian_sections(
         () if call is None else tuple(Value.of(w) for w in flat(call.v)),
         () if total is None else tuple(Value.of(g) for g in flat(total)),
     )
-    said = (Text(("For the product, v, outputs and inputs are read as flat vectors, row by row.",)),)
+    said = (Text(sentence("For the product, {}, outputs and inputs are read as flat vectors, row by row.", Name("v"))),)
     return [Section("jacobian", (shown, *(said if call and _matrices(result) else ())), heading(result))]
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gradcli.explain.jacobian.dense import JacobianResult
+from gradcli.explain.sections import Math, Name, sentence
 from gradcli.graph.jacobian import plan
 
 _WHOLE = 36  # derivatives of one output that need no such sentence
 
 
-def sweeps_told(result: JacobianResult) -> str:
+def modes(result: JacobianResult) -> tuple[Math, ...]:
     """Return a sentence on the mode (forward or reverse) and the number of passes; nothing for a short gradient."""
     rows, columns = len(result.formulas.rows), len(result.formulas.columns)
     if rows == 1 and columns <= _WHOLE:
-        return ""
+        return ()
     planned = plan(result.graph, result.wrt)
     forward = _Mode("forward", "column", "output", columns, planned.forward_sweeps)
     reverse = _Mode("reverse", "row", "input", rows, planned.reverse_sweeps)
@@ -25,7 +26,7 @@ def sweeps_told(result: JacobianResult) -> str:
         there += f": {other.together}" * (other.sweeps < other.lines)
     each = f"one per {taken.line}" if taken.sweeps == taken.lines else taken.together
     passes = f"{taken.sweeps:,} pass{'es' * (taken.sweeps > 1)}"
-    return f"gradcli computes J in {taken.name} mode: {passes}, {each}{there}."
+    return sentence(f"gradcli computes {{}} in {taken.name} mode: {passes}, {each}{there}.", Name("J"))
 
 
 class _Mode(NamedTuple):

@@ -18,6 +18,8 @@ from gradcli.explain.sections import (
     Panel,
     Section,
     Text,
+    Typed,
+    in_parts,
     with_code,
 )
 from gradcli.report.latex_math import LatexWriter
@@ -63,7 +65,7 @@ def _block(block: Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
         case Matrix():
             yield from map(_display, matrices(block, latex))
         case Grid(header, rows):
-            head = "".join(f"<th>{_words(title)}</th>" for title in header)
+            head = "".join(f"<th>{_sentence(in_parts(title), latex)}</th>" for title in header)
             body = "".join(f"<tr>{''.join(f'<td>{_math(cell, latex)}</td>' for cell in row)}</tr>\n" for row in rows)
             yield f"<table>\n<tr>{head}</tr>\n{body}</table>"
         case Code(lines, caption):
@@ -88,11 +90,20 @@ def _images(panels: Sequence[Panel], writer: TextWriter) -> str:
 
 def _sentence(parts: Sequence[Math], latex: LatexWriter) -> str:
     """Return words with mathematics between them, and code between backticks."""
-    return "".join(_with_code(p) if isinstance(p, str) else _math(p, latex) for p in parts).strip()
+    return "".join(_part(p, latex) for p in parts).strip()
 
 
-def _with_code(words: str) -> str:
-    return with_code(words, _words, lambda code: f"<code>{_words(code)}</code>")
+def _part(part: Math, latex: LatexWriter) -> str:
+    match part:
+        case str():
+            return with_code(part, _words, _code)
+        case Typed(text):
+            return _code(text)
+    return _math(part, latex)
+
+
+def _code(text: str) -> str:
+    return f"<code>{_words(text)}</code>"
 
 
 def _words(words: str) -> str:

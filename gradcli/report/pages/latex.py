@@ -22,17 +22,17 @@ from gradcli.explain.sections import (
     Partial,
     Section,
     Text,
+    Typed,
 )
 from gradcli.report.latex_images import COLOUR, pictures
 from gradcli.report.latex_layout import HEIGHT, WIDTH, height, paged, pieces, sized, table, width
 from gradcli.report.latex_letters import letter
-from gradcli.report.latex_math import LatexWriter, escaped
+from gradcli.report.latex_math import LatexWriter, code, escaped
 from gradcli.wrapping import program_line, visible
 
 _COLUMNS = 6  # of a matrix that is written as one
 _LETTERS = 65  # of typewriter type in the text width of an article
 _CELLS = 400  # of a matrix that is shown as one
-_TITLES = {"v": "v", "vᵀJ": r"v^{\top} J"}  # of columns, that are no words
 
 
 def render(page: Page, digits: int | None) -> str:
@@ -72,7 +72,7 @@ def _block(block: Block, writer: LatexWriter) -> str:
         case Matrix():
             return "\n".join(sized(f"\\[\n{part}\n\\]", width(part)) for part in matrices(block, writer))
         case Grid(header, rows):
-            return "\n".join(_grid(header, [[writer.write(cell) for cell in row] for row in rows]))
+            return "\n".join(_grid([[writer.write(cell) for cell in row] for row in (header, *rows)]))
         case Code():
             caption = f"{escaped(block.caption)}:\n" if block.caption else ""
             program = block.lines if block.whole else [p for n in block.lines for p in program_line(n, _LETTERS)]
@@ -96,6 +96,8 @@ def paragraph(parts: Sequence[Math], writer: LatexWriter) -> str:
 def _inline(part: Math, writer: LatexWriter) -> str:
     if isinstance(part, str):
         return escaped(part)
+    if isinstance(part, Typed):
+        return code(part.text)
     if isinstance(part, Formula) and isinstance(part.math, str):  # of a user's, to be broken like words
         return re.sub(r"(\*\*|[*+(=])", r"\1\\allowbreak{}", rf"\texttt{{{escaped(part.text)}}}")
     return f"${writer.write(part)}$"
@@ -179,9 +181,10 @@ def _entry(row: Math, column: Math, writer: LatexWriter) -> str:
     return f"{writer.write(row)} {writer.write(column)}"
 
 
-def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield a table; a long one in parts, so that it goes over several pages."""
-    head = " & ".join(_TITLES.get(title) or rf"\text{{{escaped(title)}}}" for title in header)
+def _grid(table_rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a table, headings first; a long one in parts, so that it goes over several pages."""
+    header, *rows = table_rows
+    head = " & ".join(header)
     shares = _shares(rows)
     broken = [list(map(_cell, row, shares)) for row in rows]
     for part in paged(broken, lambda row: max(map(height, row))):

@@ -5,7 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from gradcli.explain.sections import Block, Code, Equations, Grid, Images, Math, Matrix, Page, Section, Text, with_code
+from gradcli.explain.sections import (
+    Block,
+    Code,
+    Equations,
+    Grid,
+    Images,
+    Math,
+    Matrix,
+    Page,
+    Section,
+    Text,
+    in_parts,
+    with_code,
+)
 from gradcli.report.image_text import image_lines
 from gradcli.report.latex_math import LatexWriter
 from gradcli.report.pages.latex import equations, matrices
@@ -56,7 +69,8 @@ def _block(block: Block, text: TextWriter, latex: LatexWriter) -> Iterator[str]:
         case Matrix():
             yield from map(_math, matrices(block, latex))
         case Grid(header, rows):
-            yield _table(list(map(_escaped, header)), [[text.write(cell) for cell in row] for row in rows])
+            titles = [_sentence(in_parts(title), text) for title in header]
+            yield _table(titles, [[text.write(cell) for cell in row] for row in rows])
         case Code():
             yield from [f"{_escaped(block.caption)}:"] * bool(block.caption)
             yield fenced(block.language, block.lines)

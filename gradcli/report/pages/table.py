@@ -9,7 +9,20 @@ from functools import partial
 
 from click import style, unstyle
 
-from gradcli.explain.sections import Block, Code, Equal, Equations, Grid, Images, Math, Matrix, Page, Section, Text
+from gradcli.explain.sections import (
+    Block,
+    Code,
+    Equal,
+    Equations,
+    Grid,
+    Images,
+    Math,
+    Matrix,
+    Page,
+    Section,
+    Text,
+    Typed,
+)
 from gradcli.report.image_text import image_lines
 from gradcli.report.layout import blocks, equations, table
 from gradcli.report.text_math import TextWriter
@@ -73,7 +86,7 @@ class _Terminal:
             case Matrix():
                 return self.matrix(block, room)
             case Grid(header, rows):
-                return self.grid(list(map(visible, header)), [list(map(self.writer.write, row)) for row in rows], room)
+                return self.grid([[*map(self.writer.write, row)] for row in (header, *rows)], room)
             case Code():
                 return self.code(block, room)
             case Images():
@@ -93,7 +106,8 @@ class _Terminal:
         return [*self.text([*words, ""], room), *(f"{_INDENT}{line}" for line in lines)]
 
     def tied(self, parts: Sequence[Math]) -> str:
-        return "".join(visible(p) if isinstance(p, str) else self.writer.write(p).replace(" ", TIED) for p in parts)
+        texts = [(part, self.writer.write(part)) for part in parts]
+        return "".join(text if isinstance(p, str | Typed) else text.replace(" ", TIED) for p, text in texts)
 
     def equations(self, block: Equations, room: int) -> list[str]:
         rows = [self.writer.sides(line.sides) for line in block.lines]
@@ -105,8 +119,8 @@ class _Terminal:
             for text in texts
         ]
 
-    def grid(self, header: Sequence[str], rows: list[list[str]], room: int) -> list[str]:
-        head, *body = table([header, *rows], room)
+    def grid(self, rows: Sequence[list[str]], room: int) -> list[str]:
+        head, *body = table(rows, room)
         return [*self.ruled(head), *(line for row in body for line in row)]
 
     def matrix(self, matrix: Matrix, room: int) -> list[str]:

@@ -18,7 +18,20 @@ from gradcli.explain.backward.weights import weights_section
 from gradcli.explain.forms.gradients import forms
 from gradcli.explain.mentions import page_of
 from gradcli.explain.results import Named, Wanted
-from gradcli.explain.sections import Equations, Grad, Line, Math, Name, Page, Section, Text, Value, Words, quantity
+from gradcli.explain.sections import (
+    Equations,
+    Grad,
+    Line,
+    Math,
+    Name,
+    Page,
+    Section,
+    Text,
+    Typed,
+    Value,
+    Words,
+    quantity,
+)
 from gradcli.explain.system import point_parts
 from gradcli.graph.graph import Graph, appearance
 from gradcli.graph.names import adjoint_name
@@ -136,7 +149,7 @@ def _gradients(
         sides = [written.gradients[name]] if name in written.gradients else []
         lines.append(Line((left, *sides, Value(point.grad[name])), (), name in recorded.wrt))
     classes = ", ".join(dict.fromkeys(use.step.cls.__name__ for use in recorded.functions.values()))
-    said = f"{classes} is the script's own Function: the page takes what its backward returns; --check checks that."
+    said = f"{classes} is the script's own Function: the page takes what its backward returns; "
     shown = [*written.adjoints, *(adjoint_name(name, loss) for name in names if name not in recorded.wrt)]
     scene = [introduced(shown)] if shown else []
-    return Section("grad", (*scene, Equations(tuple(lines)), Text((said,))))
+    return Section("grad", (*scene, Equations(tuple(lines)), Text((said, Typed("--check"), " checks that."))))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.explain.safer import safer
+from gradcli.explain.sections import HVP, JVP, VJP, Grad, Math, Name, Partial, Typed, VectorProduct, sentence
 from gradcli.notation.numbers import array_text
 from gradcli.pytorch.backward import Call, Contribution, Pulled
 from gradcli.pytorch.cuts import CUTS
@@ -24,32 +25,37 @@ from gradcli.script.written import decimal
 from gradcli.wrapping import in_words
 
 Array = np.ndarray[Any, Any]
+Sentence = tuple[Math, ...]
 
+_GRAD = Typed(".grad")
 _LISTED = 16  # leaves whose gradients are listed one by one where no formula is shown
 _MANY = 2  # leaves whose .grad is listed one by one
 _LONG = 8  # numbers that are not listed again
 # What is said of what is returned, where a script asks for it by name.
-_ROWS = "returns J, computed row by row: one backward for each output, with a one-hot v."
-RETURNED = {
-    "jacobian": f"jacobian {_ROWS}",
-    "jacrev": f"jacrev {_ROWS}",
-    "jacfwd": "jacfwd returns J, computed column by column: one J·u for each input, with a one-hot u.",
-    "hessian": "hessian returns H, the Jacobian of the gradient.",
-    "gradcheck": "gradcheck compares J with finite differences of the outputs.",
-    "vjp": "vjp returns vᵀJ.",
-    "jvp": "jvp returns J·u.",
-    "hvp": "hvp returns H·u, which is also uᵀH, because H is symmetric.",
+_J, _H, _V, _U = (Name(name) for name in "JHvu")
+_ROWS = sentence("returns {}, computed row by row: one backward for each output, with a one-hot {}.", _J, _V)
+_COLUMNS = sentence("returns {}, computed column by column: one {} for each input, with a one-hot {}.", _J, JVP, _U)
+_SYMMETRIC = "returns {}, which is also {}, because {} is symmetric."
+RETURNED: dict[str, Sentence] = {
+    "jacobian": ("jacobian ", *_ROWS),
+    "jacrev": ("jacrev ", *_ROWS),
+    "jacfwd": ("jacfwd ", *_COLUMNS),
+    "hessian": ("hessian returns ", _H, ", the Jacobian of the gradient."),
+    "gradcheck": ("gradcheck compares ", _J, " with finite differences of the outputs."),
+    "vjp": ("vjp returns ", VJP, "."),
+    "jvp": ("jvp returns ", JVP, "."),
+    "hvp": ("hvp ", *sentence(_SYMMETRIC, HVP, VectorProduct("H", "u", first=True), _H)),
 }
 SHOWN = 36  # elements of an array that is written out
 
 
-def done(call: Call, scene: CallScene, explained: bool) -> list[str]:
+def done(call: Call, scene: CallScene, explained: bool) -> list[Sentence]:
     """Return what a call did; `explained` is whether the page shows its gradients."""
-    lines = [*_hooks(call, scene), *_accumulated(call, scene, explained)]
+    lines = [*((text,) for text in _hooks(call, scene)), *_accumulated(call, scene, explained)]
     lines += [*_not_kept(call, scene), *_unused(call, scene), *_unreached(call, scene)]
     if call.freed:
-        another = "call" if call.returns else "backward"
-        lines.append(f"The graph is freed now; retain_graph=True would keep it for another {another}.")
+        said = f"The graph is freed now; {{}} would keep it for another {'call' if call.returns else 'backward'}."
+        lines.append(sentence(said, Typed("retain_graph=True")))
     return lines
 
 
@@ -77,11 +83,12 @@ def _hook(change: Any, scene: CallScene) -> str:
     return f"{owner}'s hook{label}"
 
 
-def _accumulated(call: Call, scene: CallScene, explained: bool) -> Iterator[str]:
+def _accumulated(call: Call, scene: CallScene, explained: bool) -> Iterator[Sentence]:
     """Yield what each `.grad` was, and what it is."""
     if explained and _is_first_of_many(call, scene):
-        whose = "Each .grad" if len(call.contributions) > 1 else f"{scene.name(call.contributions[0].tensor)}.grad"
-        yield f"{whose} was None before, and now holds the values above."
+        first, *others = call.contributions
+        whose: Sentence = ("Each ", _GRAD) if others else (Grad(scene.name(first.tensor)),)
+        yield *whose, " was None before, and now holds the values above."
         return
     if not explained and len(call.contributions) > _LISTED:
         yield from _by_module(call, scene)
@@ -89,9 +96,9 @@ def _accumulated(call: Call, scene: CallScene, explained: bool) -> Iterator[str]
         yield from _of_leaves(call, scene, explained)
     yield from _of_intermediates(call, scene)
     if call.request is not None:
-        yield f"{RETURNED[call.request.name]} No .grad changes."
+        yield *RETURNED[call.request.name], " No ", _GRAD, " changes."
     elif call.returns and call.contributions:
-        yield f"grad returns {'this' if len(call.contributions) == 1 else 'these'}; no .grad changes."
+        yield f"grad returns {'this' if len(call.contributions) == 1 else 'these'}; no ", _GRAD, " changes."
 
 
 def _is_first_of_many(call: Call, scene: CallScene) -> bool:
@@ -102,17 +109,17 @@ def _is_first_of_many(call: Call, scene: CallScene) -> bool:
     return many and none_before and not call.changes and all(scene.name(c.tensor) in scene.recorded.wrt for c in every)
 
 
-def _by_module(call: Call, scene: CallScene) -> Iterator[str]:
+def _by_module(call: Call, scene: CallScene) -> Iterator[Sentence]:
     """Yield the norm of all gradients of each module."""
     by_name = {scene.name(c.tensor): c for c in call.contributions}
     for module, names in by_module(list(by_name)).items():
         squares = (np.vdot(a, a) for a in (by_name[name].grad._a.astype(float) for name in names))
         norm = f"norm {np.sqrt(sum(squares)):.6g}"
-        what = f"{names[0]}.grad" if len(names) == 1 else f".grad of {module}.…, {len(names)} arrays"
-        yield f"{what}: {norm}{' is added' if any(by_name[n].before is not None for n in names) else ''}"
+        what: Sentence = (Grad(names[0]),) if len(names) == 1 else (_GRAD, f" of {module}.…, {len(names)} arrays")
+        yield *what, f": {norm}{' is added' if any(by_name[n].before is not None for n in names) else ''}"
 
 
-def _of_leaves(call: Call, scene: CallScene, explained: bool) -> Iterator[str]:
+def _of_leaves(call: Call, scene: CallScene, explained: bool) -> Iterator[Sentence]:
     order = {name: k for k, name in enumerate(scene.recorded.wrt)}
     added: list[str] = []
     for c in sorted(call.contributions, key=lambda c: order.get(scene.name(c.tensor), 0)):
@@ -120,12 +127,11 @@ def _of_leaves(call: Call, scene: CallScene, explained: bool) -> Iterator[str]:
         if c.after is not None:
             if c.before is not None and c.before.any():
                 added.append(name)
-            held = _held(c, scene)
-            yield f"{name}.grad: {held} → {array_words(c.after._a)}"
+            yield Grad(name), f": {_held(c, scene)} → {array_words(c.after._a)}"
         elif call.request is None and (not explained or call.changes):
-            yield f"∂/∂{name}: {array_words(c.grad._a)}"
+            yield Partial("", name), f": {array_words(c.grad._a)}"
     if named := [name for name in added if name in scene.names.tensors]:
-        yield f"To start afresh, write `{named[0]}.grad = None` (or `optimizer.zero_grad()`) before the call."
+        yield (f"To start afresh, write `{named[0]}.grad = None` (or `optimizer.zero_grad()`) before the call.",)
 
 
 def _held(c: Contribution, scene: CallScene) -> str:
@@ -141,33 +147,35 @@ def _held(c: Contribution, scene: CallScene) -> str:
     return array_words(c.before) + (f" (set to 0 in {scene.where(cleared)})" if cleared is not None else "") + added
 
 
-def _of_intermediates(call: Call, scene: CallScene) -> Iterator[str]:
+def _of_intermediates(call: Call, scene: CallScene) -> Iterator[Sentence]:
     for c in call.retained:
         name, grad = scene.name(c.tensor), array_words(c.after._a)
         if c.before is not None:
-            yield f"{name}.grad: {array_words(c.before)} + {array_words(c.grad._a)} → {grad}"
+            yield Grad(name), f": {array_words(c.before)} + {array_words(c.grad._a)} → {grad}"
         elif not call.returns:
-            yield f"{name}.grad: None → {grad}, kept by {name}.retain_grad()"
+            yield Grad(name), f": None → {grad}, kept by ", Typed(f"{name}.retain_grad()")
 
 
-def _not_kept(call: Call, scene: CallScene) -> Iterator[str]:
+def _not_kept(call: Call, scene: CallScene) -> Iterator[Sentence]:
     """Yield which intermediates keep no gradient that the script asks for elsewhere."""
     tree = Text(scene.script.name, scene.script.source).tree
     read = {ast.unparse(n.value) for n in parts(tree, ast.Attribute) if n.attr == "grad"}
     for edge, name in scene.recorded.steps.items() if not call.returns else ():
         if name in read and isinstance(edge, Step) and edge.retained is None:
-            yield f"{name}.grad stays None: {name} is computed, not a leaf. {name}.retain_grad() before this keeps it."
+            retain = Typed(f"{name}.retain_grad()")
+            yield Grad(name), f" stays None: {name} is computed, not a leaf. ", retain, " before this keeps it."
 
 
-def _unused(call: Call, scene: CallScene) -> Iterator[str]:
+def _unused(call: Call, scene: CallScene) -> Iterator[Sentence]:
     """Yield which inputs of `grad` have no gradient, as nothing was computed from them."""
     missed = [x for x in call.inputs or () if call.returns and call.targets[edge_of(x)] is None]
     if names := [scene.names.of(x) or x._called or "the input" for x in missed]:
         who, its = (names[0], "its gradient is") if len(names) == 1 else (in_words(names), "their gradients are")
-        yield f"The result does not depend on {who}: {its} None, or zeros with materialize_grads=True."
+        said = f"The result does not depend on {who}: {its} None, or zeros with {{}}."
+        yield sentence(said, Typed("materialize_grads=True"))
 
 
-def _unreached(call: Call, scene: CallScene) -> Iterator[str]:
+def _unreached(call: Call, scene: CallScene) -> Iterator[Sentence]:
     """Yield what keeps a gradient and was not reached, because numbers went on alone on the way to it."""
     left = _left(call, scene)
     if not left or not CUTS:
@@ -175,8 +183,9 @@ def _unreached(call: Call, scene: CallScene) -> Iterator[str]:
     for cut in History(Text(scene.script.name, scene.script.source, scene.line)).cuts():
         if names := [n for n, x in left.items() if cut.leads_to(x)]:
             left = {n: x for n, x in left.items() if n not in names}
-            which, it = (f"{names[0]}.grad", "it") if len(names) == 1 else (f".grad of {in_words(names)}", "them")
-            yield f"{which} stays None: {scene.code(cut.line)} cuts the loss off from {it}: {cut.how}."
+            which: Sentence = (Grad(names[0]),) if len(names) == 1 else (_GRAD, f" of {in_words(names)}")
+            it = "it" if len(names) == 1 else "them"
+            yield *which, f" stays None: {scene.code(cut.line)} cuts the loss off from {it}: {cut.how}."
 
 
 def _left(call: Call, scene: CallScene) -> dict[str, Tensor]:

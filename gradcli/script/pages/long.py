@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradcli.explain.sections import Grid, Math, Section, Text
+from gradcli.explain.sections import Grid, Math, Section, Text, Typed
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.record import Step
 from gradcli.script.scene import CallScene
@@ -31,10 +31,11 @@ def folded_by_line(call: Call, scene: CallScene, steps: Sequence[Step]) -> Secti
         last[line] = k
     rows = [_row(call, scene, runs) for runs in lines.values()]
     cut = rows if len(rows) <= _MOST else [*rows[: _MOST - 4], ("…", "", "", "", ""), *rows[-3:]]
-    folded = f"{len(steps):,} operations, folded by the line that runs them; --graph FILE draws each of them."
+    folded = f"{len(steps):,} operations, folded by the line that runs them; "
+    drawn = (Typed("--graph FILE"), " draws each of them.")
     meaning = "|adjoint| is the norm of ∂L/∂(the line's result), in its first and its last run."
     grid = Grid(("line", "code", "runs", "operations", "|adjoint|"), tuple(cut))
-    return Section("system", (Text((folded,)), Text((meaning,)), grid))
+    return Section("system", (Text((folded, *drawn)), Text((meaning,)), grid))
 
 
 def _begins(step: Step, before: Step, adjacent: bool) -> bool:

@@ -17,7 +17,20 @@ from gradcli.explain.backward.weights import flat
 from gradcli.explain.evaluation import evaluated
 from gradcli.explain.mentions import DEFINITIONS, names_in
 from gradcli.explain.results import Shown, Wanted
-from gradcli.explain.sections import Block, Equations, Grad, Math, Name, Page, Partial, Product, Section, Text
+from gradcli.explain.sections import (
+    Block,
+    Equations,
+    Grad,
+    Math,
+    Name,
+    Page,
+    Partial,
+    Product,
+    Section,
+    Text,
+    Typed,
+    sentence,
+)
 from gradcli.explain.shared import style_of
 from gradcli.explain.system import system_section
 from gradcli.graph.graph import Graph, appearance
@@ -54,13 +67,10 @@ def page(call: Call, scene: CallScene) -> Page:
     notes = [f"not explained: {scene.trouble}"] if scene.trouble else []
     notes += [*constants(scene), *earlier_names(scene), *since, *not_finite(call, scene), *scene.notes.lines]
     notes += [f"note: {text}" for text in slips(steps, call, scene)]
-    sections = (*explained.sections, *([_text("notes", notes)] if notes else []))
+    said = Section("notes", tuple(Text((note,)) for note in notes))
+    sections = (*explained.sections, *([said] if notes else []))
     lines = done(call, scene, bool(sections) and not scene.trouble and scene.has_gradients)
-    return replace(explained, sections=(*sections, _text("script", lines)))
-
-
-def _text(name: str, lines: Sequence[str]) -> Section:
-    return Section(name, tuple(Text((line,)) for line in lines))
+    return replace(explained, sections=(*sections, Section("script", tuple(map(Text, lines)))))
 
 
 def _explained(call: Call, scene: CallScene, recorded: Recorded) -> Page:
@@ -115,7 +125,9 @@ def _note_of_rounding(call: Call, recorded: Recorded, names: Sequence[str]) -> s
     return f"note: {why}, so {in_words(names)} {differ}"
 
 
-_ROUNDS = Text(("A formula through all rounds of a loop is not written out; --graph FILE draws each round.",))
+_ROUNDS = Text(
+    sentence("A formula through all rounds of a loop is not written out; {} draws each round.", Typed("--graph FILE"))
+)
 
 
 def _rounded(result: BackwardResult) -> Iterator[str]:

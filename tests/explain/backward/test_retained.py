@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-NOTE = "u.retain_grad() would keep it"
+NOTE = "`u.retain_grad()` would keep it"
 KEPT = "unless u.retain_grad() comes before backward"
 STAYS = "u.grad stays None, even after u.retain_grad(), and no hook on u is called"
 NEEDLESS = "u does not require a gradient in PyTorch: u.grad is None, and u.retain_grad() is an error"
