@@ -8,12 +8,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from gradcli.cli.options import (
     Files,
     Pages,
+    PointText,
     SystemCommand,
     SystemOptions,
+    at_option,
     file_option,
     gathered,
     page_options,
@@ -59,7 +62,7 @@ _POINTS = points_option("Check at the points of a .csv, .npz or .parquet file; -
 @click.command(cls=SystemCommand, epilog=EXAMPLES)
 @click.argument("statement", nargs=-1)
 @file_option
-@click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="A point to check at; repeat it for more.")
+@at_option("A point to check at; repeat it for more.")
 @gathered("many", Files, (_POINTS, *reading_options))
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
 @click.option(
@@ -95,7 +98,7 @@ _POINTS = points_option("Check at the points of a .csv, .npz or .parquet file; -
 def check(
     statement: tuple[str, ...],
     files: tuple[str, ...],
-    at: tuple[str, ...],
+    at: tuple[PointText, ...],
     shapes: tuple[str, ...],
     tolerance: float,
     trials: int,
@@ -126,6 +129,7 @@ def check(
     functions = tuple(text for text in statement if is_function(text))
     several = tuple(text for text in statement if text not in functions and is_file(text))
     texts = tuple(text for text in statement if text not in functions + several)
+    _check_trials(at, many)
     settings = Settings((), trials, seed, tolerance, require_proof=require_proof)
 
     def verdicts(*names: str) -> CheckResult:
@@ -140,6 +144,19 @@ def check(
 
         write_whole(junit, junit_xml(results))
     return _show(results, look)
+
+
+def _check_trials(at: Sequence[str], many: Files) -> None:
+    """Check that --trials, which counts random points, is not typed beside points."""
+    given = "--points" if many.wanted else "--at" if at else ""
+    if given and click.get_current_context().get_parameter_source("trials") is ParameterSource.COMMANDLINE:
+        from gradcli.errors import InputError
+
+        raise InputError(
+            f"--trials is the number of random points, and {given} gives the points",
+            hint=f"leave out --trials, or leave out {given} to check at random points",
+            options=("--trials", given),
+        )
 
 
 def _of_each(files: Sequence[str], verdicts: Callable[[str], CheckResult]) -> Results:

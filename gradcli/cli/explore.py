@@ -113,7 +113,7 @@ def _as_backward(options: SystemOptions, cotangents: tuple[str, ...], steps: boo
     """Return the command that prints the page of the explorer."""
     from gradcli.explore.command import command_text
 
-    pairs = [("--at", text) for text in options.at]
+    pairs: list[tuple[str, str]] = [("--at", text) for text in options.at]
     pairs += [("--shape", text) for text in options.shapes]
     pairs += [("--v", text) for text in cotangents]
     words = [*system_words(options), *(word for pair in pairs for word in pair)]

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.cli.options import (
+    PointText,
     SystemCommand,
     SystemOptions,
+    at_option,
     file_option,
     format_of,
     names_option,
@@ -45,7 +47,7 @@ Examples:
 @click.option("--to", type=click.Choice([*ENDINGS]), required=True, help="The language, or the library.")
 @names_option("--what", "The functions: value, vjp, jacobian, jvp, hessian, hvp.", default="value,vjp,jacobian")
 @click.option("--name", metavar="NAME", default="model", show_default=True, help="The name of the functions.")
-@click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="The point at which the file tests itself.")
+@at_option("The point at which the file tests itself.")
 @click.option("--shape", "shapes", metavar="NAME=SIZE,…", multiple=True, help="Shapes of the inputs: x=3,M=2x2.")
 @wrt_option
 @outputs_option
@@ -56,7 +58,7 @@ Examples:
 )
 @click.option("--output", metavar="FILE", type=click.Path(allow_dash=True), help="Write to FILE; - is standard output.")
 def export(
-    expr: tuple[str, ...], files: tuple[str, ...], to: str, what: str, name: str, at: tuple[str, ...],
+    expr: tuple[str, ...], files: tuple[str, ...], to: str, what: str, name: str, at: tuple[PointText, ...],
     shapes: tuple[str, ...], wrt: str | None, outputs: str | None, arguments: str | None, sparse: bool,
     dtype: str | None, output: str | None,
 ) -> None:  # fmt: skip

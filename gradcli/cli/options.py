@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, update_wrapper
+from functools import cached_property, partial, update_wrapper
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -16,6 +16,7 @@ from gradcli.report.render import FORMATS, PAGES, Look, has_documents
 
 if TYPE_CHECKING:
     from gradcli.data.block import Policy
+    from gradcli.lang.values import Assignment
 
 MAX_THREADS = 1024
 MAX_DIGITS = 17
@@ -24,12 +25,26 @@ _SHORT = len("-f")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+class PointText(str):
+    """A point as it is typed, which is read once: it may be on standard input."""
+
+    @cached_property
+    def assignments(self) -> list[Assignment]:
+        """The values that it gives to names.
+
+        Errors: `InputError`, with its position in the text.
+        """
+        from gradcli.lang.values import read_point  # where no point is typed, nothing reads one
+
+        return read_point(self)
+
+
 class SystemOptions(NamedTuple):
     """The options of every command: the system (expressions, files), the points, and the format."""
 
     expr: tuple[str, ...]
     files: tuple[str, ...]
-    at: tuple[str, ...]
+    at: tuple[PointText, ...]
     shapes: tuple[str, ...]
     wrt: str | None
     outputs: str | None
@@ -76,6 +91,11 @@ def _joined(_: click.Context, __: click.Parameter, typed: tuple[str, ...]) -> st
     return ",".join(typed) if typed else None
 
 
+def at_option(help_text: str) -> Callable[[Command], Command]:
+    """Return the option of a point, which may be repeated."""
+    return click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, type=PointText, help=help_text)
+
+
 def names_option(
     name: str, help_text: str, metavar: str = "NAMES", default: str | None = None
 ) -> Callable[[Command], Command]:
@@ -101,7 +121,7 @@ outputs_option = names_option("--outputs", "The outputs, in this order.")
 _SYSTEM = (
     click.argument("expr", nargs=-1),
     file_option,
-    click.option("--at", "at", metavar="NAME=VALUE,…", multiple=True, help="One point; repeat the option for more."),
+    at_option("One point; repeat the option for more."),
     click.option(
         "--shape", "shapes", metavar="NAME=SIZE,…", multiple=True,
         help="Shapes of the inputs when there is no point: x=3,M=2x2.",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from gradcli.cli.options import PointText
 from gradcli.data.arrays import array_of, assemble
 from gradcli.errors import Fix, InputError, Source, Span, did_you_mean, nearest
 from gradcli.graph.array import Named
@@ -15,7 +16,7 @@ from gradcli.graph.shapes import Shape
 from gradcli.lang.builder import build
 from gradcli.lang.joined import WITH_BRACKETS, with_brackets
 from gradcli.lang.system import System
-from gradcli.lang.values import Assignment, read_point, read_shapes
+from gradcli.lang.values import Assignment, read_shapes
 from gradcli.platform import quote
 
 _WORD = 3  # letters of a name that may be misspelled: x1 is hardly meant to be x2
@@ -77,14 +78,14 @@ def _brackets(fix: Fix) -> str:
     return f"call a function with brackets: `{fix.text}`"
 
 
-def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Shape]) -> list[Named]:
+def read_points(system: System, options: Sequence[PointText], shapes: Mapping[str, Shape]) -> list[Named]:
     """Return the points, each with a value for every input; without `--at`, the defaults if they are complete.
 
     Errors: `InputError` for a point that misses a variable, repeats one or has an unknown one, and for points of
     different shapes.
     """
     declared = default_point(system)
-    points = [{**declared, **_point(read_point(option), system)} for option in options]
+    points = [{**declared, **_point(option.assignments, system)} for option in options]
     if not points:
         complete = bool(declared) and set(system.leaves(shapes)) <= set(declared)
         points = [declared] if complete else []
@@ -102,11 +103,11 @@ def read_points(system: System, options: Sequence[str], shapes: Mapping[str, Sha
     return [{n: point[n] for n in names} for point in points]
 
 
-def _check_shapes(which: str, point: Named, wanted: Mapping[str, Shape], options: Sequence[str]) -> None:
+def _check_shapes(which: str, point: Named, wanted: Mapping[str, Shape], options: Sequence[PointText]) -> None:
     """Check that the values of a point have the inputs' shapes; `options` holds the typed text, if any."""
     for name, shape in wanted.items():
         if point[name].shape != shape:
-            at = [a.span for option in options for a in read_point(option) if a.name == name]
+            at = [a.span for option in options for a in option.assignments if a.name == name]
             raise InputError(
                 f"{which} has `{name}` of shape {point[name].shape}, but its shape is {shape}",
                 at[0] if at else None,
@@ -139,9 +140,9 @@ def example_of(shapes: Mapping[str, Shape]) -> str:
     return ",".join([*(f"{e}=1" for e in elements[:_LISTED]), *["…"] * (len(elements) > _LISTED)])
 
 
-def read_constants(system: System, options: Sequence[str]) -> Named:
+def read_constants(system: System, options: Sequence[PointText]) -> Named:
     """Return the inputs that one `--at` gives beside a file of points."""
-    return {name: value for option in options for name, value in _point(read_point(option), system).items()}
+    return {name: value for option in options for name, value in _point(option.assignments, system).items()}
 
 
 def _point(assignments: Sequence[Assignment], system: System) -> Named:

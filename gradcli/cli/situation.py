@@ -20,7 +20,7 @@ from gradcli.graph.names import identifier
 from gradcli.graph.shapes import Shape
 from gradcli.lang.joined import note_joined
 from gradcli.lang.system import System, read_system
-from gradcli.lang.values import STANDARD_POINT, read_names, read_point
+from gradcli.lang.values import STANDARD_POINT, read_names
 
 _CLAIM = re.compile(r"/\s*[d∂]|\.\s*grad")
 MAX_SYSTEM_BYTES = 2**24
@@ -147,7 +147,7 @@ def read_situation(system: System, options: SystemOptions, notes: Notes) -> Situ
     note_joined(system, known, notes)
     note_subsystems(system, notes)
     graph, wrt = read_graph(system, known, options, values)
-    varying = {a.name for option in options.at for a in read_point(option)} & {*graph.inputs}
+    varying = {a.name for option in options.at for a in option.assignments} & {*graph.inputs}
     situation = Situation(graph, wrt, result, frozenset({*graph.inputs} - varying) if varying else frozenset())
     check_branches(system.subsystems, graph, result)
     doing("computing derivatives")

@@ -95,11 +95,11 @@ def read_function(text: str, known: Mapping[str, Array | Shape]) -> Subsystem:
 def first_known(options: SystemOptions, points: str | None) -> dict[str, Any]:
     """Return the values of the inputs at the first point, or their shapes, before the system is read."""
     from gradcli.data.arrays import array_of, assemble
-    from gradcli.lang.values import read_point, read_shapes
+    from gradcli.lang.values import read_shapes
 
     known: dict[str, Any] = {n: shape for option in options.shapes for n, shape in read_shapes(option).items()}
     elements: dict[str, dict[tuple[int, ...], Any]] = {}
-    for a in read_point(options.at[0]) if options.at else ():
+    for a in options.at[0].assignments if options.at else ():
         if a.key is None:
             known[a.name] = array_of(a.value)
         else:

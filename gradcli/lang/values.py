@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import Any, NamedTuple
 
 from gradcli.errors import Fix, InputError, Source, Span
 from gradcli.files import printable, read_path, read_text, standard_input
@@ -82,22 +81,12 @@ def _assignments(source: Source, start: int, end: int) -> list[Assignment]:
     if path is None:
         return [_assignment(source, start, end)]
     if stripped == STANDARD_POINT:
-        values = _json_point(_of_standard_input(), "standard input", span)
+        values = _json_point(read_text(standard_input(), "standard input", MAX_JSON_BYTES), "standard input", span)
     elif path.suffix.lower() == ".json":
         values = _json_point(read_path(str(path), MAX_JSON_BYTES), f"`{printable(path.name)}`", span)
     else:
         raise InputError("a point is NAME=VALUE, or a .json file", span, f"write NAME={stripped}, or @point.json")
     return [_json_assignment(name, value, span) for name, value in values.items()]
-
-
-_TEXTS: WeakKeyDictionary[BinaryIO, str] = WeakKeyDictionary()  # of streams: a point is read again, a stream is not
-
-
-def _of_standard_input() -> str:
-    stream = standard_input()
-    if stream not in _TEXTS:
-        _TEXTS[stream] = read_text(stream, "standard input", MAX_JSON_BYTES)
-    return _TEXTS[stream]
 
 
 def _json_point(text: str, label: str, span: Span) -> dict[str, Any]:

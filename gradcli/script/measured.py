@@ -20,6 +20,13 @@ _ROUNDING = 1e-3  # of the largest number: above it, float32 has lost more than 
 
 
 def measured(call: Call, recorded: Recorded) -> Measured:
+    """Return the numbers of a call, which are converted once, for its page and its picture."""
+    if recorded.measured is None:
+        recorded.measured = _measured(call, recorded)
+    return recorded.measured
+
+
+def _measured(call: Call, recorded: Recorded) -> Measured:
     """Return the values of a call, and its adjoints and contributions where no hook has changed them on the way."""
     altered = behind_hooks(call)
     hooked = {change.edge for change in call.changes if change.step is None}  # and the hook ran before the step

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.explain.results import Measured
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.pytorch.autograd.function import FunctionStep
@@ -53,6 +54,13 @@ class Recorded:
     read: dict[Step, Sequence[Array]] = field(default_factory=dict)  # the numbers of each step's operands
     values: dict[Node, Array] = field(default_factory=dict)  # the numbers of results, in the layout of tensors
     assigned: dict[Step, Expression] = field(default_factory=dict)  # of steps whose results are assigned to names
+    measured: Measured | None = None  # the numbers of the call, in float64, once they are converted
+
+    def forget_values(self) -> None:
+        """Forget the recorded values, which tensors no longer have."""
+        self.values.clear()
+        self.read.clear()
+        self.measured = None
 
     @property
     def leaves(self) -> set[str]:

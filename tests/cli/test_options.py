@@ -37,6 +37,8 @@ REFUSED = {
     ("backward", *ONE, *AT, "--only", "calls"): "nothing to show in calls",
     ("backward", *ONE, *AT, "--only", "jacobian", "--no-jacobian"): "nothing to show in jacobian",
     ("jacobian", *ONE, "--points", "p.csv", "--order", "2"): "--order is for single points",
+    ("check", "f=x", "df/dx=1", "--points", "p.csv", "--trials", "5"): "leave out --trials, or leave out --points",
+    ("check", "f=x", "df/dx=1", "--at", "x=1", "--trials", "20"): "leave out --trials, or leave out --at",
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradcli import InputError
-from gradcli.cli.options import SystemOptions
+from gradcli.cli.options import PointText, SystemOptions
 from gradcli.cli.situation import read_situation, read_system_of
 from gradcli.cli.subsystems import check_branch
 from gradcli.errors import Notes
@@ -45,7 +45,7 @@ def test_a_function_is_exported(cli, function, target):
 
 
 def test_the_explorer_refuses_a_point_on_another_branch(function):
-    options = SystemOptions((), (function,), ("x=1",), (), None, None)
+    options = SystemOptions((), (function,), (PointText("x=1"),), (), None, None)
     system = read_system_of(options)
     situation = read_situation(system, options, Notes())
     state = State({"x": np.array(1.0), "w": np.array(2.0)}, ({"f": np.array(1.0)},))

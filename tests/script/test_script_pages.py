@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from conftest import long
 
+import gradcli.script.measured
 from gradcli.algebra import formulas
 from gradcli.explain.trace import numeric_trace
 from gradcli.graph.vjp import sweep
@@ -670,6 +671,20 @@ def test_values_in_a_picture_are_those_that_the_script_has_computed(run, tmp_pat
     text = "import torch\nx = torch.tensor(1.5, requires_grad=True)\nbig = x + 1e8\n(big - 1e8).backward()\n"
     run(text, "--graph", str(tmp_path / "graph.svg"))
     assert "y = big - 100000000 = 0<" in (tmp_path / "graph.svg").read_text("utf-8")
+
+
+def test_the_record_of_a_call_is_converted_once_for_its_page_and_its_picture(run, monkeypatch, tmp_path):
+    calls = []
+
+    def counted(call, recorded, convert=gradcli.script.measured._measured):
+        calls.append(call)
+        return convert(call, recorded)
+
+    monkeypatch.setattr("gradcli.script.measured._measured", counted)
+    text = "import torch\nx = torch.tensor(1.5, requires_grad=True)\ny = x * x\ny.backward()\n"
+    run(text, "--graph", str(tmp_path / "graph.svg"))
+    assert len(calls) == 1
+    assert "y = x*x = 2.25<" in (tmp_path / "graph.svg").read_text("utf-8")
 
 
 NORMALIZED = """import torch

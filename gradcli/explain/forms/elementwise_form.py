@@ -177,10 +177,11 @@ class ElementwiseForm:
             if node in self.before or meaning == formula or meaning.is_Atom:
                 continue
             for letter in meaning.free_symbols & formula.free_symbols:
-                slope = meaning.diff(letter)
+                factor = sympy.expand(meaning).coeff(letter)
+                rest = sympy.expand(meaning - factor * letter)
                 fits = bare(node.shape) in ((), *self.shapes(letter))  # of what was spread the name has a larger shape
-                if fits and slope and letter not in slope.free_symbols:
-                    result = tidy(formula.subs(letter, sympy.expand(letter + (name - meaning) / slope)))
+                if fits and factor and letter not in factor.free_symbols | rest.free_symbols:
+                    result = tidy(formula.subs(letter, sympy.expand((name - rest) / factor)))
                     if _below(result) <= _below(formula):
                         yield result
 

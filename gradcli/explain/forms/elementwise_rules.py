@@ -13,7 +13,7 @@ import numpy as np
 import sympy
 
 from gradcli.engine.evaluate import values_of
-from gradcli.graph.construct import index
+from gradcli.graph.construct import index, reshape
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, const, elementwise, operand, operands
 from gradcli.graph.rewrite import Rewriter
@@ -23,6 +23,7 @@ from gradcli.notation.writer import spread_argument
 
 _LARGEST_POWER = 8
 _FEW = 12  # elements of an array that is written out
+_TERMS = 8  # of a sum that may cancel: more are not a deviation from a mean
 
 Formula = Any  # of SymPy
 
@@ -118,6 +119,8 @@ def _mean(form: ElementwiseForm, node: Node, formula: Formula, of_ones: int = 1)
     (x,) = node.args
     axes = node.settings[0]
     kept = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+    if _cancels(form, node, formula, kept):
+        return sympy.S.Zero
     outside: list[Formula] = []
     inside: list[Formula] = []
     for factor in sympy.Mul.make_args(at_indices(form, formula)):
@@ -130,6 +133,27 @@ def _mean(form: ElementwiseForm, node: Node, formula: Formula, of_ones: int = 1)
         return drawn * of_ones if node.size else None
     rest = form.written(sympy.Mul(*inside), x) if outside else form.shortest(x)
     return drawn * form.letter(replace(node, args=(rest,)))
+
+
+def _cancels(form: ElementwiseForm, node: Node, formula: Formula, kept: Shape) -> bool:
+    """Return whether a sum over axes is 0, as that of x - mean(x): a sum of multiples of arrays is one of their means.
+
+    Numbers, and what has the shape `kept` of the result with its axes kept, are the same for all that is summed.
+    """
+    terms = sympy.Add.make_args(sympy.expand(formula))
+    if not 1 < len(terms) <= _TERMS:
+        return False
+    total = sympy.S.Zero
+    for term in terms:
+        arrays = {s for s in term.free_symbols if form.shapes(s) - {(), bare(kept)}}
+        for array in arrays:
+            x = form.meanings[array]
+            if len(arrays) > 1 or array in (term / array).free_symbols or x.shape != node.args[0].shape:
+                return False
+            mean = form.shared.unique(replace(node, op="mean", args=(x,)))
+            term = term.subs(array, form.letter(mean if bare(kept) == bare(node.shape) else reshape(mean, kept)))
+        total += term
+    return bool(sympy.expand(total) == 0)
 
 
 def _total(form: ElementwiseForm, node: Node, formula: Formula) -> Formula | None:

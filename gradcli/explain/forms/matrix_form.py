@@ -144,7 +144,7 @@ def _of_scalars(node: Node, first: Term) -> Term | None:
     """Return the sum of an array that is the same scalars everywhere, or the matrix with them on its diagonal."""
     if first.body is not None:
         return None
-    if (x := operand(node, "sum")) is not None and first.scalars + first.divisors and node.size:
+    if (x := operand(node, "sum")) is not None and node.size:
         return first.times(Term(x.size // node.size))
     if (diagonal := operand(node, "from_diagonal")) is not None:
         return replace(first, body=replace(node, args=(const(1, diagonal.shape),)))
@@ -319,10 +319,23 @@ def _add(node: Node, a: Term, b: Term, sign: int = 1) -> Term:
     result = None
     if (a.scalars, a.divisors) == (b.scalars, b.divisors) and a.body is not None and b.body is not None:
         result = _together(a, a.body, b, b.body)
-    if result:
+    if result or (result := _factored(node, a, b)):
         return result
     op, b = ("add", b) if b.number >= 0 else ("sub", b.times(Term(-1)))
     return Term(1, body=_of(replace(node, op=op), _written(a, node.args[0]), _written(b, node.args[1])))
+
+
+def _factored(node: Node, a: Term, b: Term) -> Term | None:
+    """Return 2*x - 2*mean(x) as 2*(x - mean(x)), a sum of terms with the same number and the same divisors."""
+    plain = [replace(term, number=1, divisors=()) for term in (a, b)]
+    if Term(1) in plain or abs(a.number) != abs(b.number) or a.divisors != b.divisors:
+        return None
+    if abs(a.number) == 1 and not a.divisors:
+        return None
+    first, second = plain if a.number > 0 or b.number < 0 else plain[::-1]
+    op = "add" if (a.number > 0) == (b.number > 0) else "sub"
+    total = _of(replace(node, op=op), _written(first, node.args[0]), _written(second, node.args[1]))
+    return Term(max(a.number, b.number), divisors=a.divisors, body=total)
 
 
 def _together(a: Term, x: Node, b: Term, z: Node) -> Term | None:

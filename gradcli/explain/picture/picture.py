@@ -253,6 +253,8 @@ class _Drawing:
             result = self.trace.calls[0].slopes
             total = np.asarray(sum(result[p] for p in passes)) if self.view.at is not None else None
             return with_number(slopes(passes, self.names), total)
+        if len(passes) == 1:
+            return self._pass(passes[0])
         parts = [part for p in passes for part in (", ", self._pass(p))]
         return Words(tuple(parts[1:])) if parts else None
 

@@ -8,6 +8,7 @@ from html import escape
 
 from gradcli.explain.live.program import LivePage
 from gradcli.explain.picture.picture import Box
+from gradcli.explain.sections import Formula
 from gradcli.files import printable
 from gradcli.report.live.numbers import exact, shown
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
@@ -91,20 +92,19 @@ def _signs(page: LivePage, far: object, horizontal: bool) -> Iterator[_Sign]:
             between = passes.get((indices[k], indices[arrow.source]), []) if indices[k] >= 0 else []
             mark = " ".join(map(str, between))
             from_far = [_Text(f"from {boxes[arrow.source].name}")] if (k, i) in far else []  # type: ignore[operator]
-            ports.append(from_far + _port(page, text, between, mark))
+            is_number = isinstance(arrow.local, Formula) and arrow.local.number is not None
+            ports.append(from_far + _port(page, text, [] if is_number else between, mark))
             edges.append(mark)
         yield _Sign(box, indices[k], ports, edges, list(_inside(page, box, indices[k], labels)), horizontal)
 
 
 def _port(page: LivePage, text: str, between: Sequence[int], mark: str) -> list[_Text]:
-    """Return the label of an arrow: its rule, and the number of an elementwise one."""
+    """Return the label of an arrow: its rule, and the number of an elementwise one `between` the boxes."""
     if not text:
         return []
     lines = [_Text(line) for line in lines_of(text, _SMALL_LETTERS)]
     if not between or any(page.passes[p].pull.slope is None for p in between):
         return lines
-    if text.rpartition(" = ")[2].lstrip("-").replace(".", "").isdigit():
-        return lines  # the derivative is a number already
     last = lines.pop()
     room = 3 + (_NUMBER if not page.nodes[page.passes[between[0]].node].shape else 17)
     if last.letters + room <= _SMALL_LETTERS + 6:

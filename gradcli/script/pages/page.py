@@ -57,8 +57,7 @@ def page(call: Call, scene: CallScene) -> Page:
     since = [f"note: {text}" for text in changed(steps, call, scene)]
     scene.altered = bool(call.changes or since)
     if since:  # the page shows the values of now, of which the gradients are
-        scene.recorded.values.clear()
-        scene.recorded.read.clear()
+        scene.recorded.forget_values()
     try:
         if scene.recorded.wrt:
             explained = _explained(call, scene, scene.recorded)
