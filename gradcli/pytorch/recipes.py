@@ -40,7 +40,12 @@ def _single(node: Node) -> Node:
 
 
 def _matmul(a: Array, b: Array) -> Array:
-    """Return the product of two arrays at the only point, by BLAS."""
+    """Return the product of two arrays at the only point, by BLAS.
+
+    A column times a row has one product in each entry, and PyTorch adds it to nothing: -1 times 0 stays -0.
+    """
+    if a.ndim == b.ndim == 3 and a.shape[1] == 1 < min(a.shape[0], b.shape[1]):
+        return np.asarray(a * b)
     return np.asarray(np.matmul(a[..., 0], b[..., 0]))[..., None]
 
 

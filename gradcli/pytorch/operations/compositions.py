@@ -191,6 +191,7 @@ BOTH: dict[str, Callable[..., Any]] = {
     # What numbers are
     "isnan": lambda input: input.ne(input),
     "isinf": lambda input: of_array(np.isinf(input._a[..., 0])),
+    "signbit": lambda input: of_array(np.signbit(input._a[..., 0])),
     "isfinite": lambda input: of_array(np.isfinite(input._a[..., 0])),
     "is_complex": lambda input: False,
     "is_signed": lambda input: input.dtype.is_signed,

@@ -99,8 +99,8 @@ class Optimizer:
     def _moments(self, p: Tensor, g: Any, betas: tuple[float, float]) -> tuple[Any, Any]:
         """Return the running means of the gradient and of its square, with this gradient: Kingma and Ba (2015)."""
         (beta1, beta2), mean, square = betas, self._kept(p, "exp_avg"), self._kept(p, "exp_avg_sq")
-        mean += (1 - beta1) * (g - mean)
-        square[...] = beta2 * square + (1 - beta2) * g * g
+        mean[...] = plus_scaled(mean, 1 - beta1, g - mean)
+        square[...] = plus_scaled(beta2 * square, g, (1 - beta2) * g)
         return mean, square
 
     def state_dict(self) -> dict[str, Any]:
@@ -132,8 +132,19 @@ def _downhill(p: Tensor, group: Mapping[str, Any]) -> Any:
     g = p._grad._a  # type: ignore[union-attr]
     g = -g if group.get("maximize") else g
     if group.get("weight_decay") and not group.get("decoupled_weight_decay"):
-        g = g + group["weight_decay"] * p._a
+        g = plus_scaled(g, group["weight_decay"], p._a)
     return g
+
+
+def plus_scaled(a: Any, factor: Any, b: Any) -> Any:
+    """Return `a + factor*b`, rounded once where it is float32, as by the FMA of PyTorch's `add_` with an `alpha`.
+
+    >>> plus_scaled(np.float32([1]), -0.1, np.float32([10]))
+    array([-1.4901161e-08], dtype=float32)
+    """
+    if a.dtype != np.float32:
+        return a + factor * b
+    return (a + np.float32(factor) * b.astype(np.float64)).astype(np.float32)
 
 
 def _settings(signature: Callable[..., dict[str, Any]], *first: str, **more: Any) -> Callable[..., None]:
@@ -169,10 +180,10 @@ class SGD(Optimizer):
             if before is None:
                 self.state[p]["momentum_buffer"] = new(np.array(g))
             else:
-                before._a[...] = group["momentum"] * before._a + (1 - group["dampening"]) * g
+                before._a[...] = plus_scaled(group["momentum"] * before._a, 1 - group["dampening"], g)
             velocity = self.state[p]["momentum_buffer"]._a
-            g = g + group["momentum"] * velocity if group["nesterov"] else velocity
-        p._a -= float(group["lr"]) * g
+            g = plus_scaled(g, group["momentum"], velocity) if group["nesterov"] else velocity
+        p._a[...] = plus_scaled(p._a, -float(group["lr"]), g)
 
 
 def _adam(decay: float) -> Callable[..., dict[str, Any]]:
@@ -217,7 +228,7 @@ class RMSprop(Optimizer):
         alpha, lr = group["alpha"], float(group["lr"])
         self._counted(p)
         square = self._kept(p, "square_avg")
-        square[...] = alpha * square + (1 - alpha) * g * g
+        square[...] = plus_scaled(alpha * square, g, (1 - alpha) * g)
         velocity: Any = self._kept(p, "momentum_buffer") if group["momentum"] > 0 else 0
         spread = square
         if group["centered"]:
@@ -242,7 +253,7 @@ class Adagrad(Optimizer):
     def _change(self, p: Tensor, g: Any, group: dict[str, Any]) -> None:
         rate = float(group["lr"]) / (1 + (self._counted(p) - 1) * group["lr_decay"])
         square = self._kept(p, "sum", group["initial_accumulator_value"])
-        square += g * g
+        square[...] = plus_scaled(square, g, g)
         p._a -= rate * g / (np.sqrt(square) + group["eps"])
 
 
@@ -259,10 +270,10 @@ class Adadelta(Optimizer):
         rho, eps = group["rho"], group["eps"]
         self._counted(p)
         square, steps = self._kept(p, "square_avg"), self._kept(p, "acc_delta")
-        square[...] = rho * square + (1 - rho) * g * g
+        square[...] = plus_scaled(rho * square, g, (1 - rho) * g)
         step = np.sqrt(steps + eps) / np.sqrt(square + eps) * g
-        steps[...] = rho * steps + (1 - rho) * step * step
-        p._a -= float(group["lr"]) * step
+        steps[...] = plus_scaled(rho * steps, step, (1 - rho) * step)
+        p._a[...] = plus_scaled(p._a, -float(group["lr"]), step)
 
 
 ELSEWHERE = {"LBFGS": "optim.lbfgs"}

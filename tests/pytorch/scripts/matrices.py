@@ -136,3 +136,13 @@ B = torch.tensor([[1., 2.], [0., -1.], [3., 1.]], requires_grad=True)
 for y in (torch.linalg.multi_dot([A, A, B]), torch.linalg.matrix_exp(A / 4), torch.matrix_exp(A.double()), (A * 0).matrix_exp(), torch.linalg.multi_dot([A[0], A, B]), torch.linalg.solve_triangular(A, B, upper=True), torch.linalg.solve_triangular(A, B, upper=False), torch.linalg.solve_triangular(A, B, upper=True, unitriangular=True), torch.linalg.solve_triangular(A, B.mT, upper=False, left=False)):
     print(y.detach()); print(*torch.autograd.grad(y.sum(), (A, B), allow_unused=True))
 print(torch.linalg.matrix_exp(torch.stack([A, -A])).grad_fn.name(), torch.linalg.solve_triangular(A, B, upper=True).grad_fn.name())
+# --- a column times a row keeps the signs of zeros
+x = torch.tensor([[0., 2.]])
+layer = nn.Linear(2, 3)
+layer(x).backward(torch.tensor([[-1., 0., 1.]]))
+print(layer.weight.grad)
+v = torch.tensor([0., 2.])
+layer(v).backward(torch.tensor([-1., 0., 1.]))
+print(layer.weight.grad)
+print(torch.tensor([[-1.], [1.]]) @ x, torch.tensor([[-1.]]) @ x, torch.tensor([[-1.], [1.]]) @ torch.tensor([[0.]]))
+print(torch.signbit(torch.tensor([0., -0., -1., 2.])), torch.tensor([-1, 2]).signbit())
