@@ -123,6 +123,7 @@ WHY = [
     ("f=cos(x)", "df/dx=sin(x)", "the sign: yours is -1 times the right value"),
     ("f=pi*x**2", "df/dx=6.28*x", "yours is 0.999493 times the right value: rounded? `--tolerance 1e-3` accepts it"),
     ("f=abs(x)", "df/dx=1", "right only for positive x"),
+    ("f=relu(x)", "df/dx=1", "right only for positive x; for negative x the derivative is 0"),
     ("f=x**2*z**3", "df/dx=3*x**2*z**2", "inputs exchanged: this is the derivative with respect to z, not x"),
     ("f=log(x)", "df/dx=log(x)", "it differs from the derivative"),  # that it needs 1/x - log(x) explains nothing
     ("f=5*x**4-2*x**2", "df/dx=20*x**2-4*x", "an exponent off by one: x**2 should be x**3"),

@@ -34,14 +34,16 @@ def by_sign(e: Evidence) -> str:
     for name, x in e.case.graph.inputs.items():
         values = e.points[name].reshape(-1, e.points[name].shape[-1])
         whole: list[Array] = [np.asarray(each.all(axis=0)) for each in (good, values > 0, values < 0)]
-        seen = [whole]
+        seen = [(whole, np.asarray(e.truth.any(axis=0)))]
         if x.shape and (entries := e.in_shape(x)) is not None:
-            seen.append([good, entries > 0, entries < 0])
-        for right, positive, negative in seen:
-            for sign, inside, outside in (("positive", positive, negative), ("negative", negative, positive)):
+            seen.append(([good, entries > 0, entries < 0], np.asarray(e.truth != 0)))
+        for (right, positive, negative), nonzero in seen:
+            sides = (("positive", positive, negative), ("negative", negative, positive))
+            for (sign, inside, outside), (other, *_) in zip(sides, sides[::-1], strict=True):
                 some = inside.any() and outside.any() and right[inside].all() and not right[outside].any()
                 if some and _is_of(e, name, -1 if sign == "negative" else 1):
-                    return f"right only for {sign} {name}"
+                    there = "" if nonzero[outside].any() else f"; for {other} {name} the derivative is 0"
+                    return f"right only for {sign} {name}{there}"
     return ""
 
 

@@ -6,6 +6,7 @@ Numbers decide, at all points at once; formulas only give the words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import combinations, permutations
 from math import floor, log10
@@ -28,7 +29,7 @@ from gradcli.explain.check.repairs import FACTORS, LIKELY, UNLIKELY, Kind, repai
 from gradcli.explain.check.terms import of_arrays, products, terms
 from gradcli.explain.check.trials import Trials
 from gradcli.explain.results import Array
-from gradcli.graph.construct import total
+from gradcli.graph.construct import swap, total
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node, const, operand
 from gradcli.graph.operations import OPERATIONS
@@ -50,6 +51,8 @@ def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: 
     with np.errstate(all="ignore"):
         if result := _explained(evidence):
             return _with_declaration(result, evidence)
+        if result := _also_transposed(evidence):
+            return result
         if words := where_symmetric(evidence, _explained):
             names, said = words
             return f"even where {said_symmetric(names)}: {said}"
@@ -94,6 +97,17 @@ def _transposed(e: Evidence) -> str:
             what = "is its transpose" if len(shape) == 2 else f"has its axes in the order {order}"
             return f"transposed: yours {what}"
     return ""
+
+
+def _also_transposed(e: Evidence) -> str:
+    """Return what is wrong with the transpose of a square claim, which is transposed as well, or ""."""
+    if len(e.shape) != 2 or e.shape[0] != e.shape[1]:
+        return ""
+    yours = e.yours.reshape(*e.shape, -1).swapaxes(0, 1).reshape(e.yours.shape)
+    other = replace(e, case=replace(e.case, yours=swap(e.case.yours)), yours=yours, proof=Proof())
+    factor = partial(_factor, counts=False)
+    result = next((text for explain in (_cotangent, _inner, factor, _by_factor) if (text := explain(other))), "")
+    return f"transposed; and {result}" if result else ""
 
 
 # Factors
