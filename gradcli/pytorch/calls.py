@@ -20,7 +20,7 @@ from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.functions import fact, grad_name
 from gradcli.pytorch.limits import check_limits, limits
-from gradcli.pytorch.messages import builtin_name, refusal, refuse_if, warn_once
+from gradcli.pytorch.messages import builtin_name, facts_of, refusal, refuse_if, warn_once
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.signatures import REQUIRED, find, signature
@@ -42,8 +42,7 @@ def tensor_like(x: Any) -> bool:
 def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:
     """Return a Python number as an operand; it is never None, as the `.grad` is that nobody computed."""
     if value is None or isinstance(value, np.ndarray | list | tuple | str):
-        position = 1 if value is None else 2
-        raise refusal("no tensor", op, "other", position, builtin_name(value))
+        raise refusal("no tensor", op, "other", 1, builtin_name(value))
     if -256 < value < _LARGEST and (value >= 0 or dtype.numpy != np.uint8):
         return np.array([value], dtype.numpy)
     with np.errstate(all="ignore"):
@@ -194,6 +193,8 @@ class VocabularyRow:
         known = self.signature.known.values()
         self._parameters = {a.name: (p.name, a.kind) for a, p in zip(known, parameters, strict=False)}
         self._apart = frozenset(a.name for a in known if a.kind == "float")  # which do not count in promotion
+        self._required = {a.name for a in self.signature.ordered if a.default is REQUIRED}
+        self._most = math.inf if self.signature.rest else len(self.signature.ordered)
         self._positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
         self._rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "")
         self._is_unary = sum(a.default is REQUIRED for a in known) - bool(self.signature.rest) == 1
@@ -211,6 +212,14 @@ class VocabularyRow:
         Errors: `RuntimeError` with the vocabulary's own message where the arguments do not fit; `NotImplementedError`
         for a dtype in which PyTorch does not compute it.
         """
+        try:
+            return self._called(args, kwargs, skipped)
+        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            if facts_of(error) is None or isinstance(error, TypeError):
+                self.signature.check_call(self.name, args, kwargs, skipped)
+            raise
+
+    def _called(self, args: Sequence[Any], kwargs: dict[str, Any], skipped: int) -> Tensor:
         if self._has_front:
             more, kwargs = in_order(self.name, args[1:], kwargs)
             args = (*args[:1], *more)
@@ -254,7 +263,8 @@ class VocabularyRow:
         settings = Arguments(self._setting(k, v, rank, operands) for k, v in values.items())
         if args and not operands:
             raise refusal("no tensor", self.name, "input", 1, builtin_name(args[0]))
-        self.signature.check_count(self.name, len(args), values)
+        if not self._required <= values.keys() or len(args) > self._most:
+            self.signature.check_call(self.name, args, kwargs, skipped)
         numbers = [v for k, v in values.items() if k not in self._apart and isinstance(v, _NUMBERS)]
 
         def make(*nodes: Node) -> Node:

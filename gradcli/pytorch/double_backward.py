@@ -112,7 +112,8 @@ def _name(step: Step, i: int, node: Node) -> str:
     if listed:
         return listed if listed.endswith(("Backward1", "Backward4")) else f"{listed}Backward0"
     op = "mul" if node.op == "neg" and node.args[0].op == "mul" else node.op  # PyTorch turns the factor's sign
-    return grad_name(f"{op}_dim" if op in ("sum", "mean", "prod") and node.shape else op)
+    along = f"{op}_dim"
+    return grad_name(along if node.shape and fact("grad_fn", along) else op)
 
 
 def folded(a: Sequence[int], b: Sequence[int]) -> tuple[bool, bool]:

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from typing import Any, NamedTuple
+from functools import cache, wraps
+from typing import Any, NamedTuple, TypeVar
 
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.messages import MissingError, refusal
 from gradcli.pytorch.tables import lines
 from gradcli.pytorch.tensor import Number, Tensor
 
-# What a limit may be on, of a tensor.
+# Facts of a tensor that may have a limit.
 _FACTS: dict[str, Callable[[Tensor], Any]] = {
     "rank": Tensor.dim,
     "shape": lambda x: x.shape,
     "sizes": lambda x: list(x.shape),
-    "count": Tensor.numel,
     "least": lambda x: x._a.min() if x._a.size else None,
     "dtype": lambda x: x.dtype.word,
     "ctype": lambda x: x.dtype.in_c,
-    "type": lambda x: x.type(),
 }
-_CLASSES = {
+_DTYPES = {
     "real": [d.word for d in dtypes.ALL if d.is_floating_point],
     "whole": [d.word for d in dtypes.ALL if d.numpy.kind in "iu"],
-}  # of dtypes
+}  # by words for several
 
 
 class Quantity(NamedTuple):
@@ -47,6 +46,8 @@ class Quantity(NamedTuple):
             return x
         if self.fact.isdigit():
             return x[int(self.fact)]
+        if self.fact == "kind":
+            return type(x).__name__
         return _FACTS[self.fact](x) if isinstance(x, Tensor) else None
 
 
@@ -67,6 +68,8 @@ class Limit(NamedTuple):
         if not actual or other == (None,) or any(map(fits, actual)):  # type: ignore[arg-type]
             return
         words = [w.value(values) if isinstance(w, Quantity) else w for w in self.words]
+        if None in words:  # of what is no tensor
+            return
         if self.key == "missing":
             raise MissingError(f"{words[0]}{name}({self.quantities[0].argument}=…)", *words[1:])
         raise refusal(self.key, *words, actual[0], *other, name)
@@ -103,9 +106,9 @@ def _condition(text: str) -> Callable[[Any], bool]:
     [True, False]
     """
     if ".." in text:
-        interval, _, word = text[::-1].partition(" ")
-        return _within(interval[::-1], word == "tni")
-    known = {w for word in text.lstrip("!").split("|") for w in _CLASSES.get(word, [word])}
+        word, _, interval = text.rpartition(" ")
+        return _within(interval, word == "int")
+    known = {w for word in text.lstrip("!").split("|") for w in _DTYPES.get(word, [word])}
     if text[0] == "!":
         return lambda x: x not in known
     return lambda x: x in known if isinstance(x, str) else "no" in known and isinstance(x, Number) and not x
@@ -135,3 +138,22 @@ def check_limits(name: str, values: Mapping[str, Any]) -> None:
     """Raise PyTorch's error for the first argument of a function or class that is out of its limits."""
     for limit in limits().get(name, ()):
         limit.check(name, values)
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def limited(name: str) -> Callable[[F], F]:
+    """Check the limits of a function's arguments, which the table has under this name, before it is called."""
+
+    def decorate(function: F) -> F:
+        names = [*inspect.signature(function).parameters]
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            check_limits(name, {**dict(zip(names, args, strict=False)), **kwargs})
+            return function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    return decorate

@@ -14,6 +14,7 @@ from gradcli.graph.matrices import eigvecsh as eigvecsh_node
 from gradcli.graph.matrices import singular_vectors
 from gradcli.graph.matrices import svdvals as svdvals_node
 from gradcli.pytorch.calls import called, check_numbers, named
+from gradcli.pytorch.limits import limited
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if
 from gradcli.pytorch.names import return_type
 from gradcli.pytorch.operations.joining import stack
@@ -81,6 +82,7 @@ def cholesky(A: Any, *, upper: bool = False) -> Tensor:
     return called(factor.mT, "LinalgCholeskyExBackward0") if upper else factor
 
 
+@limited("linalg.pinv")
 def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """Return the pseudoinverses of matrices: by the normal equations of a full-rank factorization, and a Newton step.
 
@@ -88,9 +90,6 @@ def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False)
     V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate"
     (1973), for the derivative where the rank stays the same.
     """
-    wrong = A.dim() < 2 or not A.is_floating_point()
-    refuse_if(wrong, "matrix for pinv", A.dtype.word if wrong else "", list(A.shape))
-    missing_if(atol is not None or rtol is not None or hermitian, "torch.linalg.pinv(atol=…, rtol=…, hermitian=…)")
     ranks = matrix_rank(A)._a
     rank = int(ranks.max(initial=0))
     if (ranks != rank).any():  # of several matrices
@@ -109,13 +108,13 @@ def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False)
     return called(2 * rough - rough @ A @ rough, "LinalgPinvBackward0")
 
 
+@limited("linalg.qr")
 def qr(A: Any, mode: str = "reduced") -> Any:
     """Return Q with orthonormal columns and an upper triangular R with A = Q @ R, with LAPACK's signs.
 
     The columns are those of Gram and Schmidt's method, each made orthogonal to the others twice.
     """
     check_matrix("linalg.qr", A, square=False)
-    refuse_if(mode not in ("reduced", "r", "complete"), "mode of a qr", mode)
     rows, columns = A.shape[-2:]
     missing_if(mode == "complete" and rows > columns, "torch.linalg.qr(mode='complete') of a matrix of more rows")
     diagonal = np.linalg.qr(A._a[..., 0])[1].diagonal(axis1=-2, axis2=-1)
@@ -133,11 +132,13 @@ def qr(A: Any, mode: str = "reduced") -> Any:
     return _QR(called(Q.reshape(-1)[:0], "LinalgQrBackward0") if mode == "r" else Q, R)
 
 
+@limited("linalg.eigh")
 def eigh(A: Any, UPLO: str = "L") -> Any:
     """Return the eigenvalues of symmetric matrices in ascending order, and their eigenvectors, with LAPACK's signs."""
     return _EIGH(eigvalsh(A, UPLO), apply("eigvecsh", eigvecsh_node, (_mirrored(A, UPLO),), (), "LinalgEighBackward0"))
 
 
+@limited("linalg.eigvalsh")
 def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
     """Return the eigenvalues of symmetric matrices in ascending order."""
     return apply("eigvalsh", eigvalsh_node, (_mirrored(A, UPLO),), (), "LinalgEighBackward0")
@@ -145,7 +146,6 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
 
 def _mirrored(A: Any, UPLO: str) -> Any:
     """Return symmetric matrices with the numbers of one triangle; the gradient is that of both, as in PyTorch."""
-    refuse_if(UPLO.upper() not in ("L", "U"), "triangle of eigh", UPLO)
     check_matrix("linalg.eigh", A, integers=True)
     check_numbers("eigvalsh", A.dtype)
     a = A._a[..., 0]
@@ -175,9 +175,9 @@ def svdvals(A: Any) -> Tensor:
     return apply("svdvals", svdvals_node, (A,), (), "LinalgSvdBackward0")
 
 
+@limited("linalg.matrix_rank")
 def matrix_rank(A: Any, *, atol: Any = 0.0, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """Return how many singular values are above a tolerance: by default, the largest one's rounding error."""
-    refuse_if(A.dim() < 2, "axes of a matrix", "torch.linalg.matrix_rank", "input")
     s = svdvals(A.detach())
     if rtol is None:
         rtol = 0.0 if atol else max(A.shape[-2:]) * float(np.finfo(A._a.dtype).eps)

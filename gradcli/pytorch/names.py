@@ -17,7 +17,8 @@ from gradcli.pytorch.calls import vocabulary_row
 from gradcli.pytorch.cuts import Kind, note_lost
 from gradcli.pytorch.limits import check_limits, limits
 from gradcli.pytorch.messages import facts_of, missing, refusal
-from gradcli.pytorch.signatures import Signature, find
+from gradcli.pytorch.overloads import SIZES
+from gradcli.pytorch.signatures import OF_ARGUMENTS, Signature, find
 from gradcli.pytorch.tables import paragraphs
 from gradcli.pytorch.tensor import Tensor, TensorBase, of_array
 from gradcli.vocabulary import FUNCTIONS
@@ -45,8 +46,8 @@ def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F
     signature = find(name) or _NONE
     function = getattr(function, "as_function", function)
     in_python = "python" in signature.facts or function.__module__.startswith("gradcli.pytorch.nn")
-
-    is_limited = name in limits()
+    is_limited, takes_sizes = name in limits(), signature.rest in SIZES
+    checked = OF_ARGUMENTS | {limit.key for limit in limits().get(name, ())}  # the types of arguments come first
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -55,13 +56,15 @@ def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F
                 return InPlace.into(target, name, lambda: call(*args, **kwargs), args)
             args, kwargs = signature.in_order(args, kwargs)
         try:
+            if takes_sizes and len(args) <= len(signature.ordered) and signature.rest not in kwargs:
+                signature.check_call(name, args, kwargs, skipped)
             if is_limited:
                 names = (a.name for a in signature.ordered)
                 check_limits(name, {**dict(zip(names, args, strict=False)), **kwargs})
             return function(*args, **kwargs)
-        except (AttributeError, TypeError, ValueError, IndexError) as error:
+        except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
             facts = facts_of(error)
-            if facts is None or facts.key == "unknown keyword":
+            if facts is None or facts.key in checked:
                 check = signature.check_tensors if in_python else signature.check_call
                 check(name, args, kwargs, skipped)
             raise

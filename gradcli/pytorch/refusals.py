@@ -8,36 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.windows import Window
-from gradcli.pytorch.messages import refusal, refuse_if, typename
-from gradcli.pytorch.tensor import Number, Tensor
-
-
-def check_overload(name: str, args: Sequence[Any], overloads: Sequence[str]) -> None:
-    """Refuse arguments but a tensor, and tensors or numbers behind it, as many as the last way to call a function has.
-
-    Errors: `TypeError` with all ways, and what does not fit in those of so many arguments.
-    """
-    count = len(overloads[-1].split(", "))
-    if len(args) == count and isinstance(args[0], Tensor) and all(isinstance(x, (Tensor, *Number)) for x in args):
-        return
-    lines = []
-    for overload in overloads:
-        lines.append(f" * ({overload})")
-        types = [parameter.split()[0] for parameter in overload.split(", ")]
-        if len(types) == len(args):  # numbers fit no `Number`
-            fits = [isinstance(x, Tensor) and w == "Tensor" for x, w in zip(args, types, strict=True)]
-            kinds = [_kind(x) if fit else f"!{_kind(x, True)}!" for x, fit in zip(args, fits, strict=True)]
-            lines.append(f"      didn't match because some of the arguments have invalid types: ({', '.join(kinds)})")
-    raise refusal("arguments of no overload", name, ", ".join(map(_kind, args)), "\n".join(lines))
-
-
-def _kind(x: Any, inside: bool = False) -> str:
-    """Return the type of an argument, with the types of what is in it."""
-    kind = type(x).__name__ if isinstance(x, Tensor) else typename(x)
-    if not inside or not isinstance(x, list | tuple):
-        return kind
-    inner = ", ".join(map(_kind, x))
-    return f"{kind} of [{inner}]" if isinstance(x, list) else f"{kind} of ({inner})"
+from gradcli.pytorch.messages import refusal, refuse_if
+from gradcli.pytorch.tensor import Tensor
 
 
 def several(setting: Any, axes: int) -> list[int]:

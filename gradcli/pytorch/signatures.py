@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 from ast import literal_eval
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from inspect import Parameter
 from typing import Any, NamedTuple
 
 from gradcli.pytorch.functions import table
 from gradcli.pytorch.messages import builtin_name, missing_if, refusal
-from gradcli.pytorch.tables import paragraphs
+from gradcli.pytorch.overloads import SIZES, Overload, Parameter, check_overloads, overloads
 from gradcli.pytorch.tensor import Number, Tensor, listed
 
-REQUIRED = Parameter.empty  # in the place of a default
+REQUIRED = inspect.Parameter.empty  # in the place of a default
 _OF_NUMPY = {"axis": "dim", "keepdims": "keepdim"}  # names that PyTorch takes as well
-_SIZES = ("size", "shape", "dims", "repeats")  # further arguments of which there is at least one
+# Errors of arguments, for which there may be one that says more: that of all overloads, or of a method's position.
+OF_ARGUMENTS = frozenset(("unknown keyword", "no tensor", "too many arguments", "arguments that are missing"))
+OF_ARGUMENTS |= {"type of an argument", "no arguments", "arguments of no overload", "arguments of another type"}
+OF_ARGUMENTS |= {"sizes of another kind"}
 _LATER = ("inplace", "dtype", "_stacklevel")  # arguments that are missing here
+_TYPES = {"Tensor": "Tensor", "Tensor?": "Tensor", "Scalar": "Scalar", "int": "int", "bool": "bool"}
+_TYPES |= {"ints": "tuple of ints", "str": "str"}
 
 
 class Argument(NamedTuple):
@@ -25,6 +30,13 @@ class Argument(NamedTuple):
     name: str
     kind: str
     default: Any
+
+    @property
+    def type(self) -> str:
+        """PyTorch's word for its type in errors; empty where any value may be one."""
+        if self.kind == "axis":
+            return "tuple of ints" if self.name == "dims" else "int"
+        return _TYPES.get(self.kind, "")
 
     def takes(self, value: Any) -> bool:
         """Return whether a value is of the argument's kind, as far as tensors go."""
@@ -43,7 +55,6 @@ class Signature(NamedTuple):
     rest: str
     known: Mapping[str, Argument]
     facts: Mapping[str, str]
-    overloads: Sequence[str] = ()  # as PyTorch's errors list them, of a function that has several
 
     def by_name(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
         """Return keyword arguments under PyTorch's names.
@@ -85,29 +96,20 @@ class Signature(NamedTuple):
     def check_call(self, name: str, args: Sequence[Any], keywords: Mapping[str, Any], skipped: int) -> None:
         """Raise PyTorch's `TypeError` for a call in which arguments are missing, or that fits no overload.
 
-        Of several overloads PyTorch names what is wrong only where just one takes so many arguments.
+        A method's own tensor is `skipped`: positions do not count it.
         """
-        count = len(args) - skipped + len(keywords)
-        parts = [overload.replace("*, ", "").split(", ") for overload in self.overloads]
-        if self.overloads and sum(sum("=" not in p for p in ps) <= count <= len(ps) for ps in parts) != 1:
-            kinds = [*map(builtin_name, args), *(f"{k}={builtin_name(keywords[k])}" for k in sorted(keywords))]
-            given = ", ".join(kinds) + ", " * bool(keywords and not args)
-            raise refusal("arguments of no overload", name, given, "\n".join(f" * ({o})" for o in self.overloads))
-        self.check_count(name, len(args), {a.name for a in self.ordered[: len(args)]} | self.by_name(keywords).keys())
-        self.check_tensors(name, args, keywords, skipped)
+        values = self.by_name(keywords)
+        if ways := overloads(name, bool(skipped)):
+            check_overloads(name, ways, args[skipped:], values)
+        else:
+            self._only(skipped).check(name, args[skipped:], values)
 
-    def check_count(self, name: str, count: int, values: Collection[str]) -> None:
-        """Raise PyTorch's `TypeError` where there are too few or too many arguments."""
-        required = [a.name for a in self.ordered if a.default is REQUIRED]
-        required += [self.rest] if self.rest in _SIZES and count <= len(self.ordered) else []
-        if missing := [f'"{n}"' for n in required if n not in values]:
-            words = "positional arguments" if len(missing) == 1 else "positional argument"
-            raise refusal("arguments that are missing", name, len(missing), words, ", ".join(missing))
-        least, most = len(required), len(self.ordered)
-        if count > most and not self.rest:
-            several = "s" if most > 1 else ""
-            takes = most if least == most else f"from {least} to {most}"
-            raise refusal("too many arguments", name, takes, several, count)
+    def _only(self, skipped: int) -> Overload:
+        """Return the only way to call the function, as an overload."""
+        ordered = [Parameter(a.name, a.type, a.default is not REQUIRED, False) for a in self.ordered[skipped:]]
+        named = [a for a in self.known.values() if a not in self.ordered]
+        rest = [Parameter(a.name, a.type, a.name not in SIZES, a.name != self.rest) for a in named]
+        return Overload("", [*ordered, *rest])
 
     def check_tensors(
         self, name: str, args: Sequence[Any], keywords: Mapping[str, Any] | None = None, skipped: int = 0
@@ -153,21 +155,7 @@ def find(name: str, module: str = "torch") -> Signature | None:
     """
     modules = table().functions
     line = next((m[name] for m in (modules[module], *modules.values()) if name in m), None)
-    return None if line is None else _parsed(*line)._replace(overloads=_overloads().get(name, ()))
-
-
-@cache
-def _overloads() -> dict[str, list[str]]:
-    """Return the overloads of each function that has several."""
-    result: dict[str, list[str]] = {}
-    for paragraph in paragraphs("overloads.txt")[1:]:
-        names, *texts = paragraph.replace("NEW", "Tensor out = None, MADE").replace("MADE", _OPTIONS).split("\n ")
-        result |= dict.fromkeys(names.split(), texts)
-    return result
-
-
-_OPTIONS = "torch.dtype dtype = None, torch.layout layout = None, torch.device device = None"
-_OPTIONS += ", bool pin_memory = False, bool requires_grad = False"
+    return None if line is None else _parsed(*line)
 
 
 def signature(name: str, module: str = "torch") -> Signature:

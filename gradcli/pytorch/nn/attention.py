@@ -75,7 +75,6 @@ class MultiheadAttention(_Layer):
 
     def _build(self) -> None:
         size, heads = self.embed_dim, self.num_heads
-        refuse_if(size <= 0 or heads <= 0, "sizes of attention", size, heads)
         self.kdim, self.vdim = (size if n is None else n for n in (self.kdim, self.vdim))
         self.head_dim = size // heads
         refuse_if(size % heads, "heads of attention")

@@ -16,11 +16,13 @@ from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, const, elementwise
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
+from gradcli.pytorch.functions import table
+from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import calling, row_named
 from gradcli.pytorch.nn import losses
-from gradcli.pytorch.nn.pooling import indices_of
+from gradcli.pytorch.nn.pooling import adaptive, indices_of
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.inplace import change, numbered
 from gradcli.pytorch.operations.joining import broadcast_tensors
@@ -30,7 +32,7 @@ from gradcli.pytorch.operations.views import t
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.refusals import check_convolution, check_pooling, several
 from gradcli.pytorch.signatures import signature
-from gradcli.pytorch.tensor import Tensor, axis_of, of_array
+from gradcli.pytorch.tensor import Tensor, axis_of, new, of_array
 
 # Functions of the vocabulary
 
@@ -106,7 +108,7 @@ _HERE = "torch.nn.functional"
 
 
 @partial(calling, name="gelu")
-def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     if approximate == "none":
         return named("gelu", input)
     scale, cubic = const(exact(float(np.sqrt(2 / np.pi)))), const(exact(0.044715))
@@ -115,6 +117,23 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
         return const(exact(0.5)) * x * (1 + call("tanh", scale * (x + cubic * x * x * x)))
 
     return apply("gelu", build, (input,), approximate)
+
+
+@partial(calling, name="rrelu")
+def rrelu(
+    input: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:  # fmt: skip
+    """Return a leaky rectifier with a random slope for each negative element, or outside of a training their mean."""
+    if not training:
+        result = __getattr__("leaky_relu")(input, (lower + upper) / 2, inplace)
+        return result if inplace else called(result, "RreluWithNoiseBackward0")  # type: ignore[no-any-return]
+    slopes, is_low = np.ones_like(input._a), input._a <= 0
+    slopes[is_low] = DEFAULT.between(lower, upper, int(is_low.sum()), np.float64)
+
+    def compute(x: Any) -> Any:
+        return called(x * new(slopes), "RreluWithNoiseBackward0")
+
+    return change(input, compute, "rrelu_") if inplace else compute(input)
 
 
 def glu(input: Any, dim: int = -1) -> Tensor:
@@ -311,8 +330,9 @@ def _adaptive(kind: str, axes: int) -> Callable[..., Tensor]:
             return input.mean((-2, -1), keepdim=True)
         name, rows = f"adaptive_{kind}_pool{axes}d", [divmod(n, k) for n, k in zip(extent, counts, strict=True)]
         if any(rest for _, rest in rows):
-            missing_if(kind == "max", f"{name}(output_size={output_size}) of {list(input.shape)}")
-            return called(_means(input, extent, counts), names[axes == 2])
+            result, indices = (_means(input, extent, counts), None) if kind == "avg" else adaptive(input, counts)
+            called(result, names[axes == 2])
+            return (result, indices) if return_indices else result
         result = named(f"{kind}_pool{axes}d", input, tuple(n for n, _ in rows))
         called(result, names[axes == 2])
         if not return_indices:
@@ -380,7 +400,6 @@ ELSEWHERE |= dict.fromkeys(("fold", "unfold"), "nn.folding")
 ELSEWHERE["embedding_bag"] = "nn.bags"
 ELSEWHERE |= dict.fromkeys(("alpha_dropout", "dropout1d", "dropout3d", "gumbel_softmax"), "nn.channels")
 ELSEWHERE |= dict.fromkeys(("bilinear", "channel_shuffle", "local_response_norm", "pixel_unshuffle"), "nn.channels")
-_LOSSES = ("_loss", "_entropy", "_logits", "_div", "_distance")
 
 
 def __getattr__(name: str) -> Any:
@@ -391,7 +410,8 @@ def __getattr__(name: str) -> Any:
     elif name in ELSEWHERE:
         result = getattr(import_module(f"gradcli.pytorch.{ELSEWHERE[name]}"), name)
     else:
-        result = getattr(losses, name, None) if name.endswith(_LOSSES) else row_named(name, _HERE)
+        is_loss = name in table().functions[_HERE] and hasattr(losses, name)
+        result = getattr(losses, name) if is_loss else row_named(name, _HERE)
     if result is None:
         raise AttributeError(name)
     is_row = name not in ELSEWHERE and not hasattr(losses, name)  # the others tell by themselves

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,12 @@ from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter
 from gradcli.pytorch.nn.table import bound_arguments, parameters, rows
 from gradcli.pytorch.tensor import Tensor, of_array
+
+
+@cache
+def _pytorch_name(cls: type) -> str:
+    """Return the name of PyTorch's module that a class is, or that a script's own class is based on."""
+    return next((c.__name__ for c in cls.__mro__ if c.__name__ in rows()), "")
 
 
 class _Layer(Module):
@@ -39,7 +46,7 @@ class _Layer(Module):
         arguments = bound_arguments(type(self).__name__, self.takes, args, kwargs)
         self.__dict__["_kind"] = chosen(arguments.pop("dtype", None), default_dtype()).numpy
         check_device(arguments.pop("device", None))
-        check_limits(type(self).__name__, arguments)
+        check_limits(_pytorch_name(type(self)), arguments)  # type: ignore[arg-type]
         for name, value in arguments.items():
             if isinstance(value, Tensor):
                 self.register_buffer(name, value)
@@ -189,9 +196,7 @@ class _BatchNorm(_Layer):
             self.register_buffer(name, of_array(value) if self.track_running_stats else None)
 
     def forward(self, input: Any) -> Any:
-        ranks = (2, 3) if self.axes == 1 else (self.axes + 2,)
-        words = " or ".join(f"{n}D" for n in ranks)
-        refuse_if(input.dim() not in ranks, "rank for a batch", words, input.dim())
+        check_limits(f"{_pytorch_name(type(self))}.forward", {"input": input})  # type: ignore[arg-type]
         if self.training and self.num_batches_tracked is not None:
             self.num_batches_tracked._a[...] += 1
         of_batch = self.training or self.running_mean is None

@@ -133,6 +133,8 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
 
 @_reducing()
 def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
+    refuse_if(target.size() != input.size(), "size of the target, refused", target.shape, input.shape)
+    refuse_if(target._a.dtype != input._a.dtype, "dtype of a target", target.dtype.word, input.dtype.word)
     for what, array in (("input", input._a), ("target", target._a)):
         refuse_if(((array < 0) | (array > 1)).any(), "no probabilities", what)
     return named("binary_cross_entropy", input, target, weight, how)
@@ -142,6 +144,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, how: str, weight: Tensor | None = None, pos_weight: Tensor | None = None
 ) -> Tensor:
+    refuse_if(target.size() != input.size(), "size of the target of logits", target.shape, input.shape)
     name = "binary_cross_entropy_with_logits"
     check_numbers(name, input.dtype)
     refuse_if(target._a.dtype.kind != "f", "dtype of what is written", "Float", target.dtype.word)
@@ -160,6 +163,7 @@ def binary_cross_entropy_with_logits(
 def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tensor:
     if how == "mean":
         warn("mean of a divergence")
+    refuse_if(input._a.dtype.kind != "f" or target._a.dtype.kind != "f", "integers in a divergence")
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if how != "batchmean":
         return _one(loss, how)

@@ -93,7 +93,8 @@ def _of_function(name: str, row: Row) -> type:
     base = _Hardtanh if name == "Hardtanh" else base
     cls: Any = type(name, (base,), {"__doc__": f"`torch.nn.{name}`."})
     cls.takes = known
-    cls.calls = (row.calls[0], *(k for k in known if k not in ("size_average", "reduce")))
+    given = row.calls if len(row.calls) > 1 else [*row.calls, *known]
+    cls.calls = tuple(k for k in given if k not in ("size_average", "reduce"))
     if row.shows is None and base is not _Loss:
         cls.shows = " ".join(known).replace("inplace", "inplace?").replace("approximate", "approximate!")
     return cls

@@ -17,6 +17,8 @@ from gradcli.pytorch.operations.creation import zeros
 from gradcli.pytorch.refusals import several
 from gradcli.pytorch.tensor import Tensor, of_array
 
+Array = np.ndarray[Any, Any]
+
 
 def indices_of(name: str, x: Tensor, pooled: Tensor, axes: int, settings: Mapping[str, Any]) -> Tensor:
     """Return for each largest number its index in its plane: the first of equal ones, the last `nan`.
@@ -24,15 +26,38 @@ def indices_of(name: str, x: Tensor, pooled: Tensor, axes: int, settings: Mappin
     `settings` are `kernel_size`, `stride`, `padding` and `dilation`, for each axis or for all.
     """
     sizes = (several(settings[k], axes) for k in ("kernel_size", "stride", "padding", "dilation"))
-    shape = x.shape[-axes:]
+    rows = zip(pooled.shape[-axes:], zip(*sizes, strict=True), strict=True)
+    windows = [
+        np.arange(count)[:, None] * step - ends + np.arange(kernel) * apart
+        for count, (kernel, step, ends, apart) in rows
+    ]
+    result = of_array(_largest(x, windows).reshape(pooled.shape))
+    note_lost(result, (x,), f"taking the indices of {name}")
+    return result
+
+
+def adaptive(x: Any, counts: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Return the largest numbers of windows of unequal sizes that cover the last axes, and their indices."""
+    axes, windows = len(counts), []
+    for size, count in zip(x.shape[-len(counts) :], counts, strict=True):
+        ends = [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+        most = max((b - a for a, b in ends), default=0)
+        windows.append(np.array([[*range(a, b), *[-1] * (most - b + a)] for a, b in ends], np.int64))
+    indices = of_array(_largest(x, windows).reshape(*x.shape[:-axes], *counts))
+    return x.flatten(-axes).gather(-1, indices.flatten(-axes)).unflatten(-1, counts), indices  # type: ignore[attr-defined]
+
+
+def _largest(x: Tensor, windows: Sequence[Array]) -> Array:
+    """Return for each plane the flat indices of the largest numbers of windows; each axis has its rows of positions.
+
+    A position outside of the axis is none.
+    """
+    shape = x.shape[-len(windows) :]
     planes = x._a[..., 0].reshape(-1, math.prod(shape))
     flat, inside = np.zeros((1, 1), np.int64), np.ones((1, 1), bool)
-    for size, count, (kernel, step, ends, apart) in zip(
-        shape, pooled.shape[-axes:], zip(*sizes, strict=True), strict=True
-    ):
-        positions = np.arange(count)[:, None] * step - ends + np.arange(kernel) * apart
+    for size, positions in zip(shape, windows, strict=True):
         is_element = (positions >= 0) & (positions < size)
-        rows, columns = len(flat) * count, flat.shape[1] * kernel
+        rows, columns = len(flat) * len(positions), flat.shape[1] * positions.shape[1]
         flat = (flat[:, None, :, None] * size + np.clip(positions, 0, size - 1)[:, None]).reshape(rows, columns)
         inside = (inside[:, None, :, None] & is_element[:, None]).reshape(rows, columns)
     values = np.where(inside, planes[:, flat], -np.inf)
@@ -40,9 +65,7 @@ def indices_of(name: str, x: Tensor, pooled: Tensor, axes: int, settings: Mappin
     is_nan = np.isnan(values)
     last_nan = values.shape[-1] - 1 - np.argmax(is_nan[..., ::-1], axis=-1)
     largest = np.where(is_nan.any(-1), last_nan, largest)
-    result = of_array(flat[np.arange(len(flat)), largest].reshape(pooled.shape))
-    note_lost(result, (x,), f"taking the indices of {name}")
-    return result
+    return flat[np.arange(len(flat)), largest]
 
 
 def _unpooled(axes: int) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
+from gradcli.pytorch.messages import refusal, refuse_if, warn
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.layers import _Layer
@@ -16,7 +16,6 @@ from gradcli.pytorch.operations.creation import zeros
 from gradcli.pytorch.operations.joining import cat, stack
 
 State = tuple[Any, ...]  # what goes on from step to step: the output, and the LSTM's memory
-_SIZES = ("input_size", "hidden_size", "num_layers")
 
 
 class _Weights(_Layer):
@@ -118,11 +117,6 @@ class _Recurrent(_Weights):
         self.reset_parameters()
 
     def _check_settings(self) -> None:
-        for name in _SIZES:
-            size = getattr(self, name)
-            refuse_if(not isinstance(size, int), "type of a size", name, type(size).__name__)
-        for name in _SIZES:
-            refuse_if(getattr(self, name) <= 0, "size that is not positive", name)
         if self.dropout and self.num_layers == 1:
             warn("dropout of a single layer", self.dropout, self.num_layers)
         refuse_if(self.proj_size >= self.hidden_size, "size of a projection")
@@ -287,10 +281,6 @@ class _Cell(_Weights):
 
 class RNNCell(_Cell, _Elman):
     """One step of Elman's recurrence."""
-
-    def _build(self) -> None:
-        missing_if(self.nonlinearity not in ("tanh", "relu"), f"torch.nn.RNNCell(nonlinearity={self.nonlinearity!r})")
-        super()._build()
 
 
 class LSTMCell(_Cell, _LSTM):

@@ -14,13 +14,17 @@ from gradcli.pytorch.tables import paragraphs
 
 
 class Row(NamedTuple):
-    """A module: PyTorch's file, its base, the function that its forward calls with some attributes, and arguments."""
+    """A module: PyTorch's file, its base, the function that its forward calls with some attributes, and arguments.
+
+    `constructor` is the class whose constructor it is, where that is another one.
+    """
 
     home: str
     base: str
     calls: list[str]
     takes: str | None = None
     shows: str | None = None
+    constructor: str | None = None
 
 
 @cache
@@ -33,8 +37,12 @@ def rows() -> dict[str, Row]:
         for module in modules:
             (name, *calls), *more = map(str.split, module.split("\n"))
             base = name if name.startswith("_") else base
-            result[name] = Row(home, base, calls, **{word: " ".join(rest) for word, *rest in more})
+            parts = {_FIELDS.get(word, word): " ".join(rest) for word, *rest in more}
+            result[name] = Row(home, base, calls, **parts)
     return result
+
+
+_FIELDS = {"from": "constructor"}
 
 
 def taken(function: str) -> list[str]:
@@ -57,24 +65,8 @@ def parameters(row: str) -> dict[str, Any]:
     return {name: literal_eval(value) if value else REQUIRED for name, _, value in words}
 
 
-# Whose constructor PyTorch names where it is another class's.
-_CONSTRUCTED = {
-    "MSELoss": "_Loss",
-    "L1Loss": "_Loss",
-    "SoftMarginLoss": "_Loss",
-    "BCELoss": "_WeightedLoss",
-    **dict.fromkeys(("RNN", "LSTM", "GRU"), "RNNBase"),
-}
-_CONSTRUCTED |= dict.fromkeys(("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"), "_BatchNorm")
-_CONSTRUCTED |= dict.fromkeys(("InstanceNorm1d", "InstanceNorm2d"), "_InstanceNorm")
-_CONSTRUCTED |= dict.fromkeys(("AdaptiveAvgPool1d", "AdaptiveAvgPool2d"), "_AdaptiveAvgPoolNd")
-_CONSTRUCTED |= dict.fromkeys(("AdaptiveMaxPool1d", "AdaptiveMaxPool2d"), "_AdaptiveMaxPoolNd")
-_CONSTRUCTED |= dict.fromkeys(("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout"), "_DropoutNd")
-_CONSTRUCTED |= dict.fromkeys(("MaxPool1d", "MaxPool2d", "MaxPool3d"), "_MaxPoolNd")
-
-
 def bound_arguments(name: str, known: Mapping[str, Any], args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return what the constructor of a class of this name is bound_arguments for each of its arguments, or the default.
+    """Return the arguments of the constructor of a class of this name, with the defaults of those that are not there.
 
     Errors: Python's `TypeError` for what does not fit.
     """
@@ -82,5 +74,7 @@ def bound_arguments(name: str, known: Mapping[str, Any], args: Sequence[Any], kw
     result = {k: v for k, v in known.items() if v is not REQUIRED} | first | kwargs
     if result.keys() != known.keys() or len(args) > len(known) or first.keys() & kwargs:
         fields: list[Any] = [k if v is REQUIRED else (k, Any, field(default=v)) for k, v in known.items()]
-        make_dataclass(_CONSTRUCTED.get(name, name), fields)(*args, **kwargs)  # so that Python says what does not fit
+        row = rows().get(name)
+        owner = (row and row.constructor) or name
+        make_dataclass(owner, fields)(*args, **kwargs)  # so that Python says what does not fit
     return result

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.calls import called
+from gradcli.pytorch.calls import called, named
 from gradcli.pytorch.messages import missing_if, refuse_if
 from gradcli.pytorch.names import TORCH, function, method
 from gradcli.pytorch.tensor import Tensor, listed, of_array
@@ -80,7 +80,6 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
 @method("scatter_reduce")
 def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
     """Return sums, means or extremes of a source's elements at indices; ties share a gradient."""
-    missing_if(reduce == "prod", "scatter_reduce(reduce='prod')")
     is_own = (input.detach().new_zeros(input.shape).scatter(dim, index, 1.0) == 0) | include_self
     own = TORCH["where"](is_own, input, 0)
     if reduce in ("amax", "amin"):
@@ -90,11 +89,23 @@ def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, i
         total = TORCH["where"](input == result, own, 0).scatter_add(dim, index, is_extreme * src)
         # An own element that is not included counts among the ties in PyTorch, too.
         total = result + (total - total.detach()) / counts
+    elif reduce == "prod":
+        total = TORCH["where"](is_own, input, 1) * _scattered_products(input, dim, index, src)
     else:
         total = own.scatter_add(dim, index, src)
         if reduce == "mean":
             total = total / is_own.to(input.dtype).scatter_add(dim, index, TORCH["ones_like"](src)).detach()
     return called(total, "ScatterReduceBackward0")
+
+
+def _scattered_products(input: Any, dim: int, index: Any, src: Any) -> Any:
+    """Return the products of a source's elements at indices, and 1 where there is none."""
+    at, size = dim % input.dim(), input.shape[dim]
+    part = src[tuple(map(slice, index.shape))]
+    targets = TORCH["arange"](size).view([-1 if i == at else 1 for i in range(input.dim() + 1)])
+    products = TORCH["where"](index.unsqueeze(at) == targets, part.unsqueeze(at), 1).prod(at + 1)
+    ends = [n - m for n, m in zip(input.shape, products.shape, strict=True)]
+    return named("pad", products, [n for end in ends[::-1] for n in (0, end)], "constant", 1) if any(ends) else products
 
 
 def _scattered_extremes(input: Any, is_own: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:

@@ -14,7 +14,7 @@ from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.shapes import bare
 from gradcli.pytorch.calls import called, held, in_order
 from gradcli.pytorch.functions import fact
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
+from gradcli.pytorch.messages import facts_of, missing_if, refusal, refuse_if, typename, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import InPlace, method, methods
 from gradcli.pytorch.operations import operators
@@ -24,7 +24,7 @@ from gradcli.pytorch.operations.storage import check_overlap
 from gradcli.pytorch.operations.views import rebase, shape_of, unfollowed
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import Recorder, apply, script_line
-from gradcli.pytorch.signatures import find
+from gradcli.pytorch.signatures import OF_ARGUMENTS, find
 from gradcli.pytorch.tensor import Tensor, new, tangent_of
 
 
@@ -166,11 +166,11 @@ def copy(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
 
 @method("fill_")
-def fill(x: Tensor, value: Any) -> Tensor:
+def fill(input: Tensor, value: Any) -> Tensor:
     """Set all numbers of a tensor."""
     rank = value.dim() if isinstance(value, Tensor) else 0
     refuse_if(rank, "fill with an array", rank)
-    return replaced(x, value, "fill_", f"FillBackward{3 if isinstance(value, Tensor) else 2}")
+    return replaced(input, value, "fill_", f"FillBackward{3 if isinstance(value, Tensor) else 2}")
 
 
 method("zero_")(lambda self: replaced(self, 0, "zero_", "ZeroBackward0"))
@@ -244,15 +244,18 @@ def in_place(name: str, function: Callable[..., Any]) -> Callable[..., Tensor]:
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         arguments, settings = in_order(name, args, kwargs)
-        is_first = signature is not None and signature.ordered[0].kind == "Tensor"  # the method's tensor
-        if signature is not None and is_first and arguments and not isinstance(arguments[0], Tensor):
-            signature.check_tensors(name, (self, *arguments), skipped=1)
 
         def compute(x: Tensor) -> Tensor:
             check_overlap(x, *arguments, *settings.values())
             return numbered(function(x, *arguments, **settings))
 
-        return change(self, compute, name)
+        try:
+            return change(self, compute, name)
+        except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+            facts = facts_of(error)
+            if signature is not None and (facts is None or facts.key in OF_ARGUMENTS):
+                signature.check_call(name, (self, *args), kwargs, 1)
+            raise
 
     call.__name__ = name
     return operators.operator(call) if name.startswith("__") else call

@@ -22,13 +22,12 @@ from gradcli.pytorch.calls import (
     typed,
 )
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.messages import message, refuse_if
+from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.names import function, method
 from gradcli.pytorch.operations.creation import as_tensor
+from gradcli.pytorch.overloads import check_overloads, overloads
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_overload
-from gradcli.pytorch.signatures import signature
 from gradcli.pytorch.tensor import Tensor, new
 
 # Arithmetic
@@ -222,10 +221,8 @@ method("__invert__")(bitwise_not)
 @function("where")
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
-        signature("where").check_tensors("where", [condition])
         return condition.nonzero(as_tuple=True)
-    arguments = (condition, input) if other is None else (condition, input, other)
-    check_overload("where", arguments, message("calls of where").split("\n"))
+    check_overloads("where", overloads("where", False), (condition, input, *([] if other is None else [other])), {})
     refuse_if(condition._a.dtype not in (bool, np.uint8), "condition that is none", condition.dtype.word)
     dtype = result_dtype((input, other))
 
@@ -237,7 +234,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 @method("where")
 def _where(self: Tensor, condition: Tensor, other: Any) -> Any:
-    check_overload("where", (condition, other), message("calls of the method where").split("\n"))
+    check_overloads("where", overloads("where", True), (condition, other), {})
     return where(condition, self, other)
 
 

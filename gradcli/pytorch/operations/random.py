@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.pytorch.dtypes import int64
-from gradcli.pytorch.functions import capitals
+from gradcli.pytorch.functions import grad_name
 from gradcli.pytorch.generator import DEFAULT, Generator
 from gradcli.pytorch.messages import refuse_if
 from gradcli.pytorch.modes import no_grad
@@ -152,8 +152,7 @@ _FILLED: dict[str, Callable[..., Any]] = {
 @methods(*_FILLED)
 def filled(self: Tensor, *args: Any, generator: Generator | None = None, op: str, **kwargs: Any) -> Tensor:
     numbers = np.asarray(_FILLED[op](self, generator or DEFAULT, *args, **kwargs)).reshape(-1)
-    name = f"{capitals(op)}Backward{2 if op in ('random_', 'bernoulli_') else 0}"
-    return replaced(self, new(in_memory(numbers, self._a)), op, name)
+    return replaced(self, new(in_memory(numbers, self._a)), op, grad_name(op))
 
 
 def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:

@@ -14,6 +14,7 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import called, check_numbers, exact, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
+from gradcli.pytorch.functions import fact, grad_name
 from gradcli.pytorch.messages import missing_if, refuse_if, warn
 from gradcli.pytorch.names import method, methods, return_type, with_indices
 from gradcli.pytorch.operations.conversion import real, to
@@ -56,7 +57,8 @@ def reduced(input: Tensor, dim: Any = ..., keepdim: bool = False, *, dtype: Any 
     axes = axes_of(dim, x.dim())
     if op in ("amax", "amin"):
         _refuse_empty(op, input, None if dim in (..., None, (), []) or not axes else axes[0])
-    grad = f"{op.capitalize()}Backward{int(dim is not ...)}" if op in ("sum", "mean", "prod") else None
+    along = f"{op}_dim"
+    grad = grad_name(along) if dim is not ... and fact("grad_fn", along) else None
     return _over(op, x, axes, keepdim, lambda n: _node(op, n, axes), name=grad)
 
 

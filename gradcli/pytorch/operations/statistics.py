@@ -43,6 +43,20 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     return called(sums / input.isnan().logical_not().sum(dim, keepdim), "DivBackward0")
 
 
+@method("nanmedian")
+def nanmedian(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Return the median of the elements that are numbers, of all or along an axis: the lower of two."""
+    if dim is None:
+        numbers = input[input.isnan().logical_not()]
+        return called(numbers.median() if numbers.numel() else input.sum(), "NanmedianBackward0")
+    at = axis_of(dim, input.dim())
+    rows = np.atleast_1d(input._a[..., 0])
+    middle = np.maximum(np.sum(~np.isnan(rows), axis=at, keepdims=True) - 1, 0) // 2
+    indices = np.take_along_axis(np.argsort(rows, axis=at, kind="stable"), middle, at)
+    result = _at_indices(_NANMEDIAN, input, indices if input.dim() else indices[0], at, keepdim)
+    return called(result, "NanmedianBackward1")
+
+
 @method("mode")
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """Return the most frequent element along an axis, the smallest of several, and the index of its last occurrence."""
@@ -83,7 +97,7 @@ def _running(name: str) -> Callable[..., Any]:
     return function
 
 
-_MODE = return_type("mode")
+_MODE, _NANMEDIAN = return_type("mode"), return_type("nanmedian")
 for _name in ("cummax", "cummin"):
     method(_name)(_running(_name))
 

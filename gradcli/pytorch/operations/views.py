@@ -91,11 +91,15 @@ def shape_of(sizes: Any, what: str = "view", parameter: str = "size") -> tuple[i
     """
     numbers = listed(sizes)
     for i, n in enumerate(numbers):
-        if isinstance(n, bool) or not isinstance(n, int | np.integer | Tensor):
+        if (
+            isinstance(n, bool)
+            or not isinstance(n, int | np.integer | Tensor)
+            or (isinstance(n, Tensor) and n.numel() != 1)
+        ):
             kind = typename(n)
             refuse_if(i, "later size of another kind", what, parameter, i + 1, kind)
             refuse_if(numbers is not sizes, "first size of another kind", what, parameter, kind)
-            refuse_if(len(numbers) > 1, "too many arguments", what, 1, "", len(numbers))
+            refuse_if(len(numbers) > 1, "too many arguments", what, 1, "", len(numbers), "were")
             raise refusal("sizes of another kind", what, parameter, kind)
     return tuple(map(int, numbers))
 

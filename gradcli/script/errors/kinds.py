@@ -219,10 +219,8 @@ def other_count(at: Failure, name: str, expected: int, count: int) -> Answer:
 
 
 def no_tensor(at: Failure, *facts: Any) -> Answer | None:
-    """Return the answer where a function gets another object than a tensor; the last fact is its type."""
-    match facts[-1]:
-        case "NoneType":
-            return none(at)
-        case "function" | "method" | "builtin_function_or_method":
-            return operands.uncalled(at)
-    return None
+    """Return the answer where a function gets another object than a tensor; a fact is its type."""
+    if "NoneType" in facts and (answer := none(at)) is not None:
+        return answer
+    is_uncalled = any(kind in facts for kind in ("function", "method", "builtin_function_or_method"))
+    return operands.uncalled(at) if is_uncalled else None

@@ -275,3 +275,13 @@ print(*(of((p[0] * p[1]).pow(2).sum()) for p in (x.split([1, 2]), x.chunk(2), x.
 print(of(torch.stack([row**2 for row in x]).sum()))
 for f in (torch.sin, torch.tanh, lambda v: v.pow(2).sum(), lambda v: v.norm(), lambda v: v.softmax(0)[0]):
     print(vmap(f)(x).grad_fn.name(), of(vmap(f)(x).pow(2).sum()))
+# --- gradients of losses that are sums of differences
+for name in ("l1_loss", "binary_cross_entropy_with_logits"):
+    for how in ("mean", "sum", "none"):
+        x, y = torch.rand(3, requires_grad=True), torch.rand(3, requires_grad=True)
+        loss = getattr(F, name)(x, y, reduction=how).sum()
+        print(name, how, [type(g.grad_fn).__name__ for g in torch.autograd.grad(loss, (x, y), create_graph=True)])
+x = torch.rand(3, 3, requires_grad=True)
+for name in "acosh_ asinh_ atanh_ t_ unsqueeze_ squeeze_ transpose_ round_ polygamma_".split():
+    more = {"unsqueeze_": (0,), "transpose_": (0, 1), "polygamma_": (1,)}.get(name, ())
+    print(name, type(getattr((x + 2).clone(), name)(*more).grad_fn).__name__)

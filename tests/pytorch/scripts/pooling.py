@@ -85,3 +85,13 @@ for call in (
         print(call())
     except Exception as error:
         print(type(error).__name__, error)
+# --- maxima of windows of unequal sizes
+torch.manual_seed(0)
+x = torch.randn(2, 3, 7, 5, requires_grad=True)
+for size in ((3, 2), 4, (None, 3), (7, 5)):
+    r, indices = F.adaptive_max_pool2d(x, size, return_indices=True)
+    g, = torch.autograd.grad((r * torch.arange(r.numel()).view(r.shape)).sum(), x)
+    print(r.shape, r.flatten()[:4], indices.flatten()[:9], g.sum(), g.flatten()[:9], type(r.grad_fn).__name__)
+z = torch.randn(2, 7, requires_grad=True)
+print(*F.adaptive_max_pool1d(z, 3, return_indices=True), nn.AdaptiveMaxPool1d(4)(z))
+print(F.adaptive_max_pool1d(torch.tensor([[1., float("nan"), 3., float("nan"), 2.]]), 2))
