@@ -148,14 +148,14 @@ def check(
 
 def _check_trials(at: Sequence[str], many: Files) -> None:
     """Check that --trials, which counts random points, is not typed beside points."""
-    given = "--points" if many.wanted else "--at" if at else ""
-    if given and click.get_current_context().get_parameter_source("trials") is ParameterSource.COMMANDLINE:
+    source = "--points" if many.wanted else "--at" if at else ""
+    if source and click.get_current_context().get_parameter_source("trials") is ParameterSource.COMMANDLINE:
         from gradcli.errors import InputError
 
         raise InputError(
-            f"--trials is the number of random points, and {given} gives the points",
-            hint=f"leave out --trials, or leave out {given} to check at random points",
-            options=("--trials", given),
+            f"--trials is the number of random points, and {source} gives the points",
+            hint=f"leave out --trials, or leave out {source} to check at random points",
+            options=("--trials", source),
         )
 
 

@@ -169,7 +169,7 @@ def open_many(system: System, options: SystemOptions, files: Files) -> Iterator[
     try:
         for header in _headers(files.keep):
             check_header(header, points.columns, label(files.points or _AT), "--keep")
-        run = replace(_read(system, options, files, points, (known, constants)), reading=how)
+        run = replace(_read(system, options, files, points, known, constants), reading=how)
         yield run
     finally:
         points.close()
@@ -187,11 +187,10 @@ def _open(system: System, options: SystemOptions, files: Files, shapes: Mapping[
 
 
 def _read(
-    system: System, options: SystemOptions, files: Files, points: Points, given: tuple[Mapping[str, Shape], Named]
+    system: System, options: SystemOptions, files: Files, points: Points, known: Mapping[str, Shape], constants: Named
 ) -> FilePoints:
-    """Return the run; `given` are the shapes of `--shape` and the values of an `--at` beside a file."""
+    """Return the run; `known` are the shapes of `--shape`, `constants` the values of an `--at` beside a file."""
     where = _AT if files.points is None else label(files.points)
-    known, constants = given
     _check_shapes(known, points.shapes, where)
     shapes = _shapes(system, points)
     if repeated := next((n for n in constants if n in shapes), None):

@@ -17,11 +17,11 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.shapes import Shape
 from gradcli.notation.numbers import shape_text
 
-_SIDE = 8  # rows and columns that an image has at least
-_LONGEST = 4  # times the shorter side
-_CHANNELS = (1, 3)
-_WRITTEN = 4  # numbers of a cotangent in a title
-_MOST = 8  # calls that have a panel each
+_SIDE = 8  # rows and columns that an image has at least: the handwritten digits of scikit-learn have as many
+_LONGEST = 4  # times the shorter side: a longer array is a table
+_CHANNELS = (1, 3)  # grey, and colours
+_WRITTEN = 4  # numbers of a cotangent in a title, which is as wide as an image
+_MOST = 8  # calls that have a panel each: two rows
 _V = Name("v")
 
 
@@ -115,7 +115,7 @@ def _panels(point: BackwardPoint, name: str) -> Iterator[Panel]:
     yield value_panel(Name(name), point.at[name])
     calls = point.calls if 1 < len(point.calls) <= _MOST else ()
     for number, call in enumerate(calls, 1):
-        yield gradient_panel((f"call {number}", *_cotangent(call.v)), call.own[name])
+        yield gradient_panel((f"call {number}", *_cotangent(call.v)), call.vjp[name])
     sum_of = (", the sum of the calls",) if len(point.calls) > 1 else ()
     yield gradient_panel((Grad(name), *sum_of), point.grad[name])
 

@@ -19,7 +19,8 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import Sweep, sweep
 from gradcli.notation.numbers import number_text
 
-_SHORT = 30  # characters of an input in a sentence
+_SHORT = 30  # characters of an input in a sentence: with the operation it fits on a line
+_LINE = 60  # characters of a statement in a warning, which is two lines then
 
 
 def origin(swept: Sweep, inputs: Named) -> str:
@@ -95,7 +96,7 @@ def fix(swept: Sweep, inputs: Named) -> str:
 
 def _words(node: Node, graph: Graph) -> str:
     """Return an operation with the place where the user wrote it."""
-    written = f" ({graph.spans[node].line[:60]})" if node in graph.spans else ""
+    written = f" ({graph.spans[node].line[:_LINE]})" if node in graph.spans else ""
     return f"`{node.op}`{written}"
 
 

@@ -41,14 +41,14 @@ def rule(p: Pass, names: Mapping[Node, str], adjoint: str, to: str, adds: bool) 
     # Only the names that the rule reads: a stack of 5,000 numbers has 5,000 arguments, and a rule for each.
     called = {n: names.get(pulled.originals[n]) for n in _read(contribution) if n in pulled.originals}
     known = {n: name for n, name in called.items() if name is not None}
-    known |= {pulled.own: names[p.node], pulled.g: adjoint}
-    return _contribution(pulled.own, contribution, known, (names[p.argument], to), adjoint, "+=" if adds else "=")
+    known |= {pulled.node: names[p.node], pulled.g: adjoint}
+    return _contribution(pulled.node, contribution, known, (names[p.argument], to), adjoint, "+=" if adds else "=")
 
 
 class _Pulled(NamedTuple):
     """A node whose arguments are leaves, the names of these, and its contribution for an adjoint g."""
 
-    own: Node
+    node: Node
     originals: Mapping[Node, Node]
     g: Node
     contributions: Sequence[Node]

@@ -55,11 +55,11 @@ class Partial:
 class Value:
     """A number or a formula (a SymPy expression), or an array of them, summarised where it is large.
 
-    A zero that was `given` shows its sign, which 1/x knows; in what is computed it would distract.
+    With `signed_zero`, -0 shows its sign, as in a point, where 1/x reads it; in results it would distract.
     """
 
     array: Array
-    given: bool = False
+    signed_zero: bool = False
 
     @classmethod
     def of(cls, number: Any) -> Value:
@@ -357,9 +357,9 @@ def quantity(node: Node, names: Mapping[Node, str]) -> Math:
     return Name(names[node]) if node in names else Computed(node, names, implicit=True)
 
 
-def assigned(lead: str, values: Iterable[tuple[str, Array]], given: bool = False) -> list[Math]:
+def assigned(lead: str, values: Iterable[tuple[str, Array]], signed_zero: bool = False) -> list[Math]:
     """Return behind the word that they begin with what has which value: at x0 = 1, x1 = 2."""
     parts: list[Math] = []
     for name, value in values:
-        parts += [", " if parts else lead, Equal((Name(name), Value(value, given)))]
+        parts += [", " if parts else lead, Equal((Name(name), Value(value, signed_zero)))]
     return parts

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gradcli.algebra.symbolic_jacobian import SymbolicJacobian
 
 MAX_ENTRIES = 10**6  # of a Jacobian that is computed whole: 8 MB, and as JSON 20 MB
+_CALLS, _WEIGHTS = 100, 1_000  # that are looked through for a decimal: all are alike in nearly every system
 MAX_FORMULAS = 50_000  # elements whose formulas are computed: more would keep the reader waiting
 
 
@@ -119,8 +120,8 @@ def summed(terms: Mapping[int, Sequence[Any]], nodes: Mapping[str, Node]) -> Nam
 def style_of(graph: Graph, calls: Sequence[Named] = ()) -> Style:
     """Return how formulas are written, by the numbers of the system and of the calls."""
     decimals = any(isinstance(n.value, Decimal) for n in graph.nodes)
-    numbers = (v for call in calls[:100] for v in call.values() if v.dtype != object)
-    weights = (float(e) for v in numbers for e in v.reshape(-1)[:1000])
+    numbers = (v for call in calls[:_CALLS] for v in call.values() if v.dtype != object)
+    weights = (float(e) for v in numbers for e in v.reshape(-1)[:_WEIGHTS])
     decimals = decimals or any(w != round(w, 0) for w in weights if np.isfinite(w))
     return Style(decimals, frozenset(graph.labels.values()), _single(graph))
 

@@ -14,7 +14,7 @@ from gradcli.graph.weights import Weights
 from gradcli.notation.nodes import readable_names
 from gradcli.notation.numbers import shape_text
 
-_FIRST, _LAST = 20, 4  # statements of a longer system that are shown
+_FIRST, _LAST = 20, 4  # statements of a longer system that are shown: a screen
 _BEHIND = 6  # numbers of a point that stand behind the first statement: more are wider than a line
 _LEAVES = 12  # inputs of a point that are listed: two lines
 
@@ -46,7 +46,7 @@ def shown_names(graph: Graph) -> list[str]:
 
 def point_parts(at: Named) -> tuple[Math, ...]:
     """Return a point as words: at x0 = 1, x1 = 2."""
-    parts = assigned("at ", list(at.items())[:_LEAVES], given=True)
+    parts = assigned("at ", list(at.items())[:_LEAVES], signed_zero=True)
     return (*parts, f", … ({len(at):,} inputs)") if len(at) > _LEAVES else tuple(parts)
 
 

@@ -51,7 +51,9 @@ class LoopWriter:
         taken = {*self.function.names.values(), *self.function.results}
         self.fresh = fresh_names(taken)
         self.counters = [c for c in "ijklmnopqrs" if c not in taken] + [f"{c}_" for c in "ijklmnopqrs"] * 3
-        self.own = {n: name for name, n in self.function.results.items() if self.function.readers[n] < 2 and n.shape}
+        self.result_names = {
+            n: name for name, n in self.function.results.items() if self.function.readers[n] < 2 and n.shape
+        }
         self.constants = fresh_names(taken, f"{self.function.name}_c")
         # Numbers that larger nodes read, in a loop maybe: they are not worked out again and again.
         self.looped = {a for n in self.function.nodes if n.size > 1 and n.op != "elements" for a in n.args}
@@ -250,8 +252,8 @@ class LoopWriter:
 
     def taken(self, node: Node) -> Elements:
         """Return an array for a node: the result's that it is, or one under the user's name or a new one."""
-        if node in self.own and node not in self.function.names:
-            return Elements.array(self.own[node], node.shape)
+        if node in self.result_names and node not in self.function.names:
+            return Elements.array(self.result_names[node], node.shape)
         self.numbers += node.size
         if self.numbers > self.language.room:
             raise InputError(

@@ -210,12 +210,12 @@ class _Index:
         named = {self.pages[page].name: score for page, score in self.scores("short", [*words, *pairs]).items()}
         for row in total:
             total[row] += _NAMED * named.get(self.sections[row].topic.name, 0)
-        asked = self.scores("sections", words, "heading : (", " AND ") if len(words) > 1 else {}
+        headed = self.scores("sections", words, "heading : (", " AND ") if len(words) > 1 else {}
 
         def order(row: int) -> tuple[bool, float]:
             topic, section = self.sections[row].topic, self.sections[row].section
             rarer = topic.part == "gradcli" or section.messages
-            return row not in asked or bool(section.messages), -total[row] * (_RARER if rarer else 1)
+            return row not in headed or bool(section.messages), -total[row] * (_RARER if rarer else 1)
 
         return [self.sections[row] for row in sorted(total, key=order)]
 
@@ -227,11 +227,11 @@ class _Index:
         page, total, have = self.pages.index(topic), 0.0, 0.0
         if page not in self.scores("pages", [*words.values()], "{names asked heading} : ("):
             return 0
-        for asked, word in words.items():
+        for typed, word in words.items():
             rows = self.scores("pages", [word, *self.same([word])])
             worth = math.log((len(self.pages) + 1) / (len(rows) + 1)) * (1 if rows else _UNKNOWN)
             total += worth
-            have += worth * (page in rows) * (1 if word == asked else _CORRECTED)
+            have += worth * (page in rows) * (1 if word == typed else _CORRECTED)
         named = page in self.scores("short", [*words.values()])
         return have / total + _SURER * named if total else 0
 

@@ -44,7 +44,7 @@ class Topic:
 
     name: str
     part: str
-    place: int
+    position: int
     title: str
     summary: str
     also: tuple[str, ...]
@@ -85,7 +85,7 @@ def topics() -> dict[str, Topic]:
     """Return the topics by name, in the order of the guide."""
     result = [_read(path) for path in Path(__file__).parent.glob("*.md") if path.stem != "README"]
     order = list(PARTS)
-    return {t.name: t for t in sorted(result, key=lambda t: (order.index(t.part), t.place, t.name))}
+    return {t.name: t for t in sorted(result, key=lambda t: (order.index(t.part), t.position, t.name))}
 
 
 def _read(path: Path) -> Topic:
@@ -107,5 +107,5 @@ def topic_named(words: str) -> Topic | None:
     ('retain-graph', 'leaf-and-intermediate', 'vector-jacobian-product')
     """
     question = re.findall(r"\w+", words.lower().replace("_", "-"))
-    asked = ["-".join(question), "-".join(w for w in question if w not in EMPTY)]
-    return next((t for wanted in asked for t in topics().values() if wanted in (t.name, *t.also)), None)
+    names = ["-".join(question), "-".join(w for w in question if w not in EMPTY)]
+    return next((t for wanted in names for t in topics().values() if wanted in (t.name, *t.also)), None)

@@ -16,8 +16,8 @@ def one_hot_of(node: Node, names: Mapping[Node, str]) -> tuple[Node, int] | None
     >>> from gradcli.graph.construct import equal, where
     >>> from gradcli.graph.node import const, leaf
     >>> t = leaf((4,))
-    >>> found = one_hot_of(where(equal(reshape(t, (4, 1)), const((0, 1, 2), (3,))), 1, 0), {})
-    >>> found == (t, 3)
+    >>> classes = one_hot_of(where(equal(reshape(t, (4, 1)), const((0, 1, 2), (3,))), 1, 0), {})
+    >>> classes == (t, 3)
     True
     """
     match operands(node, "where"):

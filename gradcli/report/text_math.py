@@ -67,8 +67,8 @@ class TextWriter:
             case Partial(of, by, order):
                 above, below = _side(of), _side(by)
                 return f"∂{above}/∂{below}" if order == 1 else f"∂{order}{above}/∂{below}{order}"
-            case Value(array, given):
-                return self.array(np.asarray(array) if given else unsigned(np.asarray(array)))
+            case Value(array, signed_zero):
+                return self.array(np.asarray(array) if signed_zero else unsigned(np.asarray(array)))
             case Computed(node, names, written, implicit, whole):
                 return written or Notation(names, implicit=implicit).expression(node, whole)
             case Formula(text):

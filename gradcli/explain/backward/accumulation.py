@@ -147,12 +147,12 @@ class _Numbers:
         called: list[Call] = []
         for v, computed in zip(calls, values, strict=True):
             known = self.measured.gradients
-            own = {n: known[n] if n in known else computed[g] for n, g in self.swept.gradients.items()}
-            total = {name: called[-1].grad[name] + g for name, g in own.items()} if called else own
-            called.append(Call(v, own, total))
+            contributions = {n: known[n] if n in known else computed[g] for n, g in self.swept.gradients.items()}
+            total = {name: called[-1].grad[name] + g for name, g in contributions.items()} if called else contributions
+            called.append(Call(v, contributions, total))
         grads = called[-1].grad
         of_wrt = [
-            Call(c.v, {name: c.own[name] for name in self.wrt}, {name: c.grad[name] for name in self.wrt})
+            Call(c.v, {name: c.vjp[name] for name in self.wrt}, {name: c.grad[name] for name in self.wrt})
             for c in called
         ]
         first = values[0]

@@ -46,7 +46,7 @@ def calls_section(result: BackwardResult, point: BackwardPoint) -> Section:
     for k, call in enumerate(point.calls, 1):
         weights = flat(call.v)
         equations = [_own(result, point, call, name, weights) for name in leaves]
-        after = [_running(before.get(name), call.own[name], call.grad[name]) for name in leaves]
+        after = [_running(before.get(name), call.vjp[name], call.grad[name]) for name in leaves]
         both = [cell for pair in zip(equations, after, strict=True) for cell in pair] if len(equations) == 1 else after
         rows.append((str(k), array_of(result.graph.outputs, call.v), *both, *more))
         before = call.grad
@@ -91,7 +91,7 @@ def _meaning(result: BackwardResult) -> Text:
 def _own(result: BackwardResult, point: BackwardPoint, call: Call, name: str, weights: Array) -> Math:
     """Return the vᵀJ of one call, with its arithmetic where that is short."""
     sums = products(result, point.jacobian, weights, name)
-    return Equal((*list(sums)[-1:], Value(call.own[name])))
+    return Equal((*list(sums)[-1:], Value(call.vjp[name])))
 
 
 def _running(before: Array | None, added: Array, after: Array) -> Math:

@@ -37,13 +37,13 @@ from gradcli.graph.rewrite import substituted
 from gradcli.graph.vjp import sweep
 
 _TERMS = 6  # of a sum that is written whole: two lines
-_READABLE = 40  # characters of a local derivative beside its adjoint
+_READABLE = 40  # characters of a local derivative beside its adjoint: half a line
 _ALONE = 100  # characters of one that is all there is: two lines
 _NAMES = 40  # letters of names in a term that has no formula: longer ones say less than the numbers
-_DIGITS = 7  # of a number in a formula that is not rounded
-_FORMULAS = 3_000  # elements whose formulas are worked out for these
+_DIGITS = 7  # of a number in a formula that is not rounded: float32 has no more
+_FORMULAS = 3_000  # elements whose formulas are worked out for these: more would keep the reader waiting
 _NODES = 200  # operations in these: more make formulas that are too long
-_READERS = 4  # operations that read a leaf and need a line each
+_READERS = 4  # operations that read a leaf and need a line each: more are not one entry in full, but a table
 _EXACT = 1e-3  # of an entry: a sum that differs by more is not what the backward computed
 _MOVING = ("view", "move")  # kinds of operations that compute nothing
 

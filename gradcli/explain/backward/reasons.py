@@ -23,11 +23,11 @@ from gradcli.wrapping import in_words
 if TYPE_CHECKING:
     from gradcli.explain.trace import Trace
 
-_SHORT = 30  # characters of an expression in a sentence
-_LISTED = 3  # names in a sentence
+_SHORT = 30  # characters of an expression in a sentence: more take the reader out of it
+_LISTED = 3  # names in a sentence: more are better counted
 _NODES = 2_000  # of a system that is looked through: more would take longer than the rest of the page
 _EXTREMA = ("max", "min")
-_MATRIX = 2  # axes
+_MATRIX = 2  # axes of an array that has rows
 _CLOSE = 1e-5  # of sums, relatively: float32 rounds probabilities and 1/n, which add up to 1 up to that
 _UNNAMED = "g"  # the adjoint of a product without a name
 

@@ -20,7 +20,7 @@ class Call(NamedTuple):
     """One `backward` call: its cotangent, its own vᵀJ, and what has accumulated in `.grad` after it."""
 
     v: Named
-    own: Named
+    vjp: Named
     grad: Named
 
 

@@ -36,6 +36,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import active_nodes, reverse
 from gradcli.wrapping import in_words
 
+_LEAST = 1e-9  # the tolerance of an explanation, whose numbers have rounded as well
 _ROUNDED = 0.01  # how far a factor may be from 1 that comes of a constant rounded to two digits
 _SHORT = 100  # characters of terms that are shown, and before other explanations are tried: a line
 _MAX_RANK = 4  # of arrays whose axes are tried in another order: 24 orders
@@ -47,7 +48,7 @@ _CANDIDATES = 200  # nodes that are tried as a factor: each is evaluated at all 
 def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: int) -> str:
     """Return what is wrong with a claim, in words."""
     counted = trials.chosen(np.flatnonzero(trials.counted))
-    evidence = Evidence(case, counted.points, counted.truth, counted.yours, max(tolerance, 1e-9), proof, entry)
+    evidence = Evidence(case, counted.points, counted.truth, counted.yours, max(tolerance, _LEAST), proof, entry)
     with np.errstate(all="ignore"):
         if result := _explained(evidence):
             return _with_declaration(result, evidence)
@@ -234,12 +235,12 @@ def _another(e: Evidence) -> str:
     """Return a sentence that the claim is the derivative by another input, or ""."""
     case = e.case
     others = [(name, x) for name, x in case.graph.inputs.items() if x is not case.by and x.shape == case.by.shape]
-    own = next((name for name, x in case.graph.inputs.items() if x is case.by), "")
+    variable = next((name for name, x in case.graph.inputs.items() if x is case.by), "")
     plain = case.truth.shape == (*case.base.shape, *case.by.shape)
-    for name, x in others[:_CANDIDATES] if plain and own else ():
+    for name, x in others[:_CANDIDATES] if plain and variable else ():
         (result,) = e.evaluate(derivative(case.graph, case.base, x))
         if e.equal(e.yours, result):
-            return f"inputs exchanged: this is the derivative with respect to {name}, not {own}"
+            return f"inputs exchanged: this is the derivative with respect to {name}, not {variable}"
     return ""
 
 

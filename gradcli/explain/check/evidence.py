@@ -24,6 +24,7 @@ from gradcli.graph.node import Node
 from gradcli.notation.nodes import Notation, written_size
 
 _READABLE = 120  # operations of an expression that is written: more are longer than a few lines
+_DENOMINATOR = 60  # of a fraction that a number is taken to be: larger ones are near any number
 _DIGITS = 1e3  # times its rounding: a number of which some digits are known
 _WORK = 1_000_000  # nodes that are computed for the candidates of an explanation: more would keep the reader waiting
 # Powers of numbers that are simple fractions of units, and how those numbers are written.
@@ -143,12 +144,16 @@ def number(value: float, tolerance: float) -> str:
     return f"{value:.6g}" if result is None else result
 
 
+def fraction(value: float, tolerance: float) -> Fraction | None:
+    """Return the fraction with a small denominator that a number is near, other than 0."""
+    near = Fraction(value).limit_denominator(_DENOMINATOR)
+    return near if near and abs(float(near) - value) <= tolerance * max(1, abs(value)) else None
+
+
 def exact(value: float, tolerance: float) -> str | None:
     """Return a number as a simple fraction, a root of one, or one times π or a logarithm, if it is near one."""
     for power, unit, form in _FORMS:
-        scaled = abs(value) ** power / unit
-        near = Fraction(scaled).limit_denominator(60)
-        if near and abs(float(near) - scaled) <= tolerance * max(1, scaled):
+        if near := fraction(abs(value) ** power / unit, tolerance):
             text = form.format(near).removeprefix("1*")
             return f"-{text}" if value < 0 else text
     return None

@@ -37,7 +37,7 @@ _SECTIONS = 16  # of a cell, at a step of a search: one evaluation at as many po
 _STEPS = 9  # of a search: a border is known to about ten digits then
 _ROUNDS = 3  # of dividing the lines where states change
 _BESIDE = 1e-6  # relative distance at which a region goes on: a point in it lies on no border
-_CLOSE = 1e-9  # relative distance of points that are not separated
+_CLOSE = 1e-9  # relative distance of points that are not separated: about what rounding makes
 
 
 def other_regions(case: Case, points: Named, powers: Mapping[str, int]) -> Named | None:

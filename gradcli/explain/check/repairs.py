@@ -17,6 +17,7 @@ from gradcli.graph.shapes import Shape, broadcast_shapes
 
 _MAX_NODES = 300  # of a claim whose repairs are tried: their number is its square
 _FACTORED = 40  # nodes of a claim in which factors may be missing: their number is its third power
+_INDICES = 12  # along an axis that are tried for another: a mistake is rarely farther off
 _NAMED = 12  # quantities that are tried for each other: 132 pairs
 # Functions that are taken for each other.
 _TAKEN = {
@@ -199,7 +200,7 @@ def _indices(node: Node, graph: Graph, write: Write) -> Changes:
     (key,) = node.settings
     for position, k in enumerate(key):
         if isinstance(k, int):
-            for i in range(min(x.shape[position], 12)):
+            for i in range(min(x.shape[position], _INDICES)):
                 if i != k:
                     other = replace(node, settings=((*key[:position], i, *key[position + 1 :]),))
                     yield f"indices exchanged: {write(node)} should be {write(other)}", other

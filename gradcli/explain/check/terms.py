@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from gradcli.explain.check.evidence import Evidence, exact
+from gradcli.explain.check.evidence import Evidence, exact, fraction
 from gradcli.explain.forms.matrix_form import number_and_rest
 from gradcli.explain.results import Array
 from gradcli.graph.construct import matmul, swap
@@ -47,8 +47,8 @@ def _wrong_term(e: Evidence) -> str:
             return f"extra term: {'+' if sign > 0 else '-'} {e.write(term)}"
         if (ratio := e.quotient(e.truth - rest, sign * result)) is not None and (text := exact(ratio, e.tolerance)):
             written = e.write(term)
-            size = f"{text} times that"
-            return f"the sign of the term {written}" if text == "-1" else f"the term {written} should be {size}"
+            is_sign = fraction(ratio, e.tolerance) == -1
+            return f"the sign of the term {written}" if is_sign else f"the term {written} should be {text} times that"
         if term.is_constant and (text := _constant(e, sign * (e.truth - rest))):
             return f"the term {e.write(term)} should be {text}"
     return ""
@@ -68,16 +68,15 @@ def _constant(e: Evidence, values: Array) -> str:
 
 def _missing_term(e: Evidence) -> str:
     missing = e.truth - e.yours
-    if (number := e.quotient(missing, np.ones_like(missing))) is not None and (text := exact(number, e.tolerance)):
-        if text.startswith("-"):
-            return f"the constant {text[1:]} does not belong here"
-        return f"the constant {text} is missing"
+    number = e.quotient(missing, np.ones_like(missing))
+    if number is not None and (text := exact(abs(number), e.tolerance)):
+        return f"the constant {text} is missing" if number > 0 else f"the constant {text} does not belong here"
     nodes = dict.fromkeys(n for n in scheduled([e.case.base, e.case.truth]) if n.shape == e.shape and not n.is_constant)
     for node in e.some(list(nodes)[-_CANDIDATES:]):
         (result,) = e.evaluate(node) if node.dtype != "bool" else (np.zeros_like(e.truth),)
         for sign in (1, -1):
             if result.any() and e.right(e.yours + sign * result):
-                return _missing(_signed(str(sign), node, e))
+                return _missing(_signed(sign, node, e))
     return ""
 
 
@@ -87,14 +86,15 @@ def _missing(term: str) -> str:
     return f"missing: {term}" if typed else "a term is missing, and the rest is right"
 
 
-def _signed(ratio: str, node: Node, e: Evidence) -> str:
-    """Return a number times a node as a term with its sign."""
+def _signed(ratio: float, node: Node, e: Evidence) -> str:
+    """Return a number that `exact` knows times a node as a term with its sign."""
     number, rest = number_and_rest(node, e.notation.names)
-    try:
-        factors = [str(abs(Fraction(number) * Fraction(ratio)))]
-    except ValueError:  # a root, or one with π
-        factors = [str(abs(number)), ratio.lstrip("-")]
-    minus = (number < 0) != ratio.startswith("-")
+    rational = fraction(abs(ratio), e.tolerance)
+    if rational is not None:
+        factors = [str(abs(Fraction(number) * rational))]
+    else:  # a root, or one with π
+        factors = [str(abs(number)), str(exact(abs(ratio), e.tolerance))]
+    minus = (number < 0) != (ratio < 0)
     written = e.write(rest)
     if rest.args and OPERATIONS[rest.op].precedence in _LOOSE and rest not in e.notation.names:
         written = f"({written})"
@@ -130,8 +130,8 @@ def products(e: Evidence) -> str:
                 if e.quotient(missing[..., :_LOOK], looked) is None:
                     continue
                 ratio = e.quotient(missing, multiply(left, right))
-                if ratio is not None and (text := exact(ratio, e.tolerance)):
-                    return _missing(_signed(text, make(a, b), e))
+                if ratio is not None and exact(ratio, e.tolerance):
+                    return _missing(_signed(ratio, make(a, b), e))
     return ""
 
 

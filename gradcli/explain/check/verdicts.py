@@ -26,6 +26,7 @@ WHY = {
     "far": "finite differences are inconclusive there",
 }
 NOT_PROVED = "not proved"
+_TELLING = 0.01  # the relative error that six digits show plainly
 _NARROW = "yours is not finite at every point where the derivative is"
 
 
@@ -239,7 +240,7 @@ def _wrong(case: Case, tally: Tally, prove: Callable[[int], Proof], numbered: bo
     wrong = np.flatnonzero(trials.wrong(tally.tolerance)).tolist()
     errors = trials.errors
     worst = errors[:, wrong].max(axis=0)
-    telling = [k for k, e in zip(wrong, worst, strict=True) if e >= min(0.01, worst.max())]
+    telling = [k for k, e in zip(wrong, worst, strict=True) if e >= min(_TELLING, worst.max())]
     point = min(telling, key=lambda k: _plainness(trials.at(k)))
     entry = _largest(trials.truth[:, point], trials.yours[:, point], errors[:, point])
     value, error = difference(case, trials.at(point), entry)

@@ -25,8 +25,8 @@ from gradcli.graph.rewrite import Rewriter, interpret, structure
 from gradcli.graph.shapes import Shape, bare
 from gradcli.notation.writer import spread_argument
 
-_LARGEST = 10_000  # elements of a constant that is worked out
-_TRIED = 20  # definitions that are looked for in formulas
+_LARGEST = 10_000  # elements of a constant that is worked out: more take longer than what they shorten is worth
+_TRIED = 20  # definitions that are looked for in formulas: each is a division by SymPy
 
 
 @dataclass
@@ -50,8 +50,8 @@ class ElementwiseForm:
     plain: dict[Node, Node] = field(default_factory=dict)  # each node as it was, but for its arguments
     letters: dict[Node, Formula] = field(default_factory=dict)
     meanings: dict[Formula, Node] = field(default_factory=dict)  # of the letters
-    own: dict[Node, tuple[Formula, Node]] = field(default_factory=dict)  # what a node with a name is, as both
-    found: dict[Node, Node] = field(default_factory=dict)  # the shortest forms
+    definitions: dict[Node, tuple[Formula, Node]] = field(default_factory=dict)  # what a node with a name is, as both
+    shortest_forms: dict[Node, Node] = field(default_factory=dict)  # the shortest forms
     shared: Rewriter = field(default_factory=Rewriter)  # of equal nodes
     sizes: dict[Node, int] = field(default_factory=dict)
     constants: set[Node] = field(default_factory=set)
@@ -70,7 +70,7 @@ class ElementwiseForm:
 
     def definition(self, node: Node) -> Node:
         """Return the shortest form of a node that has a name."""
-        return self._shortest(*self.own[node], node)
+        return self._shortest(*self.definitions[node], node)
 
     # Reading
 
@@ -83,7 +83,7 @@ class ElementwiseForm:
         else:
             formula, plain = self._computed(node, formulas)
         if node in self.named and node.args:
-            self.own[node] = formula, plain
+            self.definitions[node] = formula, plain
             if formula in self.meanings and bare(plain.shape) == bare(node.shape):
                 self.shared.first[structure(plain)] = node
             formula, plain = self._letter(node), node
@@ -142,9 +142,9 @@ class ElementwiseForm:
 
     def shortest(self, node: Node) -> Node:
         """Return the shortest form of a node that has been read, in its own shape."""
-        if node not in self.found:
-            self.found[node] = self._shortest(self.formulas[node], self.plain[node], node)
-        return self.found[node]
+        if node not in self.shortest_forms:
+            self.shortest_forms[node] = self._shortest(self.formulas[node], self.plain[node], node)
+        return self.shortest_forms[node]
 
     def _shortest(self, formula: Formula, plain: Node, like: Node) -> Node:
         if formula.is_Number:
@@ -172,7 +172,7 @@ class ElementwiseForm:
         """Yield a formula, and what it is in terms of the letters with names: p for exp(z)/sum(exp(z))."""
         formula = at_indices(self, formula)
         yield tidy(formula)
-        for node, (meaning, _) in list(self.own.items())[:_TRIED] if length(formula) <= READABLE else ():
+        for node, (meaning, _) in list(self.definitions.items())[:_TRIED] if length(formula) <= READABLE else ():
             name = self.letter(node)
             if node in self.before or meaning == formula or meaning.is_Atom:
                 continue

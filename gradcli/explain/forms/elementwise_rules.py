@@ -21,8 +21,8 @@ from gradcli.graph.shapes import Shape, bare
 from gradcli.notation.one_hot import one_hot_of
 from gradcli.notation.writer import spread_argument
 
-_LARGEST_POWER = 8
-_FEW = 12  # elements of an array that is written out
+_LARGEST_POWER = 8  # that algebra multiplies out: larger ones make formulas that nobody reads
+_FEW = 12  # elements of an array that is written out: a line
 _TERMS = 8  # of a sum that may cancel: more are not a deviation from a mean
 
 Formula = Any  # of SymPy

@@ -15,7 +15,7 @@ from gradcli.graph.node import Node, const, operand, operands
 from gradcli.graph.rewrite import interpret
 from gradcli.notation.nodes import written_size
 
-_LONG = 14  # operations in a formula that says less than the entries
+_LONG = 14  # operations in a formula that says less than the entries: half a line
 _PARTS = 300  # nodes of a product H·u whose formula is worked out: the work is their square
 
 

@@ -19,7 +19,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import are_equal, interpret, substituted
 from gradcli.graph.shapes import broadcast_shapes
 
-_TERMS = 8  # of a sum that are looked through for one like another
+_TERMS = 8  # of a sum that are looked through for one like another: so many for each term added
 _SIGNS = {"add": 1, "sub": -1}  # of the last term of a sum
 
 

@@ -123,7 +123,7 @@ class TaylorResult(Shown):
         away = Value.of(abs(float(value)))
         shift = Name(x) if not value else Difference(Name(x), away) if value > 0 else Sum((Name(x), away))
         distance = Equal((Name(h), shift))
-        title = ("Taylor polynomial ", *assigned("about ", [(x, value)], given=True), ", with ", distance)
+        title = ("Taylor polynomial ", *assigned("about ", [(x, value)], signed_zero=True), ", with ", distance)
         line = Line((Name(self.output), Polynomial(p.coefficients, h)))
         return Section("jacobian", (Equations((line,)),), title)
 

@@ -14,10 +14,10 @@ from gradcli.explain.sections import Equations, Line, Math, Partial, Section, Te
 SCREEN = 48  # lines of J that a page shows: two screens of 24 lines
 _WIDTH = 60  # columns of the narrowest page
 _GAP = 3  # columns between two entries
-_NUMBER = 10  # columns of a number
+_NUMBER = 10  # columns of a number of six digits
 _SIGN = 3  # columns of " = "
 _MOST = 2_000  # entries whose formulas are measured: more would keep the reader waiting
-_FIRST = 4  # entries that show how a J begins
+_FIRST = 4  # entries that show how a J begins, a line each
 _DEFINITIONS = 12  # intermediates that these may need, a line each
 
 _ALL = Typed("--only jacobian")

@@ -8,7 +8,7 @@ from gradcli.explain.jacobian.dense import JacobianResult
 from gradcli.explain.sections import Math, Name, sentence
 from gradcli.graph.jacobian import plan
 
-_WHOLE = 36  # derivatives of one output that need no such sentence
+_WHOLE = 36  # derivatives of one output that need no such sentence: they take one pass
 
 
 def modes(result: JacobianResult) -> tuple[Math, ...]:

@@ -24,9 +24,10 @@ from gradcli.graph.shapes import Shape
 from gradcli.graph.vjp import active_nodes, sweep
 from gradcli.notation.nodes import Notation, readable_names
 
+_OUTPUTS = 6  # in the title: a line
 _ENTRIES = 36  # of a Jacobian that is shown: a matrix of 6 by 6
 _ELEMENTS = 400  # of a system whose Jacobian has formulas: more would keep the reader waiting
-_LONG = 60  # letters of an expression that a sentence names
+_LONG = 60  # letters of an expression that a sentence names: a line
 _LETTERS = 28  # of such a formula: the width of a column
 
 
@@ -125,7 +126,7 @@ def live(graph: Graph, view: View, kernels: Kernels, command: str = "", formulas
         rule_text = rule(p, trace.names, bars[0], bars[1], trace.several(p.argument)).text
         passes.append(LivePass(indices[p.node], p.position, rule_text, kernels.pull(p.node, p.position)))
     return LivePage(
-        title=", ".join(list(graph.outputs)[:6]),
+        title=", ".join(list(graph.outputs)[:_OUTPUTS]),
         scalar=scalar,
         nodes=tuple(_nodes(graph, trace, kernels, scalar)),
         passes=tuple(passes),

@@ -179,8 +179,8 @@ def picture(graph: Graph, view: View) -> Picture:
     >>> from gradcli.graph.node import leaf
     >>> x = leaf()
     >>> graph = Graph.of({"x": x}, {"y": x * x})
-    >>> found = picture(graph, View(["x"], {"x": np.array(3.0)}, {"y": np.array(1.0)}))
-    >>> [(box.name, box.kind, float(box.value), float(box.adjoint)) for box in found.boxes]
+    >>> result = picture(graph, View(["x"], {"x": np.array(3.0)}, {"y": np.array(1.0)}))
+    >>> [(box.name, box.kind, float(box.value), float(box.adjoint)) for box in result.boxes]
     [('x', 'leaf', 3.0, 6.0), ('y', 'output', 9.0, 1.0)]
     """
     swept = sweep(graph, view.wrt)
@@ -242,7 +242,7 @@ class _Drawing:
             self.passes.setdefault((p.node, p.argument), []).append(p)
         self.middle = ""
         self.index: dict[Node, int] = {}
-        self.found: list[Box] = []
+        self.drawn: list[Box] = []
         self.also: dict[Node, list[str]] = {}
         for name, n in {**graph.names, **graph.outputs}.items():
             self.also.setdefault(n, []).append(name)
@@ -275,12 +275,12 @@ class _Drawing:
         for n in self.graph.inputs.values():
             if n not in self.index:
                 self._leaf(n)
-        return self.found
+        return self.drawn
 
     def _add(self, box: Box, nodes: Iterable[Node]) -> None:
         for n in nodes:
-            self.index[n] = len(self.found)
-        self.found.append(box)
+            self.index[n] = len(self.drawn)
+        self.drawn.append(box)
 
     def _kind(self, node: Node) -> Kind:
         return "output" if node in self.outputs else "leaf" if node.is_leaf else "intermediate"

@@ -93,8 +93,8 @@ def _by_library(layers: Layers, above: Sequence[Sequence[int]]) -> Layers | None
     except ImportError:
         return None
     links = [(a, item) for item, mine in enumerate(above) for a in mine]
-    place: dict[int, tuple[int, float]] = {}
+    keys: dict[int, tuple[int, float]] = {}
     for positions, *_ in from_edges(links):
         first = min(item for item, _ in positions)
-        place |= {item: (first, x) for item, (x, _) in positions}
-    return [sorted(layer, key=lambda item: place.get(item, (item, 0.0))) for layer in layers]
+        keys |= {item: (first, x) for item, (x, _) in positions}
+    return [sorted(layer, key=lambda item: keys.get(item, (item, 0.0))) for layer in layers]
