@@ -30,6 +30,7 @@ _MODULES = (
     *(
         "amp",
         "autograd",
+        "autograd.anomaly_mode",
         "autograd.forward_ad",
         "autograd.function",
         "autograd.functional",

@@ -617,3 +617,14 @@ tell(lambda: torch.autograd.gradcheck(lambda x: seen.append((x.requires_grad, to
 print(set(seen))
 opt = torch.optim.SGD([x], lr=1)
 tell(lambda: opt.regroup)
+# --- anomaly detection by its module
+from torch.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
+x = torch.tensor([0., 4.], requires_grad=True)
+with detect_anomaly():
+    try:
+        (x * 0 / x).sum().backward()
+    except RuntimeError as problem:
+        print(problem)
+set_detect_anomaly(False)
+(x * 0 / x).sum().backward()
+print(x.grad)
