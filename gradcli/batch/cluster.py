@@ -89,7 +89,7 @@ def _gathered(futures: list[Future], report: Callable[[int, float], None]) -> li
 
 @contextmanager
 def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
-    """Give a client of the cluster at that address, or of a local one, which ends with it."""
+    """Yield a client of the cluster at that address, or of a local cluster, which ends with the block."""
     try:
         from distributed import Client, LocalCluster
     except ImportError:
@@ -156,7 +156,7 @@ def _connected(connect: Callable[[], Client], scheduler: str | None) -> Client:
 
 @contextmanager
 def _folder(output: str) -> Iterator[Path]:
-    """Give a folder that is renamed to `output` at the end, unless there is an exception.
+    """Yield a folder that is renamed to `output` at the end, unless there is an exception.
 
     Errors: `InputError` where a folder cannot be put there.
     """

@@ -60,7 +60,7 @@ def _shown() -> Progress:
 
 @contextmanager
 def progress(fraction: Callable[[], float | None]) -> Iterator[Callable[[int], None]]:
-    """Give a function of the number of finished points, which shows them on a terminal after the first second.
+    """Yield a function of the number of finished points, which shows them on a terminal after the first second.
 
     `fraction` returns the share of the work that is done, or None where it is not known.
     """

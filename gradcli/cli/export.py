@@ -125,7 +125,7 @@ def _write_source(
 
     from gradcli.cli.outcome import deliver
     from gradcli.errors import InputError
-    from gradcli.export.kinds import KINDS, mostly_zero
+    from gradcli.export.kinds import KINDS, sparsity_note
     from gradcli.export.program import program
 
     matrices = [kind for kind in request.what if KINDS[kind].matrix]
@@ -140,7 +140,7 @@ def _write_source(
     request = replace(request, numbers=language.NUMBERS, reserved=language.RESERVED | {name})
     text = language.source(program(graph, statements, request))
     for kind in () if request.sparse else matrices:
-        if note := mostly_zero(kind, graph, request.wrt):
+        if note := sparsity_note(kind, graph, request.wrt):
             notes.add("note", note)
     print_utf8()
     deliver(text, output, notes)

@@ -16,7 +16,7 @@ from gradcli.plain import print_plainly, print_utf8
 
 
 def hold_closed() -> None:
-    """Give a stream that was closed (`>&-`) a descriptor that cannot be written.
+    """Open a descriptor that cannot be written for each standard stream that was closed (`>&-`).
 
     Otherwise a file that is opened later would get it, and what is printed then.  To print results is an error.
     """

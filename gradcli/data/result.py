@@ -29,7 +29,7 @@ class Result(Protocol):
 def create_result(
     path: str, shapes: Mapping[str, Shape], columns: Mapping[str, Sequence[str]] | None = None
 ) -> Iterator[Result]:
-    """Give a file of results with those variables, of which `columns` names the columns in row-major order.
+    """Yield a file of results with those variables, of which `columns` names the columns in row-major order.
 
     `.csv` and `.parquet` have a column for each element, `.npz` an array `(N, *shape)` for each variable; `-` is CSV
     on standard output. The file has its old contents until the end of the `with` block.

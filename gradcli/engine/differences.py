@@ -124,7 +124,7 @@ def _with_steps(
 def _corners(
     centre: Array, above: Sequence[Array], below: Sequence[Array], steps: Sequence[Array], level: Array
 ) -> Array:
-    """Tell where the slopes of both sides differ by more than rounding, and by no less when they are taken nearer."""
+    """Return where the two one-sided slopes differ by more than rounding, and no less at smaller steps: a corner."""
     slopes = [((a - centre) / h, (centre - b) / h) for a, b, h in zip(above, below, steps, strict=True)]
     near, nearer = (np.abs(right - left) for right, left in slopes[-2:])
     right, left = slopes[-1]

@@ -91,7 +91,10 @@ def _count(block: Block) -> int:
 
 
 def _marked_lines(page: Page, look: Look, text: str) -> range:
-    """Return the lines of the marked step in a text: those that change when a mark stands before it."""
+    """Return the lines of the current step in a rendered page, which is rendered again with a mark to find the first.
+
+    A long cell is wrapped to lines with an indent, which belong to the step, too.
+    """
     position, row = list(_rows(page))[look.step - 1]
     sections = list(page.sections)
     sections[position] = _marked(sections[position], row)
@@ -99,8 +102,9 @@ def _marked_lines(page: Page, look: Look, text: str) -> range:
     marked = _rendered(replace(page, sections=tuple(sections)), look).split("\n")
     first = next((k for k, line in enumerate(marked) if MARK in line), 0)
     last = first
-    while len(marked) == len(lines) and last + 1 < len(lines) and lines[last + 1].startswith("    "):
-        last += 1  # a cell that goes on
+    is_aligned = len(marked) == len(lines)  # the mark itself wrapped no further line
+    while is_aligned and last + 1 < len(lines) and lines[last + 1].startswith("    "):
+        last += 1
     return range(first, last + 1)
 
 

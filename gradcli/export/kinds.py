@@ -93,7 +93,7 @@ def sparse(name: str, graph: Graph, wrt: Sequence[str]) -> tuple[Graph, Pattern]
     return Graph.of(graph.inputs, {name: result.values}, names=graph.names, spans=graph.spans), pattern
 
 
-def mostly_zero(kind: str, graph: Graph, wrt: Sequence[str]) -> str | None:
+def sparsity_note(kind: str, graph: Graph, wrt: Sequence[str]) -> str | None:
     """Return the note on a large dense matrix most of whose entries are always zero."""
     result = KINDS[kind].graph(graph, wrt)
     rows = pattern_of(result, [result.inputs[x] for x in wrt]).rows

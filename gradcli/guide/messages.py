@@ -55,15 +55,15 @@ def find(text: str) -> Hit | None:
     'gradient-argument'
     """
     question = words(text[-_LONGEST:])
-    for likeness in (_whole, _part, _drifted):
-        best = max(((likeness(rows, question), result) for rows, result in _known()), key=lambda pair: pair[0])
+    for score in (_in_text, _of_message, _drifted):
+        best = max(((score(rows, question), result) for rows, result in _known()), key=lambda pair: pair[0])
         if best[0]:
             return best[1]
     return None
 
 
-def _whole(rows: list[list[str]], question: list[str]) -> float:
-    """Return how many words a message has, if the text has all of them in their order."""
+def _in_text(rows: list[list[str]], question: list[str]) -> float:
+    """Return how many words a message has, if the text has all its rows of words in order; else 0."""
     line, start = f" {' '.join(question)} ", 0
     for row in rows:
         if row:
@@ -74,8 +74,8 @@ def _whole(rows: list[list[str]], question: list[str]) -> float:
     return sum(map(len, rows))
 
 
-def _part(rows: list[list[str]], question: list[str]) -> float:
-    """Return how much of a message the text is, if it is a part of it."""
+def _of_message(rows: list[list[str]], question: list[str]) -> float:
+    """Return the share of a message's words that the text has, if the text is a part of the message; else 0."""
     line = " ".join(word for row in rows for word in row)
     inside = len(question) >= _LEAST and f" {' '.join(question)} " in f" {line} "
     return len(question) / len(line.split()) if inside else 0

@@ -32,7 +32,7 @@ Built = tuple[Sequence[ast.expr], Callable[[list[Node]], Node]]
 
 
 class _OneByOne(InputError):
-    """Raised for an expression that is not elementwise, so that each point is computed by itself."""
+    """Raised for an expression that is not elementwise: each round of the loop becomes an expression of its own."""
 
 
 def build_elements(statement: Statement, loop: Loop, scope: Scope, spans: dict[Node, Span]) -> Node | None:
@@ -158,7 +158,7 @@ class _AllPoints(Walk):
         return (value,), lambda args: self.taken(args[0], keys, key)
 
     def taken(self, x: Node, keys: Sequence[Array | int], key: ast.expr) -> Node:
-        """Return the elements of an array at the indices, one a point."""
+        """Return the vector of the elements of `x` at the indices `keys`: one element for each round of the loop."""
         if len(keys) < len(x.shape) or is_condition(x):
             raise _OneByOne("this is an array", self.expression.span(key), "an element is a number")
         if len(keys) > len(x.shape):

@@ -14,9 +14,9 @@ from gradcli.notation.text import (
     PARTS,
     exact_text,
     index_key,
-    keeping,
     listed,
     padding,
+    reduction_with_keepdims,
     solved_for_vector,
     subscript,
     taken,
@@ -93,7 +93,8 @@ def _indices(key: str) -> str:
 
 
 def _reshape(w: LatexNodeWriter, node: Node) -> Written:
-    if (reduced := keeping(node, w)) is not None:
+    """Return a reshape as a reduction with `keepdims=True`, as `A⁻¹b` of a vector b, else as a reshape."""
+    if (reduced := reduction_with_keepdims(node, w)) is not None:
         return call(w, w.counted(reduced), setting("keepdims", True))
     if (system := solved_for_vector(node, w)) is not None:
         return _solution(w, *system)

@@ -198,15 +198,15 @@ def _transpose(w: Writer, node: Node) -> Written:
 
 
 def _reshape(w: Writer, node: Node) -> Written:
-    if (reduced := keeping(node, w)) is not None:
+    if (reduced := reduction_with_keepdims(node, w)) is not None:
         return _call(w, w.counted(reduced), "keepdims=True")
     if (system := solved_for_vector(node, w)) is not None:
         return Written(f"solve({', '.join(map(w.name, system))})")
     return Written(f"reshape({w.name(node.args[0])}, {node.shape})")
 
 
-def keeping(node: Node, w: Writer) -> Node | None:
-    """Return the reduction that a reshape makes one with `keepdims=True`, unless it has a name of its own."""
+def reduction_with_keepdims(node: Node, w: Writer) -> Node | None:
+    """Return the reduction whose axes a reshape restores with size 1, as `keepdims=True` does, unless it has a name."""
     (reduced,) = node.args
     if reduced in w.names or not reduced.args or OPERATIONS[reduced.op].kind not in ("reduction", "index"):
         return None

@@ -187,36 +187,37 @@ def _special(name: str) -> Rule:
 
 
 @cache
-def _originals() -> dict[Any, Any]:
+def _replacement_of() -> dict[Any, Any]:
     """Return the replacement of each function."""
     return {before[name]: new[name] for _, new, before in _modules() for name in new}
 
 
 class patched:
-    """Put the replacements into NumPy's modules, and into the names of the function's module, within a block."""
+    """Within a block, replace functions of NumPy's modules, and what the user's module (`names`) imported of them."""
 
-    __slots__ = ("_names", "_own")
+    __slots__ = ("_imports", "_names")
 
     def __init__(self, names: dict[str, Any]) -> None:
         self._names = names
 
     def __enter__(self) -> None:
+        """Replace the functions of the modules once for all nested blocks, then those that the file has imported."""
         global _ENTERED
         _LOCK.acquire()
         if not _ENTERED:
             if "scipy.special" in sys.modules:
-                _with_scipy()
+                _add_scipy()
             for module, new, _ in _modules():
                 module.update(new)
         _ENTERED += 1
-        self._own = [(n, f) for n, f in _imported(self._names) if self._names.get(n) is f]
-        originals = _originals()
-        for n, f in self._own:
-            self._names[n] = originals[f]
+        self._imports = [(n, f) for n, f in _imported(self._names) if self._names.get(n) is f]
+        replacement_of = _replacement_of()
+        for n, f in self._imports:
+            self._names[n] = replacement_of[f]
 
     def __exit__(self, *_: object) -> None:
         global _ENTERED
-        for n, f in self._own:
+        for n, f in self._imports:
             self._names[n] = f
         _ENTERED -= 1
         if not _ENTERED:
@@ -232,25 +233,25 @@ def _modules() -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
 
 
 @cache
-def _with_scipy() -> None:
+def _add_scipy() -> None:
     """Add the replacements for SciPy, which may be loaded later than NumPy."""
     names = vars(sys.modules["scipy.special"])
     new = replacements()
     _modules().append((names, new, {n: names[n] for n in new}))
-    _originals.cache_clear()
-    _CALLS.clear()
+    _replacement_of.cache_clear()
+    _IMPORTED.clear()
 
 
-_CALLS: dict[int, tuple[int, list[tuple[str, Any]]]] = {}
+_IMPORTED: dict[int, tuple[int, list[tuple[str, Any]]]] = {}
 
 
 def _imported(names: dict[str, Any]) -> list[tuple[str, Any]]:
     """Return the replaced functions that a module has imported by name, as in `from numpy import zeros`."""
-    size, functions = _CALLS.get(id(names), (0, []))
+    size, functions = _IMPORTED.get(id(names), (0, []))
     if size != len(names):
-        originals = _originals()
-        functions = [(n, f) for n, f in names.items() if type(f) in _KINDS and f in originals]
-        _CALLS[id(names)] = (len(names), functions)
+        replaced = _replacement_of()
+        functions = [(n, f) for n, f in names.items() if type(f) in _KINDS and f in replaced]
+        _IMPORTED[id(names)] = (len(names), functions)
     return functions
 
 
@@ -273,9 +274,9 @@ def namespace(names: MutableMapping[str, Any]) -> Iterator[None]:
 
 @contextmanager
 def _within(names: MutableMapping[str, Any]) -> Iterator[None]:
-    originals = _originals()
-    functions = {n: f for n, f in names.items() if type(f) in _KINDS and f in originals}
-    names.update({n: originals[f] for n, f in functions.items()})
+    replacement_of = _replacement_of()
+    functions = {n: f for n, f in names.items() if type(f) in _KINDS and f in replacement_of}
+    names.update({n: replacement_of[f] for n, f in functions.items()})
     try:
         yield
     finally:

@@ -44,10 +44,13 @@ def _elements(node: Node) -> list[Node]:
 
 
 def _nested(parts: Mapping[int, Node], shape: tuple[int, ...], first: int = 0) -> Node:
-    """Return elements as a list of lists, with a vector whose elements they are as it is."""
+    """Return an array as nested lists of its elements; all elements of one node, in order, are that node itself.
+
+    `parts` has the elements by flat index, and the array begins at element `first` of them.
+    """
     if not shape:
         return parts[first]
     rows = [_nested(parts, shape[1:], first + k * size_of(shape[1:])) for k in range(shape[0])]
-    whole = operand(rows[0], "index") or rows[0]
-    is_whole = whole.shape == shape and all(r.args == (whole,) and r.settings == ((k,),) for k, r in enumerate(rows))
-    return whole if is_whole else stack(rows)
+    source = operand(rows[0], "index") or rows[0]
+    is_source = source.shape == shape and all(r.args == (source,) and r.settings == ((k,),) for k, r in enumerate(rows))
+    return source if is_source else stack(rows)

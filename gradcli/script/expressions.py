@@ -223,7 +223,7 @@ def _assignments(node: ast.AST) -> Iterator[tuple[tuple[str, ...], ast.expr]]:
 
 
 def _names(target: ast.expr) -> tuple[str, ...]:
-    """Return the names in a target: of x, self.x, or x, y; none where one of them is no name."""
+    """Return the names that an assignment to `x`, `self.x` or `x, y` defines; nothing where a target has no name."""
     match target:
         case ast.Name(name) | ast.Attribute(ast.Name("self"), name):
             return (name,)

@@ -47,7 +47,7 @@ class CsvWriter:
 
 @contextmanager
 def csv_writer(file: BinaryIO, shapes: Mapping[str, Shape], names: Names) -> Iterator[CsvWriter]:
-    """Give the writer of a CSV file."""
+    """Yield the writer of a CSV file."""
     yield CsvWriter(file.write, file.flush, names())
 
 

@@ -122,7 +122,7 @@ def _parsed(start: io.BytesIO, label: str) -> tuple[Shape, bool, np.dtype[np.gen
 
 @contextmanager
 def stream(archive: zipfile.ZipFile, member: Member) -> Iterator[Read]:
-    """Give a function that returns the next points of an array.
+    """Yield a function that returns the next points of an array.
 
     Errors: `InputError` for an archive that is damaged, as it is met.
     """

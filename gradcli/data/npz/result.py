@@ -72,7 +72,7 @@ class NpzWriter:
 
 @contextmanager
 def npz_writer(file: BinaryIO, shapes: Mapping[str, Shape], names: Names) -> Iterator[NpzWriter]:
-    """Give the writer of an `.npz` file, which has arrays and no columns."""
+    """Yield the writer of an `.npz` file, which has arrays and no columns."""
     spool = tempfile.TemporaryFile(dir=Path(file.name).parent)  # noqa: SIM115
     try:
         yield NpzWriter(file, shapes, spool)

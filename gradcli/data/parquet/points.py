@@ -167,7 +167,7 @@ class ParquetPoints:
 
 @contextmanager
 def _open(path: Path) -> Iterator[Any]:
-    """Give an open file; what it has checksums for is compared with them."""
+    """Yield an open Parquet file; pages with a checksum are compared with it."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

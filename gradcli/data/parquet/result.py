@@ -78,7 +78,7 @@ class ParquetWriter:
 
 @contextmanager
 def parquet_writer(file: BinaryIO, shapes: Mapping[str, Shape], names: Names) -> Iterator[ParquetWriter]:
-    """Give the writer of a Parquet file.
+    """Yield the writer of a Parquet file for one block, which is closed without a result where the block fails.
 
     Errors: `InputError` where pyarrow is not installed.
     """

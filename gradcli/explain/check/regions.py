@@ -212,7 +212,7 @@ class _Lines:
 
     @property
     def apart(self) -> Array:
-        """Tell which points have a next point on their line that is not the neighbouring float."""
+        """Whether each point has a next one on its line, further than the neighbouring float; not of the last."""
         gap = np.diff(self.t) > _CLOSE * np.maximum(np.abs(self.t[1:]), np.abs(self.t[:-1]))
         return np.asarray(gap & (self.line[1:] == self.line[:-1]))
 

@@ -59,7 +59,7 @@ class Trials:
         return relative_errors(self.yours, self.truth, UNIT * self.terms)
 
     def wrong(self, tolerance: float) -> Array:
-        """Tell at which of the points that count the claim is wrong.
+        """Return at which of the counted points the claim is wrong.
 
         A tolerance above the default allows for rounded constants: it is of the terms that are added up, too.
         """
@@ -191,7 +191,7 @@ def _sample(case: Case, count: int, random: np.random.Generator, powers: Mapping
 
 
 def _moderate(values: Array) -> Array:
-    """Tell at which points all values are finite, and not much larger than they are at most of the points."""
+    """Return at which points all values are finite, and not much larger than at most other points."""
     finite = np.isfinite(values).all(axis=0)
     sizes = np.abs(values).max(axis=0, initial=0)
     usual = np.median(sizes[finite]) if finite.any() else 0

@@ -56,7 +56,7 @@ def agreement(case: Case, points: Named, truth: Array, seed: int) -> tuple[Array
 
 @np.errstate(all="ignore")
 def _agree(measured: Difference, expected: Array, size: Array, rounding: Array | float = 0.0) -> Array:
-    """Tell where differences are what is expected, the sum of numbers of that size, which are rounded by so much."""
+    """Return where finite differences agree with `expected`, a sum of numbers of that size with that rounding error."""
     least = measured.rounding + rounding
     off = np.abs(measured.value - expected)
     trusted = measured.error <= np.maximum(_TRUSTED * np.maximum(size, measured.slope), _ROUNDED * least)

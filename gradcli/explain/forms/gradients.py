@@ -97,11 +97,12 @@ class _GradientWriter:
         return result
 
     def forms(self) -> Forms:
+        """Return all gradients in the inputs alone, or in adjoints of intermediates where that is shorter in all."""
         gradients = {name: self.result.swept.gradients[name] for name in self.result.wrt}
         direct = {name: self.form(g) for name, g in gradients.items()}
         if all(written_size(form, self.names) <= _SHORT for form in direct.values()):
             return self.readable(direct)
-        # W.grad = h.T @ z̄ rather than what z̄ stands for, if z̄ is told anyway.
+        # `W.grad = h.T @ z̄` needs a line `z̄ = …` on the page, whose size counts, too.
         size = partial(written_size, names=self.all_names)
         by_adjoints = {name: min(direct[name], self.form(g, True), key=size) for name, g in gradients.items()}
         shown = [*by_adjoints.values(), *self.adjoints(by_adjoints.values()).values()]

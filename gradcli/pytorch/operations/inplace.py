@@ -93,7 +93,7 @@ def _keep_old(step: Any, x: Tensor) -> None:
 
 
 def _write(x: Tensor, numbers: Any, name: str, recorded: bool) -> None:
-    """Put numbers where those of a tensor are, and take down that they were changed."""
+    """Overwrite the numbers of a tensor in its memory, and record the change."""
     if not x._a.flags.writeable:
         _let_write(x, np.broadcast_to(numbers, x._a.shape), name)
     with np.errstate(all="ignore"):
@@ -138,7 +138,7 @@ def through_base(x: Tensor, value: Tensor) -> None:
 
 
 def replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
-    """Put other numbers, or one, instead of all, to which the old ones pass nothing on."""
+    """Replace all numbers of a tensor, or fill it with one; its old numbers get no gradient from the new ones."""
     check(x)
     _check_tangent(value)
     other = value if isinstance(value, Tensor) else new(held(value, x.dtype))

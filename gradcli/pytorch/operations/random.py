@@ -79,7 +79,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
 
 
 def _drawn_for(result: Tensor, tensors: Sequence[Tensor], name: str) -> Tensor:
-    """Return numbers that were drawn with what they were drawn for as their history, which gets zeros as gradients."""
+    """Return random numbers as a function of their parameters `tensors`, whose gradients are zero, as in PyTorch."""
 
     def build(*nodes: Node) -> Node:
         *xs, y = nodes

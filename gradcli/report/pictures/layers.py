@@ -196,7 +196,7 @@ def _set_coordinates(layers: Sequence[list[_Item]]) -> None:
 
 
 def _move(layer: Sequence[_Item], wanted: dict[int, list[tuple[_Item, float, float]]]) -> None:
-    """Give the items of a layer the positions that they want, as far as their order and their widths allow."""
+    """Move the items of a layer towards the wanted positions, as far as their order and their widths allow."""
     targets, weights, gaps = [], [], []
     for k, item in enumerate(layer):
         links = wanted.get(id(item), [])

@@ -92,7 +92,7 @@ def left_out(named: Mapping[str, Any], optimizers: Sequence[Any]) -> list[str]:
 
 
 def optimizers_of(frame: Any) -> list[Any]:
-    """Return the optimizers that have names where the script is."""
+    """Return the optimizers among the local and global variables of the script's frames."""
     from gradcli.pytorch.optim import Optimizer
 
     result: dict[int, Any] = {}
