@@ -333,9 +333,11 @@ def check_kept(step: Step, checks: Any) -> None:
         raise refusal("freed graph", about=(step,))
     for memory, version, array, tensor, _ in checks:
         if memory.version != version:
-            source = step if tensor is None else tensor._step
+            source, sizes = step if tensor is None else tensor._step, array.shape[:-1]
             known = f", which is output 0 of {root_name(source.name())}," if source else ""
-            kind, size = OF_NUMPY[array.dtype].tensor, ", ".join(map(str, array.shape[:-1]))
+            if len(sizes) == 1 and step.name() == "SqueezeBackward4":  # a row, of which PyTorch makes a matrix
+                sizes, known = (1, *sizes), ", which is output 0 of AsStrided," if source else ""
+            kind, size = OF_NUMPY[array.dtype].tensor, ", ".join(map(str, sizes))
             hint = message("changed while anomalies are detected" if Mode.anomaly else "how to detect anomalies")
             versions = memory.version, version
             raise refusal("changed in place", kind, size, known, *versions, hint, about=(step, memory, version))

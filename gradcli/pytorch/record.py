@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import count
-from types import CodeType
+from types import CodeType, MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,6 +35,7 @@ class Memory:
 
     version = 0
     changed: tuple[int, str] | None = None  # the line of the last change, and what made it
+    lines: Mapping[int, int] = MappingProxyType({})  # the version after the last change by each line
 
 
 class Recorder:

@@ -181,12 +181,12 @@ class Explainer:
             return
         frame, line = self._position()
         if self._is_wanted(line):
-            from gradcli.script.pages.steps import changed, left_out, optimizers_of, step_lines
+            from gradcli.script.pages.steps import changed, left_out, step_lines
 
             scene = self._scene(frame, line)
-            first, *more = step_lines(optimizer, done, name := lambda p: scene.names.of(p) or "p")
-            more = changed(done, name, self.sums.left) + more
-            more += left_out(scene.names.tensors, optimizers_of(frame))
+            first, *more = step_lines(optimizer, done, scene)
+            more = changed(done, scene, self.sums.left) + more
+            more += left_out(scene.names.tensors, frame)
             self.shown.words([f"line {line}, {scene.source(line)}: {first}", *more])
 
     def failed(self, error: BaseException, text: str) -> None:

@@ -111,6 +111,64 @@ def test_a_slip_is_mended(name):
 
 
 X = "import torch\nx = torch.ones(2, requires_grad=True)\n"
+NET = "import torch, copy, numpy as np\nnet = torch.nn.Linear(2, 3)\nout = net(torch.ones(4, 2))\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "fix"),
+    [
+        (
+            f"{NET}def log_loss(p):\n    return -np.log(p.numpy())\nloss = log_loss(out)\nloss.backward()\n",
+            "A backward starts from loss and needs the graph.",
+            "compute loss with PyTorch's functions: torch.log(x) instead of np.log(x)",
+        ),
+        (
+            f"{NET}best = out.argmax(dim=1)\nreward = torch.tensor([1., 2., 4.])[best]\nloss = -reward.mean()\n"
+            "loss.backward()\n",
+            "argmax has no gradient",
+            "use a loss of out itself, not of out.argmax(dim=1): a step function has the derivative 0",
+        ),
+        (
+            f"{NET}torch.nn.functional.binary_cross_entropy(out, 0 * out + 2)\n",
+            "takes probabilities, and some elements of out",
+            "use probabilities, torch.sigmoid(…)",
+        ),
+        (
+            f"{NET}p = out.sigmoid().detach()\ntorch.nn.functional.binary_cross_entropy(p, p + 2)\n",
+            "takes targets from 0 to 1",
+            "scale the target; for several classes use torch.nn.CrossEntropyLoss",
+        ),
+        (
+            f"{X}(g,) = torch.autograd.grad(x ** 2, x)\n",
+            "needs a weight v for each",
+            "pass v as grad_outputs; ones give the gradient of the sum of y",
+        ),
+        (
+            f"{X}(x ** 2).sum().backward()\nx.grad.sum().backward()\n",
+            "is computed from a gradient, and that is recorded only with create_graph=True",
+            "record it where the gradient is taken",
+        ),
+        (
+            f"{NET}net.last = out\ncopy.deepcopy(net)\n",
+            "deepcopy copies the attributes of an object too",
+            "set the attribute to None before the copy",
+        ),
+        (
+            f"{NET}torch.optim.SGD(torch.nn.Tanh().parameters(), lr=0.1)\n",
+            "parameters() returned none",
+            "assign the parameters to the module: self.w = torch.nn.Parameter(…)",
+        ),
+    ],
+)
+def test_the_reason_names_the_cause(text, reason, fix):
+    told = answer(ending(text).error, Script(text, "script.py", None))
+    assert reason in told.reason
+    assert told.fix == fix
+
+
+def test_a_count_that_has_nothing_to_do_with_a_function_has_no_answer():
+    for text in ("a, b = [1]\n", "def forward(ctx, x): ...\nforward(1)\n", "for i in 3.0: ...\n"):
+        assert why(ending(text).error, Script(text, "script.py", None)) == ""
 
 
 @pytest.mark.parametrize(

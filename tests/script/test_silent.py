@@ -47,6 +47,31 @@ SILENT = {
         "opt = torch.optim.SGD([w], lr=0.1)\n(w * b).backward()\nopt.step()\n",
         "b has a .grad, but is not among the parameters of an optimizer: no step changes it",
     ),
+    "a layer that was replaced": (
+        "import torch\nnet = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Linear(1, 1))\n"
+        "opt = torch.optim.SGD(net.parameters(), lr=0.1)\nnet[1] = torch.nn.Linear(1, 1)\n"
+        "net(torch.ones(1, 1)).sum().backward()\nopt.step()\n",
+        "no step changes them. An optimizer keeps the parameters that it was created with: create it after the layers",
+    ),
+    "layers in a list": (
+        "import torch\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.layers = [torch.nn.Linear(1, 1, bias=False)]\n        self.out = torch.nn.Linear(1, 1)\n"
+        "    def forward(self, x):\n        return self.out(self.layers[0](x))\nnet = Net()\n"
+        "opt = torch.optim.SGD(net.parameters(), lr=0.1)\nnet(torch.ones(1, 1)).sum().backward()\nopt.step()\n",
+        "no step changes it. net.layers is a Python list: make it a torch.nn.ModuleList, which is registered",
+    ),
+    "gradients that are cleared too late": (
+        "import torch\nw = torch.tensor(2., requires_grad=True)\nopt = torch.optim.SGD([w], lr=0.1)\n"
+        "(w ** 2).backward()\nopt.zero_grad()\nopt.step()\n",
+        "line 6, opt.step(): no parameter changes: line 5 cleared each .grad after the backward of line 4. Call "
+        "`zero_grad()` before the backward",
+    ),
+    "a target without the axis of the outputs": (
+        "import torch, warnings\nwarnings.simplefilter('ignore')\nw = torch.ones(3, 1, requires_grad=True)\n"
+        "y = torch.arange(3.)\n"
+        "torch.nn.functional.mse_loss(w * 2, y).backward()\n",
+        "broadcasts y (3) and a column (3×1) to 3×3: each number is paired with each row; y.view(-1, 1) pairs them",
+    ),
     "parameters that were replaced": (
         "import torch\nnet = torch.nn.Linear(1, 1, bias=False)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\n"
         "net.weight = torch.nn.Parameter(torch.ones(1, 1))\nnet(torch.ones(1, 1)).sum().backward()\nopt.step()\n",

@@ -100,7 +100,8 @@ def _write(x: Tensor, numbers: Any, name: str, recorded: bool) -> None:
         x._a[...] = numbers
     x._memory.version += 1
     if Recorder.explains:
-        x._memory.changed = (script_line(), name)
+        x._memory.changed = line, _ = script_line(), name
+        x._memory.lines = {**x._memory.lines, line: x._memory.version}
 
 
 # What PyTorch lets change repeated memory, and what it advises against; what has no name is an assignment.

@@ -21,11 +21,12 @@ from gradcli.script.scene import Scene, line_of
 
 @dataclass(frozen=True)
 class Answer:
-    """The reason of an error, in a sentence; its fix, and the lines to change."""
+    """The reason of an error, in a sentence; its fix, the lines to change, and a topic of the guide."""
 
     reason: str
     fix: str
     changes: Sequence[Change] = ()
+    topic: str = ""
 
 
 @dataclass

@@ -90,7 +90,7 @@ def of_the_whole(text: Text, tensors: Mapping[str, Any]) -> tuple[str, list[Chan
 def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
     """Give backward, or grad, a v of the right shape: the same numbers where there are as many, or ones."""
     for call in text.calls("backward", "grad"):
-        receiver, weight = _weighted(text, call)
+        receiver, weight = weighted(text, call)
         if isinstance(weight, ast.List | ast.Tuple):  # a v for each of several
             pairs = zip(weight.elts, getattr(call.args[0], "elts", ()), strict=False)
             return text.edited([e for v, y in pairs for e in edits.behind(v, f".reshape({text.of(y)}.shape)")])
@@ -98,7 +98,7 @@ def other_weight(text: Text, y: Any, v: Any) -> list[Change]:
     return []
 
 
-def _weighted(text: Text, call: ast.Call) -> tuple[str, ast.expr | None]:
+def weighted(text: Text, call: ast.Call) -> tuple[str, ast.expr | None]:
     """Return the code of y and the expression of v in a call of backward or grad."""
     is_grad, receiver = called(call) == "grad", receiver_of(call)
     is_argument = is_grad or receiver is None  # y is
@@ -221,14 +221,34 @@ def cloned(at: Failure) -> list[Change]:
         value, name = at.value(call.args[0]), text.of(call.args[0])
         if hasattr(value, "grad_fn"):
             return text.edited(edits.instead(call, f"{name}.detach().clone()"))
-        inner = value if isinstance(value, dict) else getattr(value, "__dict__", {})
-        held = [key for key, x in inner.items() if getattr(x, "grad_fn", None) is not None]
-        if held and isinstance(value, dict):
+        if isinstance(value, dict) and _computed(value):
             return text.edited(edits.instead(call, f"{{k: v.detach().clone() for k, v in {name}.items()}}"))
-        if held:
-            let_go = (f"{name}.{key} = None" for key in held)
-            return text.replaced(text.statement, *let_go, text.of(text.statement))
     return []
+
+
+def forgotten(at: Failure) -> list[Change]:
+    """Set attributes that are computed tensors to None, before their object is copied."""
+    text = at.text
+    for call in [c for c in text.calls("deepcopy") if c.args]:
+        value, name = at.value(call.args[0]), text.of(call.args[0])
+        inner = {} if hasattr(value, "grad_fn") else getattr(value, "__dict__", {})
+        if names := _computed(inner):
+            return text.replaced(text.statement, *(f"{name}.{n} = None" for n in names), text.of(text.statement))
+    return []
+
+
+def _computed(values: Mapping[str, Any]) -> list[str]:
+    return [key for key, x in values.items() if getattr(x, "grad_fn", None) is not None]
+
+
+def available_device(at: Failure) -> list[Change]:
+    """Return the change that chooses the GPU only where there is one."""
+    values = [a for c in calls(at.main.tree) for a in (*c.args, *(k.value for k in c.keywords))]
+    values += [s.value for s in parts(at.main.tree, ast.Assign)]
+    names = [v for v in values if isinstance(v, ast.Constant) and str(v.value).startswith("cuda")]
+    written = [(v, at.main.of(v)) for v in names]
+    new = "{0} if torch.cuda.is_available() else {1}cpu{1}"
+    return at.main.edited([e for v, code in written for e in edits.instead(v, new.format(code, code[-1]))])
 
 
 # Gradients

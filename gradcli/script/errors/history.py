@@ -156,7 +156,7 @@ def detached_answer(at: Failure, name: str, cut: Cut, history: History, to: str 
     kinds = {how.kind for how in cut.hows}
     reason = f"{at.code(cut.line)} cuts {name} off from {to}"
     if Kind.UNRECORDED in kinds:
-        return _unrecorded(text, name, reason)
+        return _unrecorded(at, text, name, reason)
     hows = [_as_written(text, how) for how in cut.hows]
     reason += f": {in_words(list(map(str, hows)))}."
     jumps = [how for how in cut.hows if how.kind in (Kind.DISCRETE, Kind.INDICES) and not how.is_cast]
@@ -188,7 +188,7 @@ def number(at: Failure) -> Answer | None:
     return None
 
 
-def _unrecorded(text: Text, name: str, reason: str) -> Answer:
+def _unrecorded(at: Failure, text: Text, name: str, reason: str) -> Answer:
     """Return the answer about what was computed where nothing is recorded."""
     around = [d for f in text.around(ast.FunctionDef) for d in f.decorator_list]
     is_once = any(last_name(d) == "once_differentiable" for d in around)
@@ -200,8 +200,14 @@ def _unrecorded(text: Text, name: str, reason: str) -> Answer:
         )
     if changes := updates.kept_leaves(text):
         return Answer(f"{reason}: the name now belongs to a new tensor.", "change the tensor in place", changes)
+    changes = fixes.recorded(text)
+    switches = [c for c in calls(text.tree, "set_grad_enabled") if any(c.lineno == change.first for change in changes)]
+    if switches:
+        where = at.where(switches[0].lineno)
+        fix = "use a block, with torch.no_grad():, around what needs no gradient; or switch the recording on again"
+        return Answer(f"{reason}: {where} switches recording off for good.", fix, changes)
     fix = f"compute {name} without no_grad(); such a block is for what needs no gradient"
-    return Answer(reason + ": no_grad() records nothing.", fix, fixes.recorded(text))
+    return Answer(reason + ": no_grad() records nothing.", fix, changes)
 
 
 def _jumping(text: Text, how: How) -> str:
@@ -228,11 +234,20 @@ def _smooth(at: Failure, text: Text, cut: Cut, history: History) -> list[Change]
         known = _shape(at, scores)  # unless they are computed in the line
         for label in ast.walk(loss[1]):
             x, sizes = at.value(label), _shape(at, label)
-            if len(sizes) == 1 and (not known or sizes == known[:-1]) and x._detached is None:
+            if len(sizes) != 1 or (known and sizes != known[:-1]) or x._detached is not None:
+                continue
+            of_call = any(n is call for e in history.flow.back(label) for n in ast.walk(e))
+            if not of_call and _are_classes(x, known[-1] if known else None):
                 whole = ".long()" * (x.dtype != torch.int64)
                 new = f"torch.nn.functional.cross_entropy({text.of(scores)}, {text.of(label)}{whole})"
                 return text.edited(edits.instead(loss[1], new))
     return []
+
+
+def _are_classes(x: Any, count: int | None) -> bool:
+    """Return whether all elements of a tensor are integers from 0, below a count if that is known."""
+    numbers = x._a
+    return bool(((numbers >= 0) & (numbers % 1 == 0)).all() and (count is None or (numbers < count).all()))
 
 
 def _shape(at: Failure, node: ast.AST) -> tuple[int, ...]:

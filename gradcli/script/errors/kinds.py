@@ -5,14 +5,17 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+import numpy as np
+
 from gradcli.pytorch.origins import HOOKED, Maker
 from gradcli.pytorch.record import dependencies
-from gradcli.script.errors import fixes, leaves, operands, updates
+from gradcli.pytorch.tensor import Tensor
+from gradcli.script.errors import edits, fixes, leaves, operands, updates
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.freed import repeated
 from gradcli.script.errors.history import History, detached_answer
 from gradcli.script.errors.none import none
-from gradcli.script.errors.syntax import calls, parts
+from gradcli.script.errors.syntax import calls, parts, receiver_of
 
 # Why a step needs a value for its backward, by the operation and whether that is its result.
 _NEEDS = {
@@ -51,7 +54,9 @@ def in_place(at: Failure, step: Any, memory: Any, version: int) -> Answer:
     text = at.text_at(line)
     of_data = any(n.attr == "data" for n in parts(text.statement, ast.Attribute))
     if how != "step" and not updates.is_unrecorded(text) and not of_data:
-        return Answer(reason, "compute a new tensor instead, so that the old values stay", updates.out_of_place(text))
+        lines = [n for n, last in memory.lines.items() if last > version and at.file(n) == text.file]
+        changes = [c for n in sorted({*lines, line}) for c in updates.out_of_place(text.on(n))]
+        return Answer(reason, "compute a new tensor instead, so that the old values stay", list(dict.fromkeys(changes)))
     if answer := repeated(at, step, reason, ", with the weights from before the change"):
         return answer
     what = "the optimizer's step" if how == "step" else "the change"
@@ -69,7 +74,7 @@ def _changed_value(at: Failure, step: Any, memory: Any) -> tuple[str, str]:
         return name or "a saved tensor", "its backward reads ctx.saved_tensors"
     op = step.recipe.op
     why = _NEEDS.get((op, is_result)) or f"{op}'s derivative is computed from its {'result' if is_result else 'input'}"
-    return name or ("its result" if is_result else "its input"), why
+    return name or f"the {'result' if is_result else 'input'} of {op}", why
 
 
 def view_changed(at: Failure, view: Any, since: bool) -> Answer:
@@ -123,7 +128,10 @@ def no_root(at: Failure, y: Any) -> Answer:
     if cuts := [c for c in (y._detached, *history.cuts()) if c is not None]:
         return detached_answer(at, name, cuts[0], history)
     if changes := history.gradient_recorded():
-        said = f"{name} is computed from a gradient, and that is recorded only with create_graph=True."
+        origin = f"{name} is computed from a gradient, and that"
+        if history.root.endswith(".grad"):
+            origin = f"{history.root} is a gradient, and its computation"
+        said = f"{origin} is recorded only with create_graph=True."
         return Answer(said, "record it where the gradient is taken", changes)
     reason = f"nothing that {name} was computed from requires a gradient"
     if changes := leaves.thawed(at.text):
@@ -145,12 +153,43 @@ def in_a_map(at: Failure, y: Any) -> Answer:
     return Answer(reason, "use torch.func.grad of a function of one element, which vmap can map: vmap(grad(f))")
 
 
+def numpy_of(at: Failure) -> Answer:
+    """Return the answer about a tensor that NumPy reads: on the way to a loss, or for what needs no gradient."""
+    reason = "NumPy records no graph, so its results have no gradient."
+    for place in (at, *at.callers):
+        roots = [receiver_of(c) for c in calls(place.text.tree, "backward") if c.lineno > place.line]
+        names = {place.text.of(root) for root in roots if root is not None}
+        match place.text.statement:
+            case ast.Assign([target]) if place.text.of(target) in names:
+                fix = f"compute {place.text.of(target)} with PyTorch's functions: torch.log(x) instead of np.log(x)"
+                return Answer(f"{reason} A backward starts from {place.text.of(target)} and needs the graph.", fix)
+    return Answer(reason, "pass NumPy the values alone, with detach()", fixes.detached(at))
+
+
 def scalar(at: Failure, y: Any) -> Answer:
     """Return the answer about several numbers without v."""
     name, size = at.name(y, "y"), "×".join(map(str, y.shape))
     reason = f"{name} has {size} elements: x.grad = vᵀJ needs a weight v for each; v defaults to 1 for a scalar only."
     fix = f"call backward() of their sum or mean, or {name}.backward(v) with v = ∂L/∂{name}"
+    if at.text.calls("grad"):
+        fix = f"pass v as grad_outputs; ones give the gradient of the sum of {name}"
     return Answer(reason, fix, fixes.summed(at.text, name))
+
+
+def kind_of_v(at: Failure, *_: str) -> Answer | None:
+    """Return the answer about a v that is a list of numbers, an array or a number, and not a tensor."""
+    for call in at.text.calls("backward", "grad"):
+        y, weight = fixes.weighted(at.text, call)
+        v = at.value(weight) if isinstance(weight, ast.Name) else weight
+        if weight is None or isinstance(v, Tensor):
+            continue
+        code = at.text.of(weight)
+        changes = edits.wrapped(weight, "torch.from_numpy(" if isinstance(v, np.ndarray) else "torch.tensor(")
+        if isinstance(v, int | float) or isinstance(getattr(v, "value", None), int | float):
+            changes = edits.instead(weight, f"torch.full_like({y}, {code})")
+        reason = f"v = ∂L/∂{y} must be a tensor of the shape of {y}, and {code} is not a tensor."
+        return Answer(reason, "pass a tensor", at.text.edited(changes), "gradient-argument")
+    return None
 
 
 def shape(at: Failure, y: Any, v: Any) -> Answer:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from types import MethodType
 from typing import Any
 
+import numpy as np
+
 from gradcli.pytorch.names import pytorch_names
+from gradcli.pytorch.nn.module import Module
 from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.source import Change
-from gradcli.script.errors.syntax import N, called, calls, elements, end, owner_of, parts, start
+from gradcli.script.errors.syntax import N, called, calls, elements, end, integer, owner_of, parts, start
 
 
 def _failed_parts(at: Failure, *kinds: type[N]) -> list[N]:
@@ -50,6 +53,11 @@ def dtypes(at: Failure, *_: str) -> Answer:
     for call in conversions:
         changes = at.text.edited(edits.method(call, ".float()"))
         return Answer(said.format(at.text.of(call), _MADE[called(call)]), "convert it to float32", changes)
+    for call in _calls(at, "tensor", "from_numpy", "as_tensor", least=1):
+        dtype = getattr(at.value(call.args[0]), "dtype", None)
+        if isinstance(dtype, np.dtype) and dtype.name in _MADE.values():
+            changes = at.text.edited(edits.behind(call, ".float()"))
+            return Answer(said.format(at.text.of(call), dtype.name), "convert it to float32", changes)
     return Answer(reason, "convert both to the same dtype: .float(), or .double()")
 
 
@@ -87,14 +95,16 @@ def _is_whole(x: Any) -> bool:
     return _is_tensor(x) and not x.is_floating_point()
 
 
-def _loss(fix: str, which: int, code: str, at: Failure, *_: Any, as_float: bool = False) -> Answer | None:
+def _loss(why: str, fix: str, which: int, code: str, at: Failure, *_: Any, as_float: bool = False) -> Answer | None:
     """Return the answer to a loss whose input or target does not fit: `code` behind or around it makes it fit.
 
-    With `as_float`, a target of integers becomes one of floating-point numbers too.
+    `why` may name the argument and the other one.  With `as_float`, a target of integers becomes one of floating-point
+    numbers too.
     """
     for call in _calls(at, least=2):
         argument, first = call.args[which], at.text.of(call.args[0])
-        reason = f"{at.text.of(argument)} is the {('input', 'target')[which]}, and this loss does not accept it."
+        described = [_described(at, a) for a in (argument, call.args[1 - which])]
+        reason = why.format(at.text.of(argument), *described)
         first = first if edits.is_simple(call.args[0]) else f"({first})"
         to_float = ".float()" * (as_float and _is_whole(at.value(argument)))
         changed = edits.behind(argument, code.format(first) + to_float) if which else edits.wrapped(argument, code)
@@ -102,15 +112,63 @@ def _loss(fix: str, which: int, code: str, at: Failure, *_: Any, as_float: bool 
     return None
 
 
-flat_target = partial(_loss, "use one class for each sample", 1, ".flatten()")
-shaped_target = partial(_loss, "reshape the target as the input", 1, ".reshape({}.shape)", as_float=True)
-probabilities = partial(_loss, "use probabilities, torch.sigmoid(…)", 0, "torch.sigmoid(")
-_of_real_numbers = partial(_loss, "use a target of real numbers", 1, ".float()")
+def _described(at: Failure, argument: ast.expr) -> str:
+    """Return the code of an argument and its shape, as far as known."""
+    x = at.value(argument)
+    return at.text.of(argument) + (f" has the shape {tuple(x.shape)}" if _is_tensor(x) else " has another shape")
+
+
+flat_target = partial(
+    _loss, "the target {1}, and this loss takes one class for each sample.", "flatten the target", 1, ".flatten()"
+)
+shaped_target = partial(
+    _loss,
+    "the target {1}, and {2}: this loss compares them element by element.",
+    "reshape the target as the input",
+    1,
+    ".reshape({}.shape)",
+    as_float=True,
+)
+_of_probabilities = partial(
+    _loss,
+    "this loss takes probabilities, and some elements of {0} are below 0 or above 1.",
+    "use probabilities, torch.sigmoid(…)",
+    0,
+    "torch.sigmoid(",
+)
+_of_classes = partial(
+    _loss,
+    "the target {0} holds integers. A target of the shape of the scores holds class probabilities, which must be "
+    "floating-point.",
+    "convert the target to floating point",
+    1,
+    ".float()",
+)
+_of_real_numbers = partial(
+    _loss,
+    "the target {0} holds integers, and this loss takes floating-point targets only.",
+    "convert the target to floating point",
+    1,
+    ".float()",
+)
+
+
+def probabilities(at: Failure, what: str) -> Answer | None:
+    """Return the answer to a loss of probabilities whose input, or target, has other numbers."""
+    if what == "target":
+        reason = "this loss takes targets from 0 to 1, and some elements of this target are below 0 or above 1."
+        return Answer(reason, "scale the target; for several classes use torch.nn.CrossEntropyLoss")
+    return _of_probabilities(at)
 
 
 def real_target(at: Failure, dtype: str, *_: str) -> Answer | None:
     """Return the answer where a target has integers, and a loss needs real numbers."""
     return None if dtype in ("Float", "Double", "Half") else _of_real_numbers(at)
+
+
+def probable_target(at: Failure, *_: str) -> Answer | None:
+    """Return the answer where class probabilities are integers."""
+    return _of_classes(at)
 
 
 def real_numbers(at: Failure) -> list[Change]:
@@ -164,6 +222,13 @@ def uncalled(at: Failure) -> Answer | None:
     return None
 
 
+def indices(at: Failure) -> list[Change]:
+    """Make the indices of an embedding integers."""
+    arguments = [c.args[0] for c in _calls(at, least=1)]
+    real = [a for a in arguments if _is_tensor(x := at.value(a)) and x.is_floating_point()]
+    return at.text.edited(edits.behind(real[0], ".long()")) if real else []
+
+
 def whole(at: Failure) -> list[Change]:
     """Make the targets of a loss integers."""
     losses = [c for c in calls(at.text.statement) if len(c.args) > 1]
@@ -186,12 +251,34 @@ def listed(at: Failure) -> list[Change]:
 
 def list_of_modules(at: Failure) -> list[Change]:
     """Let a list of layers be a module's: torch.nn.ModuleList([…])."""
+    for value, held in _unregistered(at):
+        if isinstance(value, ast.List | ast.ListComp) and isinstance(held, list):
+            kind = "Module" if any(isinstance(x, Module) for x in held) else "Parameter"
+            return at.text.edited(edits.wrapped(value, f"torch.nn.{kind}List("))
+    return []
+
+
+def plain_tensors(at: Failure) -> list[Change]:
+    """Make parameters of the tensors that require gradients, and are attributes of a module."""
+    tensors = [value for value, held in _unregistered(at) if isinstance(held, Tensor)]
+    return at.text.edited([e for value in tensors for e in edits.wrapped(value, "torch.nn.Parameter(")])
+
+
+def _unregistered(at: Failure) -> Iterator[tuple[ast.expr, Any]]:
+    """Yield what a script assigns to self, and its value, where that has to be trained and is not registered."""
+    modules = [m for c in _calls(at, "parameters") if isinstance(m := at.value(owner_of(c)), Module)]
+    held = {name: x for m in modules for inner in m.modules() for name, x in vars(inner).items() if _is_trained(x)}
     for statement in at.text.statements():
         match statement:
-            case ast.Assign([ast.Attribute(), *_], ast.List() | ast.ListComp() as value):
-                kind = "Parameter" if calls(value, "Parameter") else "Module"
-                return at.text.edited(edits.wrapped(value, f"torch.nn.{kind}List("))
-    return []
+            case ast.Assign([ast.Attribute(ast.Name("self"), name), *_], value) if name in held:
+                yield value, held[name]
+
+
+def _is_trained(x: Any) -> bool:
+    """Return whether an attribute is a leaf that requires a gradient, or a list of such tensors or of modules."""
+    if isinstance(x, list):
+        return any(isinstance(e, Module) or _is_trained(e) for e in x)
+    return isinstance(x, Tensor) and x.requires_grad and x.is_leaf
 
 
 def jacobian(at: Failure) -> list[Change]:
@@ -236,8 +323,11 @@ def broadcast(at: Failure, a: int, b: int, axis: int) -> Answer:
 
 def matrices(at: Failure, rows: int, size: int, expected: int, columns: int) -> Answer:
     """Return the answer about matrices that do not fit: of a layer, or of a product."""
-    if changes := _layer(at, "Linear", size, expected, columns):
-        reason = f"this layer takes {expected} inputs, and each of the {rows} samples has {size}."
+    layers = [c for c in _calls(at) if getattr(at.value(c.func), "in_features", None) == expected]
+    changes = _layer(at, "Linear", size, expected, columns)
+    if changes or layers:
+        name = at.text.of(layers[-1].func) if layers else "this layer"
+        reason = f"{name} takes {expected} inputs, and each of the {rows} samples has {size}."
         return Answer(reason, f"create the layer with {size} inputs", changes)
     reason = (
         f"the rows of the left matrix have {size} elements, and the columns of the right one {expected}: these must be "
@@ -259,7 +349,7 @@ def channels(at: Failure, how: str, weight: Sequence[int], shape: Sequence[int],
 def _layer(at: Failure, kind: str, size: int, *sizes: int) -> list[Change]:
     """Let the one layer of some sizes take as many numbers as it is given."""
     layers = [c for c in calls(at.main.tree) if called(c).startswith(kind)]
-    result = [c for c in layers if [getattr(a, "value", None) for a in c.args[: len(sizes)]] == [*sizes]]
+    result = [c for c in layers if [integer(a) for a in c.args[: len(sizes)]] == [*sizes]]
     return at.main.edited(edits.instead(result[0].args[0], str(size))) if result else []
 
 

@@ -51,6 +51,17 @@ def tokens(code: str) -> list[str]:
     return [token.string for token in generate_tokens(StringIO(code).readline) if token.type not in kinds]
 
 
+def integer(node: ast.AST) -> int | None:
+    """Return an integer as it is written, or as a product: 6 * 14 * 14."""
+    match node:
+        case ast.Constant(int(value)):
+            return value
+        case ast.BinOp(left, ast.Mult(), right):
+            factors = integer(left), integer(right)
+            return None if None in factors else factors[0] * factors[1]  # type: ignore[operator]
+    return None
+
+
 def start(node: Any) -> Position:
     """Return where a node begins."""
     return node.lineno, node.col_offset

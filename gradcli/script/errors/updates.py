@@ -80,6 +80,15 @@ def without_grad(at: Failure) -> list[Change]:
     return []
 
 
+def without_view(at: Failure) -> list[Change]:
+    """Compute a new tensor instead of changing a view of a leaf: batch = batch + 1, where batch is w.expand(4, 3)."""
+    match at.text.statement:
+        case ast.AugAssign(ast.Name() as target) | ast.Expr(ast.Call(ast.Attribute(ast.Name() as target))):
+            view = at.value(target)
+            return out_of_place(at.text) if getattr(view, "_base", None) is not None else []
+    return []
+
+
 def is_unrecorded(text: Text) -> bool:
     """Return whether a line stands in a block of torch.no_grad()."""
     return any(last_name(item.context_expr) == "no_grad" for block in text.around(ast.With) for item in block.items)

@@ -22,7 +22,8 @@ _MOST = 100  # columns
 def why(error: BaseException, script: Script) -> str:
     """Return what happened, what fixes it, and where the guide has more; nothing where PyTorch's message says all."""
     lines = _written(*result) if (result := _answer_at(error, script)) is not None else []
-    topic = next((row.topic for e in _chain(error) if (row := _row(e)[0]) is not None and row.topic), "")
+    topics = (row.topic for e in _chain(error) if (row := _row(e)[0]) is not None)
+    topic = next(filter(None, (result[1].topic if result else "", *topics)), "")
     return "\n".join([*lines, *([f"more: gradcli explain {topic}"] if topic and not _is_of_none(error) else [])])
 
 

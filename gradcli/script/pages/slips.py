@@ -26,6 +26,7 @@ _TWICE = {
     ("nll_loss", "softmax"): "takes log-probabilities: use log_softmax in place of softmax",
 }
 _SHAPED = frozenset(("reshape", "index", "transpose", "broadcast"))  # after which a shape is meant
+_PAIRING = frozenset(("sub", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"))
 _MOST = 2_000  # steps that are computed once more
 
 
@@ -81,19 +82,33 @@ def _op(edge: Edge | None) -> str:
 
 def _paired(step: Step, scene: CallScene) -> str | None:
     """Return the sentence about an operand of shape (n,) that broadcasts with another of shape (n, 1)."""
-    shapes = [n.shape for n in step.recipe.inputs]
-    if step.recipe.op != "sub" or len(shapes) < 2:
+    if step.recipe.op not in _PAIRING or len(step.recipe.inputs) < 2:
         return None
-    row, column = sorted((0, 1), key=lambda i: len(shapes[i]))
-    size = shapes[row]
-    if len(size) != 1 or size[0] < 2 or shapes[column] != (*size, 1) or _op(step.edges[column]) in _SHAPED:
+    (size, one, _), (longer, other, origin) = sorted(
+        (_operand(step, i, scene) for i in (0, 1)), key=lambda o: len(o[0])
+    )
+    if len(size) != 1 or size[0] < 2 or longer != (*size, 1) or origin in _SHAPED:
         return None
-    n, one, other = size[0], _named(step, row, scene), _named(step, column, scene)
+    n = size[0]
     fix = f"; {one}.view(-1, 1) pairs them row by row" if one else ""
     return (
         f"{scene.code(step.line)} broadcasts {one or 'a vector'} ({n}) and {other or 'a column'} ({n}×1) to {n}×{n}: "
         f"each number is paired with each row{fix}"
     )
+
+
+def _operand(step: Step, i: int, scene: CallScene) -> tuple[tuple[int, ...], str, str]:
+    """Return the shape of an operand, its name and the operation that it is the result of.
+
+    A loss expands its operands first: it is what is expanded.
+    """
+    edge, x = step.edges[i], step.operands[i] if step.operands else None
+    if isinstance(edge, Step) and _op(edge) == "broadcast" and step.recipe.op != "sub":
+        return _operand(edge, 0, scene)
+    base = getattr(x, "_base", None)
+    if edge is None and step.recipe.op != "sub" and base is not None:
+        return tuple(base.shape), scene.names.of(base), ""
+    return tuple(step.recipe.inputs[i].shape), _named(step, i, scene), _op(edge)
 
 
 def _named(step: Step, i: int, scene: CallScene) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.notation.numbers import array_text
 from gradcli.script.naming import script_frames
 from gradcli.script.pages.entries import adam, first_entry, momentum
+from gradcli.script.scene import Scene
 from gradcli.wrapping import in_words
 
 _FEW = 4  # elements of a parameter whose numbers are shown
@@ -24,11 +25,11 @@ _LETTERS = {"p": "parameter", "b": "velocity", "s": "mean_square", "m": "mean", 
 Done = tuple[Any, Any, dict[str, float], dict[str, Any]]
 
 
-def step_lines(optimizer: Any, done: Sequence[Done], name: Callable[[Any], str]) -> list[str]:
+def step_lines(optimizer: Any, done: Sequence[Done], scene: Scene) -> list[str]:
     """Return what a step did: w ← w - lr·w.grad = 0.5 - 0.1·2 = 0.3; with several parameters, a line for each."""
     if not done:
-        return ["no parameter changes: none of them has a .grad"]
-    names = [name(p) for p, *_ in done]
+        return [_nothing(optimizer, scene)]
+    names = [_name(p, scene) for p, *_ in done]
     letters = {letter: word if letter in names else letter for letter, word in _LETTERS.items()}
     w = names[0] if len(done) == 1 else letters["p"]
     rules = [_rule(optimizer, p, w, group, letters) for p, *_, group in done]
@@ -46,6 +47,19 @@ def step_lines(optimizer: Any, done: Sequence[Done], name: Callable[[Any], str])
     return result + _entry(optimizer, names[0], done[0], letters)
 
 
+def _name(p: Any, scene: Scene) -> str:
+    return scene.names.of(p) or "p"
+
+
+def _nothing(optimizer: Any, scene: Scene) -> str:
+    """Return why a step changes nothing: no backward has run, or zero_grad() ran after it."""
+    for p in (p for group in optimizer.param_groups for p in group["params"]):
+        if p._reached is not None and p._cleared is not None:
+            order = f"{scene.where(p._cleared)} cleared each .grad after the backward of {scene.where(p._reached)}"
+            return f"no parameter changes: {order}. Call `zero_grad()` before the backward"
+    return "no parameter changes: none of them has a .grad"
+
+
 def _entry(optimizer: Any, name: str, done: Done, letters: Mapping[str, str]) -> list[str]:
     """Return the step of one entry in numbers, for an optimizer that keeps a state: a momentum, or Adam's means."""
     p, before, state, group = done
@@ -61,7 +75,7 @@ def _kind(optimizer: Any) -> str:
     return next((c.__name__ for c in classes if c.__module__ == f"torch.optim.{c.__name__.lower()}"), "")
 
 
-def changed(done: Sequence[Done], name: Callable[[Any], str], left: Mapping[int, Any]) -> list[str]:
+def changed(done: Sequence[Done], scene: Scene, left: Mapping[int, Any]) -> list[str]:
     """Return which gradients are not what `backward` has `left`, as those that were clipped.
 
     Scripts scale them in many ways: the factor is the ratio of the norms, and it is that of all numbers up to rounding.
@@ -75,31 +89,57 @@ def changed(done: Sequence[Done], name: Callable[[Any], str], left: Mapping[int,
     how = f"scaled by {_short(share)}" if np.allclose(new, share * old, 1e-4, 0) else "changed"
     if len(result) == 1:
         numbers = f": {_text(old)} → {_text(new)}" if old.size <= _FEW else ""
-        return [f"{name(result[0])}.grad was {how} before this step{numbers}"]
-    each = in_words([f"{name(p)}.grad" for p in result])
+        return [f"{_name(result[0], scene)}.grad was {how} before this step{numbers}"]
+    each = in_words([f"{_name(p, scene)}.grad" for p in result])
     return [f"{each if len(result) <= _NAMES else f'.grad of {len(result)} parameters'} were {how} before this step"]
 
 
-def left_out(named: Mapping[str, Any], optimizers: Sequence[Any]) -> list[str]:
-    """Return which leaves have a gradient, and no optimizer changes them."""
+def left_out(named: Mapping[str, Any], frame: Any) -> list[str]:
+    """Return which leaves have a gradient, and no optimizer changes them; and why, as far as modules show that.
+
+    The optimizers and modules are those that have names where the script is.
+    """
+    from gradcli.pytorch.nn.module import Module
+    from gradcli.pytorch.optim import Optimizer
+
+    optimizers, modules = _values(frame, Optimizer), _values(frame, Module)
     known = {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}
     left = [n for n, x in named.items() if x._requires and x._fn is None and x._grad is not None and id(x) not in known]
     if not left or not optimizers:
         return []
     shown = in_words(left if len(left) <= _NAMES else [*left[: _NAMES - 1], f"{len(left) - _NAMES + 1} more"])
     have, are, them = ("has", "is", "it") if len(left) == 1 else ("have", "are", "them")
-    return [f"{shown} {have} a .grad, but {are} not among the parameters of an optimizer: no step changes {them}"]
+    why = next(
+        filter(None, (_unregistered(n, named[n], modules) or _replaced(named[n], known, modules) for n in left)), ""
+    )
+    return [f"{shown} {have} a .grad, but {are} not among the parameters of an optimizer: no step changes {them}{why}"]
 
 
-def optimizers_of(frame: Any) -> list[Any]:
-    """Return the optimizers among the local and global variables of the script's frames."""
-    from gradcli.pytorch.optim import Optimizer
+def _unregistered(name: str, p: Any, modules: Sequence[Any]) -> str:
+    """Return what to do where a parameter is in a Python list of a module."""
+    for held in (x for m in modules for inner in m.modules() for x in vars(inner).values() if isinstance(x, list)):
+        if any(e is p for e in held):
+            return f". {name.rpartition('[')[0]} is a Python list: make it a torch.nn.ParameterList"
+        if any(e is p for x in held if hasattr(x, "parameters") for e in x.parameters()):
+            return f". {name.rpartition('[')[0]} is a Python list: make it a torch.nn.ModuleList, which is registered"
+    return ""
 
-    result: dict[int, Any] = {}
-    for each in script_frames(frame):
-        for value in (*each.f_locals.values(), *each.f_globals.values()):
-            result |= {id(value): value} if isinstance(value, Optimizer) else {}
-    return list(result.values())
+
+def _replaced(p: Any, known: set[int], modules: Sequence[Any]) -> str:
+    """Return what to do where an optimizer has other parameters of the same module."""
+    for ids in ({id(e) for e in m.parameters()} for m in modules):
+        if id(p) in ids and ids & known:
+            return (
+                ". An optimizer keeps the parameters that it was created with: create it after the layers are replaced"
+            )
+    return ""
+
+
+def _values(frame: Any, kind: type) -> list[Any]:
+    """Return the objects of a class among the local and global variables of the script's frames."""
+    frames = list(script_frames(frame))
+    values = [v for each in frames for v in (*each.f_locals.values(), *each.f_globals.values())]
+    return list({id(v): v for v in values if isinstance(v, kind)}.values())
 
 
 def _short(number: Any) -> str:

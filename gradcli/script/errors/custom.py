@@ -1,0 +1,80 @@
+"""Answers about a script's own Functions: what forward saves for backward, and how forward is called."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from gradcli.pytorch.autograd.function import Function
+from gradcli.script.errors import edits
+from gradcli.script.errors.failure import Answer, Failure
+from gradcli.script.errors.source import Change
+from gradcli.script.errors.syntax import called, calls, elements, owner_of, parts
+
+_TOPIC = "custom-function"
+
+
+def saved(at: Failure, *_: str) -> Answer | None:
+    """Return the answer where backward unpacks another number of tensors than forward has saved."""
+    match at.text.statement:
+        case ast.Assign([target], ast.Attribute(_, "saved_tensors") as tensors):
+            names, count = [at.text.of(e) for e in elements(target)], len(at.value(tensors))
+            number = f"{count} tensor{'s' * (count != 1)}" if count else "no tensors"
+            reason = f"forward saves {number} for backward, and {at.code(at.line)} unpacks {len(names)}."
+            fix = "save in forward what backward reads, in that order"
+            return Answer(reason, fix, _saved_in_forward(at, names), _TOPIC)
+    return None
+
+
+def _saved_in_forward(at: Failure, names: list[str]) -> list[Change]:
+    """Return the change that saves tensors in forward under the names that backward gives them."""
+    forward = _forward(at)
+    if forward is None:
+        return []
+    context, *arguments = [a.arg for a in forward.args.args]
+    saves, returns = calls(forward, "save_for_backward"), parts(forward, ast.Return)
+    if saves:
+        new = f"{at.text.of(saves[0].func)}({', '.join(names)})"
+        return at.text.edited(edits.instead(saves[0], new)) if {*names} <= {*arguments} | _stored(forward) else []
+    if not {*names} <= {*arguments} | _stored(forward):
+        names = arguments if len(arguments) == len(names) else []
+    if not names or not returns or _stored(forward) & {*names} & {*arguments}:  # a new value of an argument
+        return []
+    return at.text.before(returns[-1], f"{context}.save_for_backward({', '.join(names)})")
+
+
+def _forward(at: Failure) -> ast.FunctionDef | None:
+    """Return the function that keeps what backward needs, of the class at the line: setup_context, or else forward."""
+    classes = list(at.text.around(ast.ClassDef))
+    functions = [f for f in (classes[0].body if classes else ()) if isinstance(f, ast.FunctionDef) and f.args.args]
+    named = {f.name: f for f in functions}
+    return named.get("setup_context", named.get("forward"))
+
+
+def _stored(function: ast.FunctionDef) -> set[str]:
+    """Return the names that a function assigns."""
+    return {n.id for n in parts(function, ast.Name) if isinstance(n.ctx, ast.Store)}
+
+
+def called_directly(at: Failure, *_: str) -> Answer | None:
+    """Return the answer where a script calls forward of a Function instead of apply."""
+    for call in at.text.calls("forward"):
+        cls: Any = at.value(owner_of(call))
+        if isinstance(cls, type) and issubclass(cls, Function):
+            reason = f"{at.code(at.line)} calls {called(call)} itself; only apply passes ctx, and records the backward."
+            return Answer(reason, "call apply", at.text.edited(edits.renamed(call, "apply")), _TOPIC)
+    return None
+
+
+def unset(at: Failure, owner: str, name: str) -> Answer | None:
+    """Return the answer where backward reads an attribute of ctx that forward does not set."""
+    for node in [n for n in parts(at.text.statement, ast.Attribute) if n.attr == name]:
+        forward, ctx = _forward(at), at.text.of(node.value)
+        if forward is None or not owner.endswith("Backward"):
+            return None
+        reason = f"{at.code(at.line)} reads {ctx}.{name}, and forward does not set it."
+        context, *arguments = [a.arg for a in forward.args.args]
+        returns = parts(forward, ast.Return)
+        changes = at.text.before(returns[-1], f"{context}.{name} = {name}") if name in arguments and returns else []
+        return Answer(reason, f"set it in forward, {context}.{name} = …", changes, _TOPIC)
+    return None
