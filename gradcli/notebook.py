@@ -58,7 +58,8 @@ def graph_svg(graph: Graph) -> str | None:
     """
     import numpy as np
 
-    from gradcli.explain.picture.picture import View, picture
+    from gradcli.explain.picture.boxes import View
+    from gradcli.explain.picture.picture import picture
     from gradcli.report.pictures.svg import render
 
     if len(graph.nodes) > _NODES:
@@ -150,7 +151,7 @@ class Explanation:
         """Return the live page, as a file of its own."""
         from gradcli.explain.live.kernels import Kernels
         from gradcli.explain.live.program import live
-        from gradcli.explain.picture.picture import View
+        from gradcli.explain.picture.boxes import View
         from gradcli.report.live.live_page import live_document
 
         kernels = Kernels()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gradcli.cli.situation import Situation
     from gradcli.errors import Notes
-    from gradcli.explain.picture.picture import View
+    from gradcli.explain.picture.boxes import View
     from gradcli.graph.array import Named
     from gradcli.graph.graph import Graph
 
@@ -96,7 +96,7 @@ def graph(
     from gradcli.cli.outcome import deliver
     from gradcli.cli.situation import read_situation, read_system_of, shown_leaves
     from gradcli.errors import InputError, Notes
-    from gradcli.explain.picture.picture import View
+    from gradcli.explain.picture.boxes import View
     from gradcli.report.pictures.converted import drawn_as, picture_file
 
     notes = Notes()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gradcli.errors import InputError
-from gradcli.explain.picture.picture import View, picture
+from gradcli.explain.picture.boxes import View
+from gradcli.explain.picture.picture import picture
 from gradcli.pytorch.backward import Call
 from gradcli.report.pictures.converted import drawn_as, picture_file
 from gradcli.report.pictures.render import render_picture

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gradcli.explain.live.kernels import Kernels
 from gradcli.explain.live.program import live
-from gradcli.explain.picture.picture import View
+from gradcli.explain.picture.boxes import View
 from gradcli.pytorch.backward import Call
 from gradcli.pytorch.session import Script
 from gradcli.report.live.live_page import document, live_section, say, text, word

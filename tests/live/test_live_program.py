@@ -15,7 +15,7 @@ from gradcli import parse
 from gradcli.engine.evaluate import at_point
 from gradcli.explain.live.kernels import Kernels
 from gradcli.explain.live.program import live
-from gradcli.explain.picture.picture import View
+from gradcli.explain.picture.boxes import View
 from gradcli.explain.trace import numeric_trace
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import leaf

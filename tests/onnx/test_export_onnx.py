@@ -14,7 +14,8 @@ from tests.onnx.builder import central_difference, onnx, reference
 from tests.onnx.whole_models import MODELS, cnn
 
 from gradcli.export import torch  # isort: skip
-from gradcli.export.onnx import RULES, compared, model  # isort: skip
+from gradcli.export.onnx import compared, model  # isort: skip
+from gradcli.export.onnx_rules import RULES  # isort: skip
 from gradcli.onnx.model import Model  # isort: skip
 
 SHAPES = {"x": (3,), "z": (3,), "M": (3, 3)}

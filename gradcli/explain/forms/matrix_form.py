@@ -7,49 +7,16 @@ they stand in front, and sums of products with a common factor are drawn togethe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import reduce
+from dataclasses import replace
 
+from gradcli.explain.forms.matrix_sums import add
+from gradcli.explain.forms.matrix_terms import Term, exact, with_arguments, written
 from gradcli.graph.construct import reshape, spread, swap
 from gradcli.graph.graph import scheduled
 from gradcli.graph.matrices import inv
-from gradcli.graph.node import Exact, Node, const, fold, leaf, operand, operands
+from gradcli.graph.node import Exact, Node, const, leaf, operand, operands
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import are_equal, interpret, substituted
-from gradcli.graph.shapes import broadcast_shapes
-
-_TERMS = 8  # of a sum that are looked through for one like another: so many for each term added
-_SIGNS = {"add": 1, "sub": -1}  # of the last term of a sum
-
-
-@dataclass(frozen=True)
-class Term:
-    """A number times scalars, some of them as divisors, times a body, which is None for ones."""
-
-    number: Exact
-    scalars: tuple[Node, ...] = ()
-    divisors: tuple[Node, ...] = ()
-    body: Node | None = None
-
-    def times(self, other: Term) -> Term:
-        """Return the product of the numbers and scalars, without what cancels; the body is this term's."""
-        scalars = list(self.scalars + other.scalars)
-        divisors: list[Node] = []
-        for divisor in self.divisors + other.divisors:
-            equal = next((s for s in scalars if are_equal(s, divisor)), None)
-            if equal is None:
-                divisors.append(divisor)
-            else:
-                scalars.remove(equal)
-        number = Fraction(self.number) * Fraction(other.number)
-        return Term(_exact("mul", self.number, other.number) or number, tuple(scalars), tuple(divisors), self.body)
-
-    def scalar(self) -> Term:
-        """Return the term with a body that is a scalar among its scalars."""
-        if self.body is None or self.body.shape:
-            return self
-        return replace(self, scalars=(*self.scalars, self.body), body=None)
 
 
 def matrix_form(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exact] | None = None) -> Node:
@@ -63,26 +30,28 @@ def matrix_form(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exac
     6
     """
     term, letters = _term(node, named, known or {})
-    (result,) = substituted([_written(term, node)], letters)
+    (result,) = substituted([written(term, node)], letters)
     return result
 
 
 def number_and_rest(node: Node, named: Mapping[Node, str]) -> tuple[Exact, Node]:
     """Return the number in front of a node as it is read best, and the rest.
 
+    >>> from fractions import Fraction
     >>> from gradcli.graph.node import leaf
     >>> t = leaf((3,))
     >>> number_and_rest(-2 * t / 4, {t: "t"}) == (Fraction(-1, 2), t)
     True
     """
     term, letters = _term(node, named, {})
-    (rest,) = substituted([_written(replace(term, number=1), node)], letters)
+    (rest,) = substituted([written(replace(term, number=1), node)], letters)
     return term.number, rest
 
 
 def scaled(node: Node, named: Mapping[Node, str], known: Mapping[Node, Exact]) -> tuple[Exact, Node] | None:
     """Return a node as a number times an array in its shape; None where it has other scalars in front.
 
+    >>> from fractions import Fraction
     >>> from gradcli.graph.node import leaf
     >>> t = leaf((3,))
     >>> scaled(2 * (t / -3), {t: "t"}, {}) == (Fraction(-2, 3), t)
@@ -124,8 +93,8 @@ def _read(node: Node, args: Sequence[Term]) -> Term:
     rule = _RULES.get(node.op)
     if result := rule(node, *args) if rule is not None else None:
         return _by_inverse(result)
-    parts = tuple(map(_written, args, node.args))
-    return Term(1, body=_of(node, *parts) if row.broadcasts else replace(node, args=parts))
+    parts = tuple(map(written, args, node.args))
+    return Term(1, body=with_arguments(node, *parts) if row.broadcasts else replace(node, args=parts))
 
 
 def _by_inverse(term: Term) -> Term:
@@ -151,32 +120,11 @@ def _of_scalars(node: Node, first: Term) -> Term | None:
     return None
 
 
-def _of(node: Node, *args: Node) -> Node:
-    """Return an elementwise node of other arguments, in the shape that these broadcast to."""
-    return replace(node, args=args, shape=broadcast_shapes([a.shape for a in args]))
-
-
 def _whole(term: Term, like: Node) -> Term:
     """Return a term whose body is broadcast to the shape of its node, for operations that depend on the shape."""
     if term.body is not None:
         return replace(term, body=spread(term.body, like.shape))
-    return Term(1, body=spread(_written(term, like), like.shape)) if term.scalars + term.divisors else term
-
-
-def _written(term: Term, like: Node) -> Node:
-    """Return a term as a node: the number first, then the scalars, then the body; the divisors behind."""
-    parts = [*term.scalars, *([term.body] if term.body is not None else [])]
-    size: Exact = term.number if term.number >= 0 else -term.number
-    if not parts or size != 1:
-        number = const(size, () if parts else like.shape)
-        parts = [number, *parts]
-    product = parts[0]
-    for part in parts[1:]:
-        product = Node("mul", (product, part), part.shape or product.shape)
-    if term.divisors:
-        divisor = reduce(lambda a, b: Node("mul", (a, b), ()), term.divisors)
-        product = Node("div", (product, divisor), product.shape)
-    return product if term.number >= 0 else Node("neg", (product,), product.shape)
+    return Term(1, body=spread(written(term, like), like.shape)) if term.scalars + term.divisors else term
 
 
 def _of_linear(node: Node, body: Node) -> Node:
@@ -206,17 +154,12 @@ def _flip(x: Node) -> Node:
     return Node("transpose", (x,), x.shape[::-1], ((1, 0),))
 
 
-def _exact(op: str, *numbers: Exact) -> Exact | None:
-    result = fold(op, list(numbers))
-    return result if isinstance(result, Exact) else None
-
-
 def _mul(node: Node, a: Term, b: Term) -> Term:
     a, b = a.scalar(), b.scalar()
     product = a.times(b)
     if a.body is None or b.body is None:
         return replace(product, body=a.body or b.body)
-    return replace(product, body=_power_product(a.body, b.body) or _of(node, a.body, b.body))
+    return replace(product, body=_power_product(a.body, b.body) or with_arguments(node, a.body, b.body))
 
 
 def _power_product(a: Node, b: Node) -> Node | None:
@@ -237,25 +180,25 @@ def _power(node: Node) -> tuple[Node, int]:
 
 def _div(node: Node, a: Term, b: Term) -> Term | None:
     a, b = a.scalar(), b.scalar()
-    inverse = _exact("div", 1, b.number)
+    inverse = exact("div", 1, b.number)
     if inverse is None:
         return None
     quotient = a.times(Term(inverse, b.divisors, b.scalars))
     if b.body is None:
         return quotient
-    return replace(quotient, body=_of(node, a.body or const(1), b.body))
+    return replace(quotient, body=with_arguments(node, a.body or const(1), b.body))
 
 
 def _pow(node: Node, a: Term, b: Term) -> Term | None:
     """Return (2*x)**3 as 8*x**3."""
     exponent = b.number
     plain = a.body is not None and not (a.scalars or a.divisors or b.scalars or b.divisors or b.body)
-    number = _exact("pow", a.number, exponent) if plain and isinstance(exponent, int) and exponent > 0 else None
+    number = exact("pow", a.number, exponent) if plain and isinstance(exponent, int) and exponent > 0 else None
     if number is None or a.body is None:
         return None
     base, inner = _power(a.body)
     power = int(exponent) * inner
-    return Term(number, body=base if power == 1 else _of(node, base, const(power)))
+    return Term(number, body=base if power == 1 else with_arguments(node, base, const(power)))
 
 
 def _exp(node: Node, a: Term) -> Term | None:
@@ -297,10 +240,10 @@ def _where(node: Node, condition: Term, a: Term, b: Term) -> Term | None:
     if condition.body is None or b.body is None:
         return None
     if a.body is not None and (a.number, a.scalars, a.divisors) == (b.number, b.scalars, b.divisors):
-        return replace(b, body=_of(node, condition.body, a.body, b.body))
+        return replace(b, body=with_arguments(node, condition.body, a.body, b.body))
     if a.body is not None or a.number:
         return None
-    return replace(b, body=_of(node, condition.body, const(0), b.body))
+    return replace(b, body=with_arguments(node, condition.body, const(0), b.body))
 
 
 def _one_choice(node: Node, condition: Node, a: Term, b: Term) -> Term | None:
@@ -309,103 +252,7 @@ def _one_choice(node: Node, condition: Node, a: Term, b: Term) -> Term | None:
     if (a.number and b.number) or term.number == 1:
         return None
     ones = (const(int(t.number != 0)) for t in (a, b))
-    return replace(term, body=_of(node, condition, *ones))
-
-
-def _add(node: Node, a: Term, b: Term, sign: int = 1) -> Term:
-    b = b.times(Term(sign))
-    if not (a.number and b.number):
-        return b if b.number else a
-    result = None
-    if (a.scalars, a.divisors) == (b.scalars, b.divisors) and a.body is not None and b.body is not None:
-        result = _together(a, a.body, b, b.body)
-    if result or (result := _factored(node, a, b)):
-        return result
-    op, b = ("add", b) if b.number >= 0 else ("sub", b.times(Term(-1)))
-    return Term(1, body=_of(replace(node, op=op), _written(a, node.args[0]), _written(b, node.args[1])))
-
-
-def _factored(node: Node, a: Term, b: Term) -> Term | None:
-    """Return 2*x - 2*mean(x) as 2*(x - mean(x)), a sum of terms with the same number and the same divisors."""
-    plain = [replace(term, number=1, divisors=()) for term in (a, b)]
-    if Term(1) in plain or abs(a.number) != abs(b.number) or a.divisors != b.divisors:
-        return None
-    if abs(a.number) == 1 and not a.divisors:
-        return None
-    first, second = plain if a.number > 0 or b.number < 0 else plain[::-1]
-    op = "add" if (a.number > 0) == (b.number > 0) else "sub"
-    total = _of(replace(node, op=op), _written(first, node.args[0]), _written(second, node.args[1]))
-    return Term(max(a.number, b.number), divisors=a.divisors, body=total)
-
-
-def _together(a: Term, x: Node, b: Term, z: Node) -> Term | None:
-    """Return the sum of two terms with the bodies x and z as one; None where the bodies have nothing in common."""
-    if x.shape != z.shape:
-        return None
-    if are_equal(x, z):
-        total = _exact("add", a.number, b.number)
-        if total is None:
-            return None
-        return replace(a, number=total) if total else Term(0)
-    if gathered := _gathered(a, x, b, z) or _gathered(b, z, a, x):
-        return gathered
-    if Fraction(a.number) == Fraction(b.number):
-        return replace(a, body=_joined(x, z, "add"))
-    if Fraction(a.number) != -Fraction(b.number):
-        return None
-    return replace(b, body=_joined(z, x, "sub")) if a.number < 0 else replace(a, body=_joined(x, z, "sub"))
-
-
-def _gathered(a: Term, x: Node, b: Term, z: Node) -> Term | None:
-    """Return a sum plus a multiple of one of its terms: eye(4) + 2*A.T for eye(4) + A.T + A.T."""
-    terms = _addends(x)
-    like = next((k for k, (_, body) in enumerate(terms) if are_equal(body, z)), None)
-    ratio = _exact("div", b.number, a.number)
-    total = None if like is None or ratio is None else _exact("add", terms[like][0], ratio)
-    if like is None or total is None or len(terms) == 1:
-        return None
-    terms[like] = (total, z)
-    first, *rest = (Term(number, body=body) for number, body in terms if number)
-    result = _written(first, x)
-    for term in rest:
-        op, size = ("add", term) if term.number > 0 else ("sub", term.times(Term(-1)))
-        result = Node(op, (result, _written(size, x)), x.shape)
-    return replace(a, body=result)
-
-
-def _addends(body: Node) -> list[tuple[Exact, Node]]:
-    """Return the last terms of a sum of arrays with their factors, after the rest of the sum."""
-    result: list[tuple[Exact, Node]] = []
-    while (sign := _SIGNS.get(body.op)) and body.args[0].shape == body.args[1].shape and len(result) < _TERMS:
-        number, last = _factor(body.args[1])
-        result.append((sign * number, last))
-        body = body.args[0]
-    return [_factor(body), *reversed(result)]
-
-
-def _factor(node: Node) -> tuple[Exact, Node]:
-    """Return the number before an array, and the array."""
-    if (positive := operand(node, "neg")) is not None:
-        number, rest = _factor(positive)
-        return -number, rest
-    match operands(node, "mul"):
-        case factor, rest if isinstance(factor.value, Exact) and rest.shape == node.shape:
-            return factor.value, rest
-    return 1, node
-
-
-def _joined(a: Node, b: Node, op: str) -> Node:
-    """Return a sum of bodies: A @ (x + z) for A @ x + A @ z."""
-    factors = [operands(a, "matmul"), operands(b, "matmul")]
-    for k in (0, 1) if all(factors) else ():
-        common, other = (pair[k] for pair in factors)
-        first, second = (pair[1 - k] for pair in factors)
-        if are_equal(common, other) and first.shape == second.shape:
-            if op == "add" and operand(first, "transpose") is not None:
-                first, second = second, first
-            inner = Node(op, (first, second), first.shape)
-            return Node("matmul", (common, inner) if k == 0 else (inner, common), a.shape)
-    return Node(op, (a, b), a.shape)
+    return replace(term, body=with_arguments(node, condition, *ones))
 
 
 _OF_LINEAR: Mapping[str, Callable[[Node, Node], Node]] = {"transpose": _transposed, "reshape": _reshaped}
@@ -420,6 +267,6 @@ _RULES: Mapping[str, Callable[..., Term | None]] = {
     "where": _where,
     "corner": lambda node, condition, a, b: b,
     "identity": lambda node, a: a,
-    "add": _add,
-    "sub": lambda node, a, b: _add(node, a, b, -1),
+    "add": add,
+    "sub": lambda node, a, b: add(node, a, b, -1),
 }

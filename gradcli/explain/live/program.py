@@ -12,7 +12,8 @@ from gradcli.errors import InputError
 from gradcli.explain.backward.loss import any_loss
 from gradcli.explain.corners import condition
 from gradcli.explain.live.kernels import Call, Kernels, Pull
-from gradcli.explain.picture.picture import Kind, Picture, View, picture
+from gradcli.explain.picture.boxes import Kind, Picture, View
+from gradcli.explain.picture.picture import picture
 from gradcli.explain.results import Array, Named
 from gradcli.explain.rules import rule
 from gradcli.explain.shared import formulas_of, style_of, symbolic

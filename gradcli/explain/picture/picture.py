@@ -1,11 +1,11 @@
-"""A picture of a system as data: boxes with formulas and values, and arrows with local derivatives."""
+"""The picture of a system: the boxes of its nodes, repetitions and leaves, and the arrows between them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -13,144 +13,25 @@ from gradcli.explain.backward.loss import any_loss, loss_name
 from gradcli.explain.backward.steps import reverse_step
 from gradcli.explain.backward.tables import local_derivative, with_number
 from gradcli.explain.backward.weights import loss
-from gradcli.explain.images import gradient_panel, image_nodes, value_panel
+from gradcli.explain.images import image_nodes
+from gradcli.explain.picture.boxes import NOT_COMPUTED, Arrow, Box, Kind, Path, Picture, View
 from gradcli.explain.picture.folding import Fold, folds, leaves_alike
-from gradcli.explain.results import UNMEASURED, Array, Measured, Named
+from gradcli.explain.results import Array, Named
 from gradcli.explain.rules import rule, slopes
-from gradcli.explain.sections import Computed, Equal, Math, Name, Panel, Partial, Product, Value, Words
+from gradcli.explain.sections import Computed, Equal, Math, Name, Partial, Value, Words
 from gradcli.explain.shared import style_of
-from gradcli.explain.style import Style
 from gradcli.explain.trace import Reverse, Trace, numeric_trace, symbolic_trace
 from gradcli.graph.graph import Graph, depending
 from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
-from gradcli.graph.shapes import Shape
 from gradcli.graph.vjp import Pass, Sweep, sweep
 from gradcli.graph.weights import Weights
 from gradcli.notation.nodes import node_names, written_size
-from gradcli.notation.numbers import shape_text
 
-Kind = Literal["leaf", "intermediate", "output"]
-
-NOT_COMPUTED: Final = "not computed"
 _WRITTEN = 12  # operations of a repeated part that is written out: a line
 _SMALL = 200  # operations of a system whose adjoints are shown as formulas: more would keep the reader waiting
 _LONG = 40  # operations in the formula of an adjoint that is shown: two lines
-
-
-@dataclass(frozen=True)
-class Arrow:
-    """An arrow into the box that holds it, from the box of that index, with its local derivative or VJP rule."""
-
-    source: int
-    local: Math | None
-
-
-@dataclass(frozen=True)
-class Path:
-    """A contribution to a box's adjoint from a box that reads it: that box's adjoint times the local derivative, or v.
-
-    There is no `product` where these are arrays, of which only the norm of what arrives is shown.
-    """
-
-    source: str
-    product: tuple[float, float] | None
-    contribution: float
-
-    def math(self) -> Math:
-        """Return the line of a path: `t1: 1·6 = 6`."""
-        number = Value.of(self.contribution)
-        if self.product is None:
-            return Words((Name(self.source), ": ", number))
-        return Words((Name(self.source), ": ", Equal((Product(tuple(map(Value.of, self.product))), number))))
-
-
-@dataclass(frozen=True)
-class Box:
-    """A value: its name, what computes it (nothing for a leaf), its primal at a point, and its adjoint.
-
-    Its adjoint is None where none is to be shown.  `others` are more names of the same value.  `times` tells how many
-    alike stand in this box: repetitions, of which it has the last one's value, or several side by side, of which it has
-    all values if they are single numbers, and in `ends` the first one's and the last one's name.  `scalar` is the name
-    of what the adjoint is a derivative of.  An `image` is shown as one.
-    Where several `paths` come together, what arrives along each is shown, the largest first.
-    """
-
-    name: str
-    kind: Kind
-    formula: Math | None
-    shape: Shape
-    value: Array | None
-    adjoint: Array | Literal["not computed"] | None
-    arrows: tuple[Arrow, ...]
-    others: tuple[str, ...] = ()
-    times: int = 1
-    ends: tuple[str, ...] = ()
-    scalar: str = "L"
-    image: bool = False
-    paths: tuple[Path, ...] = ()
-
-    def panels(self) -> list[Panel]:
-        """Return the images of a box: its value and its adjoint."""
-        if not self.image or self.value is None:
-            return []
-        value = value_panel(Name(self.name), self.value)
-        if not isinstance(self.adjoint, np.ndarray):
-            return [value]
-        return [value, gradient_panel((Name(adjoint_name(self.name, self.scalar)),), self.adjoint)]
-
-    def equation(self) -> list[Math]:
-        """Return the sides of the equation for the value of the box."""
-        sides: list[Math] = [*map(Name, self.others), self._named(self.ends or (self.name,))]
-        if self.formula is not None:
-            sides.append(self.formula)
-        if self.value is not None:
-            sides.append(Value(self.value))
-        elif self.shape:
-            sides[-1] = Words((sides[-1], f"  ({'each ' * bool(self.ends)}{shape_text(self.shape)})"))
-        return sides
-
-    def reverse(self) -> list[Math]:
-        """Return the sides of the equation for the adjoint of the box; none where it has no adjoint."""
-        if self.adjoint is None:
-            return []
-        name = self._named([adjoint_name(name, self.scalar) for name in self.ends or (self.name,)])
-        return [name, self.adjoint if isinstance(self.adjoint, str) else Value(self.adjoint)]
-
-    def _named(self, names: Sequence[str]) -> Math:
-        if not self.ends:
-            return Name(names[0])
-        return Words((Name(names[0]), ", …, " if self.times > 2 else ", ", Name(names[-1])))
-
-
-@dataclass(frozen=True)
-class Picture:
-    """Boxes in topological order.
-
-    `scalar` is the name of what adjoints are derivatives of, if there are any, and `loss` what that is, unless it is an
-    output.  `middle` says what one box has in place of many, in words; nothing where each operation is drawn.
-    """
-
-    boxes: tuple[Box, ...]
-    style: Style
-    scalar: str = ""
-    loss: Math | None = None
-    middle: str = ""
-
-
-@dataclass(frozen=True)
-class View:
-    """What a picture shows of a system: the point, the cotangent, the leaves, and whether repeated parts share a box.
-
-    Without a point there are no values, without a cotangent no adjoints.  What was `measured` is not computed.
-    """
-
-    wrt: Sequence[str]
-    at: Named | None = None
-    v: Named | None = None
-    fold: bool = True
-    measured: Measured = UNMEASURED
 
 
 def least_boxes(graph: Graph, fold: bool = True) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from gradcli.explain.live.program import LivePage
-from gradcli.explain.picture.picture import Box
+from gradcli.explain.picture.boxes import Box
 from gradcli.explain.sections import Formula
 from gradcli.files import printable
 from gradcli.report.live.numbers import exact, shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from gradcli.explain.picture.picture import Box, Picture
+from gradcli.explain.picture.boxes import Box, Picture
 from gradcli.explain.sections import Equal, Math, Name, Partial, Product, Words
 from gradcli.graph.names import adjoint_name
 from gradcli.report.text_math import TextWriter

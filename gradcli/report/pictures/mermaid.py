@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gradcli.explain.picture.picture import Picture
+from gradcli.explain.picture.boxes import Picture
 from gradcli.files import printable
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of
 from gradcli.report.pictures.options import PLAIN, Options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from gradcli.explain.picture.picture import Picture
+from gradcli.explain.picture.boxes import Picture
 from gradcli.report.pictures.options import PLAIN, Options
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
+from gradcli.explain.picture.boxes import Box, Picture
 from gradcli.explain.picture.folding import MOST_BOXES
-from gradcli.explain.picture.picture import Box, Picture
 from gradcli.files import printable
 from gradcli.report.pictures.drawn import GAP, Drawn, beside
 from gradcli.report.pictures.labels import INTERMEDIATE, LEAF, OUTPUT, Labels, lines_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gradcli.explain.picture.picture import Box, Picture
+from gradcli.explain.picture.boxes import Box, Picture
 from gradcli.explain.sections import Images
 from gradcli.report.image_text import image_lines
 from gradcli.report.layout import GAP, pad

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gradcli.errors import InputError
-from gradcli.explain.picture.picture import Box, Picture
+from gradcli.explain.picture.boxes import Box, Picture
 from gradcli.explain.sections import Math, Value
 from gradcli.report.latex_math import LatexWriter
 from gradcli.report.pictures.labels import Labels

@@ -12,8 +12,9 @@ from conftest import each
 from gradcli import parse
 from gradcli.explain.picture import folding
 from gradcli.explain.picture.alike import alike
+from gradcli.explain.picture.boxes import View
 from gradcli.explain.picture.folding import Fold, folds, leaves_alike
-from gradcli.explain.picture.picture import View, picture
+from gradcli.explain.picture.picture import picture
 
 
 def computed(graph):

@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gradcli import parse
-from gradcli.explain.picture.picture import NOT_COMPUTED, View, least_boxes, picture
+from gradcli.explain.picture.boxes import NOT_COMPUTED, View
+from gradcli.explain.picture.picture import least_boxes, picture
 from gradcli.report.pictures.labels import Labels
 
 

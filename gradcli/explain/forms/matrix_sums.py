@@ -1,0 +1,110 @@
+"""Sums of terms: those that are multiples of each other, or have a common factor, are drawn together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from gradcli.explain.forms.matrix_terms import Term, exact, with_arguments, written
+from gradcli.graph.node import Exact, Node, operand, operands
+from gradcli.graph.rewrite import are_equal
+
+_TERMS = 8  # of a sum that are looked through for one like another: so many for each term added
+_SIGNS = {"add": 1, "sub": -1}  # of the last term of a sum
+
+
+def add(node: Node, a: Term, b: Term, sign: int = 1) -> Term:
+    """Return the sum of two terms, or with the sign -1 their difference."""
+    b = b.times(Term(sign))
+    if not (a.number and b.number):
+        return b if b.number else a
+    result = None
+    if (a.scalars, a.divisors) == (b.scalars, b.divisors) and a.body is not None and b.body is not None:
+        result = _together(a, a.body, b, b.body)
+    if result or (result := _factored(node, a, b)):
+        return result
+    op, b = ("add", b) if b.number >= 0 else ("sub", b.times(Term(-1)))
+    return Term(1, body=with_arguments(replace(node, op=op), written(a, node.args[0]), written(b, node.args[1])))
+
+
+def _factored(node: Node, a: Term, b: Term) -> Term | None:
+    """Return 2*x - 2*mean(x) as 2*(x - mean(x)), a sum of terms with the same number and the same divisors."""
+    plain = [replace(term, number=1, divisors=()) for term in (a, b)]
+    if Term(1) in plain or abs(a.number) != abs(b.number) or a.divisors != b.divisors:
+        return None
+    if abs(a.number) == 1 and not a.divisors:
+        return None
+    first, second = plain if a.number > 0 or b.number < 0 else plain[::-1]
+    op = "add" if (a.number > 0) == (b.number > 0) else "sub"
+    total = with_arguments(replace(node, op=op), written(first, node.args[0]), written(second, node.args[1]))
+    return Term(max(a.number, b.number), divisors=a.divisors, body=total)
+
+
+def _together(a: Term, x: Node, b: Term, z: Node) -> Term | None:
+    """Return the sum of two terms with the bodies x and z as one; None where the bodies have nothing in common."""
+    if x.shape != z.shape:
+        return None
+    if are_equal(x, z):
+        total = exact("add", a.number, b.number)
+        if total is None:
+            return None
+        return replace(a, number=total) if total else Term(0)
+    if gathered := _gathered(a, x, b, z) or _gathered(b, z, a, x):
+        return gathered
+    if Fraction(a.number) == Fraction(b.number):
+        return replace(a, body=_joined(x, z, "add"))
+    if Fraction(a.number) != -Fraction(b.number):
+        return None
+    return replace(b, body=_joined(z, x, "sub")) if a.number < 0 else replace(a, body=_joined(x, z, "sub"))
+
+
+def _gathered(a: Term, x: Node, b: Term, z: Node) -> Term | None:
+    """Return a sum plus a multiple of one of its terms: eye(4) + 2*A.T for eye(4) + A.T + A.T."""
+    terms = _addends(x)
+    like = next((k for k, (_, body) in enumerate(terms) if are_equal(body, z)), None)
+    ratio = exact("div", b.number, a.number)
+    total = None if like is None or ratio is None else exact("add", terms[like][0], ratio)
+    if like is None or total is None or len(terms) == 1:
+        return None
+    terms[like] = (total, z)
+    first, *rest = (Term(number, body=body) for number, body in terms if number)
+    result = written(first, x)
+    for term in rest:
+        op, size = ("add", term) if term.number > 0 else ("sub", term.times(Term(-1)))
+        result = Node(op, (result, written(size, x)), x.shape)
+    return replace(a, body=result)
+
+
+def _addends(body: Node) -> list[tuple[Exact, Node]]:
+    """Return the last terms of a sum of arrays with their factors, after the rest of the sum."""
+    result: list[tuple[Exact, Node]] = []
+    while (sign := _SIGNS.get(body.op)) and body.args[0].shape == body.args[1].shape and len(result) < _TERMS:
+        number, last = _factor(body.args[1])
+        result.append((sign * number, last))
+        body = body.args[0]
+    return [_factor(body), *reversed(result)]
+
+
+def _factor(node: Node) -> tuple[Exact, Node]:
+    """Return the number before an array, and the array."""
+    if (positive := operand(node, "neg")) is not None:
+        number, rest = _factor(positive)
+        return -number, rest
+    match operands(node, "mul"):
+        case factor, rest if isinstance(factor.value, Exact) and rest.shape == node.shape:
+            return factor.value, rest
+    return 1, node
+
+
+def _joined(a: Node, b: Node, op: str) -> Node:
+    """Return a sum of bodies: A @ (x + z) for A @ x + A @ z."""
+    factors = [operands(a, "matmul"), operands(b, "matmul")]
+    for k in (0, 1) if all(factors) else ():
+        common, other = (pair[k] for pair in factors)
+        first, second = (pair[1 - k] for pair in factors)
+        if are_equal(common, other) and first.shape == second.shape:
+            if op == "add" and operand(first, "transpose") is not None:
+                first, second = second, first
+            inner = Node(op, (first, second), first.shape)
+            return Node("matmul", (common, inner) if k == 0 else (inner, common), a.shape)
+    return Node(op, (a, b), a.shape)
