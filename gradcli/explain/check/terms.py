@@ -23,7 +23,6 @@ _CANDIDATES = 200  # nodes that are tried as a term: each is evaluated at all po
 _FACTORS = 48  # nodes that are tried as a factor of a term: pairs of them are multiplied
 _ELEMENTS = 400  # of such a factor: a matrix of 20 by 20
 _LENGTH = 160  # characters of a term that is shown: two lines
-_ASSIGNED = " with ["  # in the text of an array of zeros with some entries, which the language cannot express
 _LOOK = 4  # points at which most products are seen to be different, before all points are computed
 
 Multiply = Callable[[Array, Array], Array]
@@ -76,14 +75,17 @@ def _missing_term(e: Evidence) -> str:
         (result,) = e.evaluate(node) if node.dtype != "bool" else (np.zeros_like(e.truth),)
         for sign in (1, -1):
             if result.any() and e.right(e.yours + sign * result):
-                return _missing(_signed(sign, node, e))
+                return _missing(sign, node, e)
     return ""
 
 
-def _missing(term: str) -> str:
-    """Return a sentence on a missing term, which names it where it is short and may be typed."""
-    typed = len(term) <= _LENGTH and "…" not in term and _ASSIGNED not in term
-    return f"missing: {term}" if typed else "a term is missing, and the rest is right"
+def _missing(ratio: float, node: Node, e: Evidence) -> str:
+    """Return a sentence on a missing term, a number times a node, which names it where it is short and may be typed."""
+    from gradcli.explain.forms.gradients import is_readable  # where no term is missing, start-up does not need it
+
+    if is_readable(node, e.notation.names) and len(term := _signed(ratio, node, e)) <= _LENGTH:
+        return f"missing: {term}"
+    return "a term is missing, and the rest is right"
 
 
 def _signed(ratio: float, node: Node, e: Evidence) -> str:
@@ -131,7 +133,7 @@ def products(e: Evidence) -> str:
                     continue
                 ratio = e.quotient(missing, multiply(left, right))
                 if ratio is not None and exact(ratio, e.tolerance):
-                    return _missing(_signed(ratio, make(a, b), e))
+                    return _missing(ratio, make(a, b), e)
     return ""
 
 

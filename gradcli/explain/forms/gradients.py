@@ -116,7 +116,7 @@ class _GradientWriter:
             if not form.is_constant
             and not self.picks(form)
             and not self.only_indices(form)
-            and all(_is_readable(f, self.all_names) for f in (form, *self.adjoints([form]).values()))
+            and all(is_readable(f, self.all_names) for f in (form, *self.adjoints([form]).values()))
         }
         others = {n: {k: v for k, v in self.all_names.items() if k is not n} for n in self.bars}
         return Forms(
@@ -206,7 +206,7 @@ def readable_form(node: Node, names: Mapping[Node, str]) -> Node | None:
     parts = [n for n in scheduled([node], names) if n not in names]
     shorter = ElementwiseForm(names)(node) if _is_shortened(parts) else node
     form = _summed(matrix_form(shorter, names), names)
-    return form if not form.is_constant and _is_readable(form, names) else None
+    return form if not form.is_constant and is_readable(form, names) else None
 
 
 def _is_shortened(parts: Sequence[Node]) -> bool:
@@ -240,7 +240,7 @@ def _summed(form: Node, names: Mapping[Node, str]) -> Node:
     return Node("sum", (inner,), form.shape, (tuple(range(extra)),))
 
 
-def _is_readable(node: Node, names: Mapping[Node, str]) -> bool:
+def is_readable(node: Node, names: Mapping[Node, str]) -> bool:
     """Return whether a formula can be typed, and is not too long."""
     parts = [n for n in scheduled([node], names) if n not in names]
     is_short = _UNTOLD.isdisjoint(n.op for n in parts) and not any(map(_takes_windows, parts))
