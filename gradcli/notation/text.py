@@ -79,7 +79,8 @@ def _mul(w: Any, node: Node) -> Written:
     """Return a product; a number of times one of matrices needs no brackets: 2*A @ b."""
     a, b = w.plain(node)
     if not a.shape and b.op == "matmul" and b not in w.names:
-        return Written(f"{w.argument(a, Binds.PRODUCT)}*{w.argument(b, Binds.LOOSE)}", Binds.LOOSE)
+        number = w.argument(a, Binds.SUM if a.is_constant else Binds.PRODUCT)  # a sign in front needs no brackets
+        return Written(f"{number}*{w.argument(b, Binds.LOOSE)}", Binds.LOOSE)
     return _infix(OPERATIONS["mul"])(w, node)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 
-from gradcli.graph.node import Exact, Node, const, fold
+from gradcli.graph.node import Exact, Node, const, fold, operands
 from gradcli.graph.rewrite import are_equal
 from gradcli.graph.shapes import broadcast_shapes
 
@@ -41,9 +41,15 @@ class Term:
 
 
 def written(term: Term, like: Node) -> Node:
-    """Return a term as a node: the number first, then the scalars, then the body; the divisors behind."""
+    """Return a term as a node: the number first, then the scalars, then the body; the divisors behind.
+
+    A sign stands before all of it, or is that of the number before matrices, -2*A @ b, which needs no brackets so.
+    """
     parts = [*term.scalars, *([term.body] if term.body is not None else [])]
     size: Exact = term.number if term.number >= 0 else -term.number
+    if size != 1 and term.number < 0 and term.body is not None and operands(term.body, "matmul"):
+        positive = written(replace(term, number=1), like)
+        return Node("mul", (const(term.number), positive), positive.shape)
     if not parts or size != 1:
         number = const(size, () if parts else like.shape)
         parts = [number, *parts]

@@ -89,6 +89,7 @@ WRITTEN = [
     ("-mean(t*log(sigmoid(X@w)) + (1 - t)*log(1 - sigmoid(X@w)))", "w", "1/5*X.T @ (sigmoid(X @ w) - t)"),
     ("sum(tanh(x))", "x", "1 - tanh(x)**2"),
     ("std(x)", "x", "1/2*(x - mean(x))/y"),
+    ("mean(relu(1 - t*(X@w)))", "w", "-1/5*X.T @ (t*where(1 - t*(X @ w) <= 0, 0, 1))"),
     ("m=mean(x); y=mean((x - m)**2)", "x", "2/3*(x - m)"),
     ("sum((A - mean(A, axis=1, keepdims=True))**2/7)", "A", "2/7*(A - mean(A, axis=1, keepdims=True))"),
     ("sum((A - mean(A, axis=0))**2)", "A", "2*(A - mean(A, axis=0))"),
