@@ -14,7 +14,7 @@ import pytest
 from conftest import HANG, long, new_terminal
 
 from gradcli import activity
-from gradcli.cli.streams import tell
+from gradcli.cli.streams import print_error
 
 ROOT = Path(activity.__file__).parent.parent
 
@@ -60,7 +60,7 @@ def test_a_message_takes_the_place_of_the_line(terminal):
     with activity.lasting("drawing"):
         time.sleep(0.3)
         shown(reader)
-        tell("note: this")
+        print_error("note: this")
         assert shown(reader).replace("\r\n", "\n") == "\r" + " " * 9 + "\rnote: this\n"
         time.sleep(0.3)
         assert shown(reader) == "\rdrawing …"

@@ -176,7 +176,7 @@ def _of_each(files: Sequence[str], verdicts: Callable[[str], CheckResult]) -> Re
 
 def _show(results: Results, look: Look) -> int:
     """Show verdicts and errors; return the exit status."""
-    from gradcli.cli.outcome import show_result, tell_mistake
+    from gradcli.cli.outcome import print_mistake, show_result
     from gradcli.errors import InputError, Notes
     from gradcli.explain.check.check_page import check_page
     from gradcli.explain.check.verdicts import CheckResult, CheckResults
@@ -186,7 +186,7 @@ def _show(results: Results, look: Look) -> int:
         show_result(CheckResults(tuple(checks)), lambda: map(check_page, checks), look, Notes())
     for name, result in results.items():
         if isinstance(result, InputError):
-            tell_mistake(result, name)
+            print_mistake(result, name)
     if len(checks) < len(results):
         return MISTAKE
     return DONE if all(result.right for result in checks) else NO

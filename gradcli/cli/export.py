@@ -148,7 +148,7 @@ def _write_source(
 
 def _write_model(graph: Graph, request: Request, dtype: str, output: str | None, notes: Notes) -> None:
     """Write an ONNX model, which `onnx.reference` has computed at the point, if there is one."""
-    from gradcli.cli.outcome import tell_notes
+    from gradcli.cli.outcome import print_notes
     from gradcli.data.replacement import write_whole
     from gradcli.errors import InputError
 
@@ -175,7 +175,7 @@ def _write_model(graph: Graph, request: Request, dtype: str, output: str | None,
             + "; --dtype float64 keeps more digits" * (dtype == "float32"),
         )
     write_whole(output, proto.SerializeToString())
-    tell_notes(notes)
+    print_notes(notes)
 
 
 def _arguments(system: System, situation: Situation, options: SystemOptions, arguments: str | None) -> list[str]:

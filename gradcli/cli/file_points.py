@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from gradcli.cli.options import Files, SystemOptions
-from gradcli.cli.outcome import tell_notes
+from gradcli.cli.outcome import print_notes
 from gradcli.cli.points import default_point, example_of, read_constants, read_points, read_shape_options
 from gradcli.cli.situation import note_subsystems, read_graph
 from gradcli.data.block import COPIED, PLAIN, Array, Block, Points, Policy, Reading, check_header, listed_columns
@@ -173,7 +173,7 @@ def open_many(system: System, options: SystemOptions, files: Files) -> Iterator[
         yield run
     finally:
         points.close()
-    tell_notes(run.notes)
+    print_notes(run.notes)
 
 
 def _open(system: System, options: SystemOptions, files: Files, shapes: Mapping[str, Shape], how: Reading) -> Points:
@@ -204,9 +204,9 @@ def _read(
     graph, wrt = read_graph(system, {**{n: v.shape for n, v in same.items()}, **known, **shapes}, options, same)
     varying = {n: shapes[n] for n in graph.inputs if n in shapes}
     rest = [n for n in graph.inputs if n not in shapes]
-    lacking = [n for n in rest if n not in same]
-    if lacking or (rest and not varying):
-        raise _missing(where, (lacking if varying else rest)[0], points)
+    missing = [n for n in rest if n not in same]
+    if missing or (rest and not varying):
+        raise _missing(where, (missing if varying else rest)[0], points)
     constant = {n: same[n][..., None] for n in rest}
     notes = Notes()
     note_subsystems(system, notes)

@@ -14,7 +14,7 @@ from gradcli.activity import after_a_crash
 from gradcli.cli import environment
 from gradcli.cli.signals import hear
 from gradcli.cli.status import MISTAKE
-from gradcli.cli.streams import tell
+from gradcli.cli.streams import print_error
 from gradcli.platform import CRASHES, FORKS, end_with, memory_limit
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ def _limit() -> str:
     return f"\n  `ulimit` allows {result // 2**20:,} MiB" if result is not None else ""
 
 
-def lacking(error: Exception) -> bool:
+def is_out_of_memory(error: Exception) -> bool:
     """Return whether an error is for want of memory: under a limit, libraries have many words for it.
 
-    >>> lacking(MemoryError()), lacking(OSError(12, "Cannot allocate memory")), lacking(ValueError())
-    (True, True, False)
+    >>> is_out_of_memory(OSError(12, "Cannot allocate memory")), is_out_of_memory(ValueError())
+    (True, False)
     """
     from gradcli.errors import InputError
 
@@ -102,7 +102,7 @@ def watched(work: Callable[[], int]) -> int:
     _silence()
     try:
         status = work()
-    except MemoryError:  # there was none to tell of the first one
+    except MemoryError:  # there was none to report the first one
         leave(MISTAKE)
     except SystemError:  # nor for Python to say what it lacked
         leave(1)
@@ -129,10 +129,10 @@ def _awaited(child: Child) -> int:
     if _SCRIPT not in reports:
         after_a_crash()
     if _SCRIPT in reports and ending in CRASHES:
-        tell(f"error: {Signals(-ending).name} ended the script: {_CRASHED.format(limit=_limit())}")
+        print_error(f"error: {Signals(-ending).name} ended the script: {_CRASHED.format(limit=_limit())}")
         return 128 - ending
     if ending in _OF_LIBRARIES:
-        tell(shortage())
+        print_error(shortage())
         return MISTAKE
     return ending if ending >= 0 else 128 - ending
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from gradcli.activity import before_output, doing, lasting
-from gradcli.cli.memory import lacking, shortage
+from gradcli.cli.memory import is_out_of_memory, shortage
 from gradcli.cli.status import DONE, INTERRUPTED, MISTAKE
-from gradcli.cli.streams import discard, flush, tell, why_not_printed
+from gradcli.cli.streams import discard, flush, print_error, why_not_printed
 from gradcli.files import forget_read
 from gradcli.plain import print_utf8
 from gradcli.platform import is_closed_pipe
@@ -56,7 +56,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         error.show()
         return MISTAKE
     except (KeyboardInterrupt, click.Abort):
-        tell("interrupted")
+        print_error("interrupted")
         return INTERRUPTED
     except (BrokenPipeError, SystemExit) as error:
         # click turns a closed pipe into an exit of its own, with another sys.stdout.
@@ -207,37 +207,37 @@ def _mistake(error: Exception, typed_words: Sequence[str], group: click.Group) -
         flush()
         sys.stderr.write(traceback_text(error.__cause__))
         return error.status
-    if lacking(error):
-        tell(shortage())
+    if is_out_of_memory(error):
+        print_error(shortage())
         return MISTAKE
     error = in_command_line(error, typed_words, group)
     if isinstance(error, InputError):
         from gradcli.wrapping import page_width
 
-        tell(error.render(page_width(), "error: "))
+        print_error(error.render(page_width(), "error: "))
         return MISTAKE
     if isinstance(error, OSError) and is_closed_pipe(error):
         discard()
         return DONE
     if isinstance(error, OSError):
-        tell(f"error: the result cannot be written: {why_not_printed(error)}")
+        print_error(f"error: the result cannot be written: {why_not_printed(error)}")
         discard()
         return MISTAKE
     if os.environ.get("GRADCLI_TRACEBACK"):
         raise error
-    tell(
+    print_error(
         f"error: gradcli failed: {type(error).__name__}: {error}\n"
         "  This is a fault of gradcli's, not yours: please report the command. GRADCLI_TRACEBACK=1 shows where."
     )
     return MISTAKE
 
 
-def tell_mistake(error: InputError, name: str) -> None:
+def print_mistake(error: InputError, name: str) -> None:
     """Print the error of one of several files, behind the results of the others."""
     from gradcli.wrapping import page_width
 
     flush()
-    tell(error.render(page_width(), f"error in {name}: "))
+    print_error(error.render(page_width(), f"error in {name}: "))
 
 
 def show(text: str | Iterable[str], notes: Notes) -> None:
@@ -251,7 +251,7 @@ def show(text: str | Iterable[str], notes: Notes) -> None:
         if not is_closed_pipe(error):
             raise
         discard()  # the reader (`| head`) has seen enough
-    tell_notes(notes)
+    print_notes(notes)
 
 
 def show_result(result: Answer, pages: Callable[[], Iterable[Page]], look: Look, notes: Notes) -> None:
@@ -280,10 +280,10 @@ def deliver(result: str | bytes, output: str | None, notes: Notes) -> None:
     from gradcli.data.replacement import write_whole
 
     write_whole(output, result.encode() if isinstance(result, str) else result)
-    tell_notes(notes)
+    print_notes(notes)
 
 
-def tell_notes(notes: Notes) -> None:
+def print_notes(notes: Notes) -> None:
     """Print the notes to standard error, after all that standard output has."""
     flush()
     if notes.lines:
@@ -292,4 +292,4 @@ def tell_notes(notes: Notes) -> None:
 
         for text in notes.lines:
             for line in in_lines(text, page_width()):
-                tell(line)
+                print_error(line)

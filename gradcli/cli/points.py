@@ -94,7 +94,7 @@ def read_points(system: System, options: Sequence[PointText], shapes: Mapping[st
         which = f"point {k}" if len(points) > 1 else "the point"
         missing = [n for n in names if n not in point]
         if missing:
-            error = _lacking(which, {n: shapes.get(n, ()) for n in missing}, options[k - 1], system.assigned)
+            error = _missing_values(which, {n: shapes.get(n, ()) for n in missing}, options[k - 1], system.assigned)
             fixes = (fix for name in (*point, *system.assigned) if (fix := with_brackets(system, name)))
             if fix := next(fixes, None):
                 raise replace(error, hint=f"{_brackets(fix)}; or {error.hint}", fix=fix)
@@ -115,7 +115,7 @@ def _check_shapes(which: str, point: Named, wanted: Mapping[str, Shape], options
             )
 
 
-def _lacking(which: str, missing: Mapping[str, Shape], option: str, assigned: Iterable[str]) -> InputError:
+def _missing_values(which: str, missing: Mapping[str, Shape], option: str, assigned: Iterable[str]) -> InputError:
     """Return the error of a point without values for some inputs, of those shapes; one may be a misspelled name."""
     listed = "`, `".join(list(missing)[:_LISTED]) + "`" + " and more" * (len(missing) > _LISTED)
     typed = option.strip() if len(option) <= _TYPED else "…"

@@ -13,7 +13,7 @@ import click
 
 from gradcli.cli.options import format_of, gathered, style_option
 from gradcli.cli.status import DONE, MISTAKE, NO
-from gradcli.cli.streams import flush, tell
+from gradcli.cli.streams import flush, print_error
 from gradcli.plain import print_utf8
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def run(
                 listener.again()
             raise
         except MissingError as error:
-            _lacking(wanted, error)
+            _print_missing(wanted, error)
             return MISTAKE
     flush()
     if ending.error is not None:
@@ -282,10 +282,10 @@ class _Silent:
 
 def _note(text: str) -> None:
     flush()
-    tell(text)
+    print_error(text)
 
 
-def _lacking(script: Script, error: MissingError) -> None:
+def _print_missing(script: Script, error: MissingError) -> None:
     """Print the error of a name that gradcli's torch does not have, with its line in the script."""
     from gradcli.pytorch.session import source_line
     from gradcli.tracebacks import line_of
@@ -294,7 +294,7 @@ def _lacking(script: Script, error: MissingError) -> None:
     line = line_of(error)
     code = source_line(script, line)
     shown = f"\n  line {line}: {code}" if code else ""
-    tell(f"error: gradcli's torch has no `{error.name}`{shown}" + (f"\n  {error.hint}" if error.hint else ""))
+    print_error(f"error: gradcli's torch has no `{error.name}`{shown}" + (f"\n  {error.hint}" if error.hint else ""))
 
 
 def _traceback(ending: Ending) -> str:

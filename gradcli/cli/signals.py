@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradcli.cli.status import DONE, INTERRUPTED
-from gradcli.cli.streams import tell
+from gradcli.cli.streams import print_error
 from gradcli.platform import ENDING, call_soon
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def tidily(work: Callable[[], int]) -> int:
         finally:
             hear(signal.SIG_DFL)
     except KeyboardInterrupt:
-        tell("interrupted")
+        print_error("interrupted")
         return INTERRUPTED
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else DONE

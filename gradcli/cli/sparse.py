@@ -10,7 +10,7 @@ from pathlib import PurePath
 import numpy as np
 
 from gradcli.cli.options import Files, SystemOptions, format_of
-from gradcli.cli.outcome import show, tell_notes
+from gradcli.cli.outcome import print_notes, show
 from gradcli.cli.situation import read_situation
 from gradcli.errors import InputError, Notes
 from gradcli.explain.jacobian.sparse import sparse_jacobian
@@ -28,7 +28,7 @@ def show_sparse(system: System, options: SystemOptions, files: Files, notes: Not
 
     Errors: `InputError` for a page, for several points, for a file with another extension.
     """
-    _ = files._replace(output=None).wanted  # refuses options of many points
+    _ = files._replace(output=None).wanted  # raises an error for options of many points
     output = None if files.output == "-" else files.output
     if options.style in PAGES:
         raise InputError(
@@ -66,7 +66,7 @@ def show_sparse(system: System, options: SystemOptions, files: Files, notes: Not
         write_whole(output, buffer.getvalue())
     else:
         write_whole(output, "".join(f"{line}\n" for line in data_lines(result, style)).encode())
-    tell_notes(notes)
+    print_notes(notes)
 
 
 def _together(lines: Iterator[str]) -> Iterator[str]:

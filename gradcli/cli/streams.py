@@ -45,7 +45,7 @@ def _is_file(stream: object) -> bool:
         return False
 
 
-def tell(text: str) -> None:
+def print_error(text: str) -> None:
     """Print a note or an error to standard error, unless that is full or closed."""
     before_output()
     with contextlib.suppress(OSError):

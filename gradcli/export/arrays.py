@@ -18,7 +18,7 @@ from gradcli.graph.operation import Precedence
 from gradcli.graph.operations import OPERATIONS
 
 _LISTED = ("scatter", "stack", "concatenate")  # whose arguments may have lines of their own
-_LONG = 68  # characters of an expression, at most, where it can be parted
+_LONG = 68  # characters of an expression, at most, where it can be broken
 _SHORT = 40
 ATOM = 9
 _BINDS = {Precedence.SUM: 1, Precedence.PRODUCT: 2, Precedence.POWER: 4}
@@ -141,7 +141,7 @@ class ArrayWriter:
         if node.is_constant:
             return self.constant(node)
         args = [self.done[a] for a in node.args]
-        args = args if node.op in _LISTED else self.parted(args)
+        args = args if node.op in _LISTED else self.broken(args)
         rule = self.language.rules.get(node.op, "unsupported")
         if self.is_infix(node):
             return _infix(node.op, *args)
@@ -177,7 +177,7 @@ class ArrayWriter:
         """Return a text, or the name that it gets if it is long."""
         return text if len(text) < _SHORT else self.named(text)
 
-    def parted(self, args: list[Text]) -> list[Text]:
+    def broken(self, args: list[Text]) -> list[Text]:
         """Return arguments, the longest of which get names until they are not too long together."""
         args = list(args)
         while sum(len(a) + 3 for a in args) > _LONG:

@@ -158,7 +158,7 @@ class _Numbers:
         first = values[0]
         named = {name: first[n] for name, n in self.graph.names.items() if n in first}
         value = {name: named[name] for name in self.graph.outputs}
-        corners = self.tell(at, value, calls, grads, first)
+        corners = self.note(at, value, calls, grads, first)
         retained = {name: grads[name] for name in self.wanted.retain}
         trace = self.trace(values[:MAX_STEPPED_CALLS]) if self.traced else None
         matrix = None if self.jacobian is None else self.jacobian.matrix(self.entries(self.jacobian, at, first))
@@ -208,7 +208,7 @@ class _Numbers:
             trace = numeric_trace(self.graph, self.swept, at, calls)
         yield from reasons(self.graph, self.swept, self.wrt, loss_name(self.graph, calls[0]), trace)
 
-    def tell(self, at: Named, value: Named, calls: Sequence[Named], grads: Named, values: Values) -> tuple[str, ...]:
+    def note(self, at: Named, value: Named, calls: Sequence[Named], grads: Named, values: Values) -> tuple[str, ...]:
         """Add warnings about numbers that are not finite; return the notes on corners that the point lies on."""
         if self.wanted.warn:
             warn_of_values(self.graph, at, value, self.notes)

@@ -217,7 +217,7 @@ class _Lines:
         return np.asarray(gap & (self.line[1:] == self.line[:-1]))
 
     def divide(self) -> bool:
-        """Insert the points at which a condition changes, and those at which one nearly does; tell whether any did."""
+        """Insert the points at which a condition changes or nearly does; return whether any did."""
         changes = np.flatnonzero(self.apart & (self.states[:, 1:] != self.states[:, :-1]).any(axis=0))[
             : self.seen.cells
         ]

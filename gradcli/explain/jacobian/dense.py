@@ -63,7 +63,7 @@ class JacobianResult(Shown):
             yield [(names, np.array(self.texts())), *defined(self.where)]
 
 
-@np.errstate(all="ignore")  # inf and nan are results, and told as warnings of ours
+@np.errstate(all="ignore")  # inf and nan are results, with warnings of our own
 def jacobian(
     graph: Graph,
     wrt: Sequence[str],

@@ -52,11 +52,11 @@ class Path:
 class Box:
     """A value: its name, what computes it (nothing for a leaf), its primal at a point, and its adjoint.
 
-    Its adjoint is None where none is to be shown.  `others` are more names of the same value.  `times` tells how many
-    alike stand in this box: repetitions, of which it has the last one's value, or several side by side, of which it has
-    all values if they are single numbers, and in `ends` the first one's and the last one's name.  `scalar` is the name
-    of what the adjoint is a derivative of.  An `image` is shown as one.
-    Where several `paths` come together, what arrives along each is shown, the largest first.
+    The adjoint is None where none is shown.  `others` are further names of the same value.  `times` is how many values
+    the box has: repetitions, of which it shows the last value, or isomorphic values side by side, of which it shows all
+    that are single numbers, and in `ends` the names of the first and the last.  `scalar` is the name of what the
+    adjoint is a derivative of.  An `image` is shown as one.  `paths` are the contributions to the adjoint, the largest
+    first, where there are several.
     """
 
     name: str
