@@ -33,7 +33,7 @@ ALLOWED: dict[str, tuple[int, str]] = {
     "explain/check/repairs.py": (1, "pattern"),
     "explain/forms/elementwise_form.py": (1, "pattern"),
     "explain/forms/hessian_form.py": (1, "pattern"),
-    "explain/picture/alike.py": (1, "pattern"),
+    "explain/picture/isomorphic.py": (1, "pattern"),
     "export/arrays.py": (3, "engine"),
     "export/elements.py": (1, "engine"),
     "export/loops.py": (5, "engine"),

@@ -66,7 +66,7 @@ def _takes(option: Any, name: str) -> bool:
     return not getattr(option, "is_flag", False) and name not in ("-h", "--help")
 
 
-class Telling(NamedTuple):
+class RunOptions(NamedTuple):
     """The options of what is printed beside the script's own output."""
 
     quiet: bool
@@ -84,7 +84,7 @@ class Telling(NamedTuple):
         return not (self.quiet or self.checks)
 
 
-_TELLING = (
+_OPTIONS = (
     click.option("-q", "--quiet", is_flag=True, help="Print only what the script prints."),
     click.option(
         "--all", "every", is_flag=True, help="Explain a line every time it is reached, not only the first time."
@@ -111,7 +111,7 @@ _TELLING = (
 @click.command(cls=_ScriptCommand, epilog=EXAMPLES)
 @click.argument("script", required=False, metavar="[SCRIPT [ARG]...]")
 @click.option("-c", "code", metavar="CODE", help="Run this code.")
-@gathered("telling", Telling, _TELLING)
+@gathered("options", RunOptions, _OPTIONS)
 @style_option(
     ("table", "json", "latex", "markdown", "html"),
     "The format of the explanations.  [default: as --output ends; table]",
@@ -125,7 +125,7 @@ _TELLING = (
 def run(
     script: str | None,
     code: str | None,
-    telling: Telling,
+    options: RunOptions,
     style: str | None,
     output: str | None,
     arguments: tuple[str, ...] = (),
@@ -153,8 +153,8 @@ def run(
         from gradcli.data.replacement import check_target
 
         check_target(output)
-    shown = _shown(wanted, telling, style, output is not None)
-    listener = _listener(wanted, telling, shown, style)
+    shown = _shown(wanted, options, style, output is not None)
+    listener = _listener(wanted, options, shown, style)
     gc.set_threshold(10_000, 20, 20)  # as Python looks for cycles: a script may live long, and modules have them
     with shown.beside(), listener.listening(), as_python_does(), as_the_user_has_it():
         of_a_script()
@@ -162,7 +162,7 @@ def run(
         try:
             ending = run_script(wanted)
         except KeyboardInterrupt:
-            if telling.pages:
+            if options.pages:
                 listener.again()
             raise
         except MissingError as error:
@@ -172,27 +172,27 @@ def run(
     if ending.error is not None:
         listener.failed(ending.error, _traceback(ending))
     wrong = listener.again()
-    _draw(listener, telling)
+    _draw(listener, options)
     _write(shown, output)
     return ending.status or (NO if wrong else DONE)
 
 
-def _shown(script: Script, telling: Telling, style: str, keeps: bool) -> Printed:
+def _shown(script: Script, options: RunOptions, style: str, keeps: bool) -> Printed:
     """Return the stream of the pages, beside the script's output; `keeps` collects them for a file."""
     from gradcli.script.shown import Document, Printed
 
-    if telling.explores:
-        return _stops(telling, style, keeps)
-    if telling.pages and style == "html":
+    if options.explores:
+        return _stops(options, style, keeps)
+    if options.pages and style == "html":
         from gradcli.script.live_document import LiveDocument
 
         return LiveDocument(script)
-    if telling.pages and style in ("markdown", "latex"):
+    if options.pages and style in ("markdown", "latex"):
         return Document(script.source, style)
-    return Printed(style == "json" and not telling.quiet, keeps)
+    return Printed(style == "json" and not options.quiet, keeps)
 
 
-def _stops(telling: Telling, style: str, keeps: bool) -> Printed:
+def _stops(options: RunOptions, style: str, keeps: bool) -> Printed:
     """Return where pages go that are explored.
 
     Errors: `InputError` where there is no terminal, and for options that leave no page on it.
@@ -200,7 +200,7 @@ def _stops(telling: Telling, style: str, keeps: bool) -> Printed:
     from gradcli.cli.explore import check_terminal, has_unicode
     from gradcli.errors import InputError
 
-    if not telling.pages or style != "table" or keeps:
+    if not options.pages or style != "table" or keeps:
         raise InputError(
             "--explore stops at each page on the terminal",
             hint="leave out --quiet, --check, -f and --output",
@@ -212,59 +212,59 @@ def _stops(telling: Telling, style: str, keeps: bool) -> Printed:
     return Stops(has_unicode())
 
 
-def _listener(script: Script, telling: Telling, shown: Printed, style: str) -> Calls | Explainer | _Silent:
+def _listener(script: Script, options: RunOptions, shown: Printed, style: str) -> Calls | Explainer | _Silent:
     """Return what listens to the script's calls.
 
     Errors: `InputError` for a picture where no call is explained.
     """
-    if telling.graph is not None and not telling.pages:
+    if options.graph is not None and not options.pages:
         from gradcli.errors import InputError
 
         raise InputError(
             "--graph draws a call that is explained", hint="leave out --quiet and --check", options=("--graph",)
         )
-    if telling.checks:
+    if options.checks:
         from gradcli.script.check import Calls
 
         return Calls(script, shown, _note, style)
-    if telling.quiet:
+    if options.quiet:
         return _Silent()
     from gradcli.script.explainer import Explainer
 
-    lines, first = frozenset(telling.lines), telling.round or 0
-    return Explainer(script, shown, _note, style, telling.every, lines, telling.steps, first, _drawing(telling))
+    lines, first = frozenset(options.lines), options.round or 0
+    return Explainer(script, shown, _note, style, options.every, lines, options.steps, first, _drawing(options))
 
 
-def _drawing(telling: Telling) -> Drawing | None:
+def _drawing(options: RunOptions) -> Drawing | None:
     """Return the requested picture.
 
     Errors: `InputError` where the file's name has an unknown file extension, or it cannot be written.
     """
-    if telling.graph is None:
+    if options.graph is None:
         return None
     from gradcli.cli.graph import style_of_picture
     from gradcli.data.replacement import check_target
     from gradcli.report.pictures.converted import CONVERTED, converter
     from gradcli.script.drawing import Drawing
 
-    style = style_of_picture(None, telling.graph)
+    style = style_of_picture(None, options.graph)
     if style in CONVERTED:
         converter()
-    check_target(telling.graph)
+    check_target(options.graph)
     return Drawing(style)
 
 
-def _draw(listener: Calls | Explainer | _Silent, telling: Telling) -> None:
+def _draw(listener: Calls | Explainer | _Silent, options: RunOptions) -> None:
     """Write the picture, or note why there is none."""
     drawing: Drawing | None = getattr(listener, "drawing", None)
-    if drawing is None or telling.graph is None:
+    if drawing is None or options.graph is None:
         return
     from gradcli.data.replacement import write_whole
 
     if drawing.text:
-        write_whole(telling.graph, drawing.file())
+        write_whole(options.graph, drawing.file())
     else:
-        _note(f"note: {telling.graph} is not written: {drawing.trouble}")
+        _note(f"note: {options.graph} is not written: {drawing.trouble}")
 
 
 class _Silent:

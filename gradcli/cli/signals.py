@@ -30,7 +30,7 @@ def tidily(work: Callable[[], int]) -> int:
     The first signal counts: others wait until all is tidied up, and end the process at once then.
     """
     show = sys.unraisablehook
-    sys.unraisablehook = lambda lost: _again(lost, show)
+    sys.unraisablehook = lambda lost: _raise_later(lost, show)
     try:
         try:
             hear(_end)
@@ -76,7 +76,7 @@ def _end(number: int, frame: object) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _again(lost: UnraisableHookArgs, show: Callable[[UnraisableHookArgs], object]) -> None:
+def _raise_later(lost: UnraisableHookArgs, show: Callable[[UnraisableHookArgs], object]) -> None:
     """Raise once more, a moment later, what a signal raised in a callback, such as imports have: Python goes on there.
 
     What else is lost so is shown.

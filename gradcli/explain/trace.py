@@ -116,12 +116,12 @@ def symbolic_trace(graph: Graph, swept: Sweep, calls: Sequence[Named]) -> Trace:
     limits = Limits(READABLE, READABLE, READABLE)
     reverse = []
     for call in calls:
-        exprs = formulas(swept.traced(), given(swept, names, call), bars, limits, names.values()).exprs
+        exprs = formulas(swept.traced(), known_formulas(swept, names, call), bars, limits, names.values()).exprs
         reverse.append(_reverse(graph, swept, exprs.__getitem__))
     return Trace(graph, names, swept.passes, {}, tuple(reverse))
 
 
-def given(swept: Sweep, names: Mapping[Node, str], call: Named) -> dict[Node, Array]:
+def known_formulas(swept: Sweep, names: Mapping[Node, str], call: Named) -> dict[Node, Array]:
     """Return the formulas of a sweep's known nodes: the names of primals, and the numbers of cotangents."""
     from gradcli.algebra.formulas import symbols
 

@@ -10,7 +10,7 @@ from gradcli.errors import InputError
 from gradcli.explain.results import Array, Named
 from gradcli.explain.rules import rule
 from gradcli.explain.sections import Formula
-from gradcli.explain.trace import Trace, given, plus
+from gradcli.explain.trace import Trace, known_formulas, plus
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
 from gradcli.graph.vjp import Pass, Sweep
@@ -116,7 +116,7 @@ def retained_formulas(swept: Sweep, calls: Sequence[Named], retain: Sequence[str
     total: Named = {}
     for call in calls if retain else ():
         try:
-            result = formulas(wanted.values(), given(swept, swept.graph.labels, call), {}).exprs
+            result = formulas(wanted.values(), known_formulas(swept, swept.graph.labels, call), {}).exprs
         except TooDeepError:
             raise InputError(
                 "the formulas for --retain are nested too deeply", hint="give a point with --at to compute numbers"

@@ -118,7 +118,7 @@ class Tally:
         return self
 
 
-def given(case: Case, points: Named, seed: int, first: int = 0) -> Trials:
+def trials_at(case: Case, points: Named, seed: int, first: int = 0) -> Trials:
     """Return the trials at points that the user gave, the first of which has that number; cotangents are drawn."""
     count = next(iter(points.values())).shape[-1]
     missing = {name: x.shape for name, x in case.graph.inputs.items() if name not in points}

@@ -13,7 +13,7 @@ from gradcli.activity import doing
 from gradcli.explain.check.claim import Case
 from gradcli.explain.check.diagnosis import diagnose
 from gradcli.explain.check.proof import Proof, entry_name, prover
-from gradcli.explain.check.trials import TOLERANCE, Tally, drawn, given
+from gradcli.explain.check.trials import TOLERANCE, Tally, drawn, trials_at
 from gradcli.explain.check.witness import difference
 from gradcli.explain.results import Array, Named, Row, Shown
 from gradcli.explain.shared import style_of
@@ -161,7 +161,7 @@ def check(graph: Graph, cases: Sequence[Case], settings: Settings) -> CheckResul
     def tallies() -> Iterator[Tally]:
         for case in cases:
             trials = (
-                given(case, joined, settings.seed)
+                trials_at(case, joined, settings.seed)
                 if joined
                 else drawn(case, settings.trials, settings.seed, settings.usual)
             )
@@ -182,7 +182,7 @@ def check_blocks(
     for block in blocks:
         for case, tally in zip(cases, tallies, strict=True):
             points = {name: value for name, value in block.items() if name in case.graph.inputs}
-            tally.add(given(case, points, settings.seed, tally.points))
+            tally.add(trials_at(case, points, settings.seed, tally.points))
     return _result(graph, cases, tallies, settings, source)
 
 

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from itertools import groupby
 from typing import NamedTuple
 
-from gradcli.explain.picture.alike import alike
+from gradcli.explain.picture.isomorphic import isomorphic_groups
 from gradcli.explain.picture.repeats import LEAST, repeats
 from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node
@@ -75,7 +75,7 @@ def _repeated(graph: Graph, nodes: Sequence[Node]) -> list[Fold]:
     """Return the folds of repeated parts, then of isomorphic operations, and the other nodes alone."""
     chains = _chains(graph, nodes)
     rest = _without(nodes, chains)
-    beside = [Fold(tuple(group), 1, True) for group in alike(graph, rest)]
+    beside = [Fold(tuple(group), 1, True) for group in isomorphic_groups(graph, rest)]
     if beside:
         whole = _in_order(nodes, [*chains, *beside, *_chains(graph, _without(rest, beside), _JOINED)])
         if sum(len(part.nodes) for part in whole) == len(nodes):  # nothing stands in a circle
@@ -112,7 +112,7 @@ def _new_leaves(parts: Iterable[Fold]) -> Iterator[set[Node]]:
         yield leaves
 
 
-def leaves_alike(graph: Graph, parts: Sequence[Fold]) -> list[list[Node]]:
+def isomorphic_leaves(graph: Graph, parts: Sequence[Fold]) -> list[list[Node]]:
     """Return the groups of leaves that share a box: only one fold, or one operation of many arguments, reads them.
 
     Leaves of a group are read at the same indices of the same parts.

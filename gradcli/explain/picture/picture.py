@@ -15,7 +15,7 @@ from gradcli.explain.backward.tables import local_derivative, with_number
 from gradcli.explain.backward.weights import loss
 from gradcli.explain.images import image_nodes
 from gradcli.explain.picture.boxes import NOT_COMPUTED, Arrow, Box, Kind, Path, Picture, View
-from gradcli.explain.picture.folding import Fold, folds, leaves_alike
+from gradcli.explain.picture.folding import Fold, folds, isomorphic_leaves
 from gradcli.explain.results import Array, Named
 from gradcli.explain.rules import rule, slopes
 from gradcli.explain.sections import Computed, Equal, Math, Name, Partial, Value, Words
@@ -113,7 +113,7 @@ class _Drawing:
         self.named = frozenset(self.names.values())
         self.outputs = frozenset(graph.outputs.values())
         self.parts = folds(graph, _computed(graph, self.names), view.fold)
-        groups = leaves_alike(graph, self.parts) if view.fold else []
+        groups = isomorphic_leaves(graph, self.parts) if view.fold else []
         self.groups = {leaf: group for group in groups for leaf in group}
         self.together = {*self.groups, *(n for part in self.parts if part.middle for n in part.nodes)}
         self.images = image_nodes(graph) & {*graph.inputs.values(), *graph.names.values()}

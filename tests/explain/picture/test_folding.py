@@ -11,9 +11,9 @@ from conftest import each
 
 from gradcli import parse
 from gradcli.explain.picture import folding
-from gradcli.explain.picture.alike import alike
 from gradcli.explain.picture.boxes import View
 from gradcli.explain.picture.folding import Fold, folds, leaves_alike
+from gradcli.explain.picture.isomorphic import isomorphic_groups
 from gradcli.explain.picture.picture import picture
 
 
@@ -58,14 +58,14 @@ def test_few_branches_are_shown_each():
 
 def test_a_leaf_that_all_read_is_told_from_leaves_of_their_own():
     graph = parse("; ".join([*(f"y{k} = a{k}*w" for k in range(10)), *(f"z{k} = a{k}*b{k}" for k in range(10))]))
-    assert [[n.op for n in group] for group in alike(graph, graph.nodes)] == [["mul"] * 10] * 2
+    assert [[n.op for n in group] for group in isomorphic_groups(graph, graph.nodes)] == [["mul"] * 10] * 2
     groups = leaves_alike(graph, folds(graph, computed(graph)))
     assert sorted(len(group) for group in groups) == [10, 10]
 
 
 def test_branches_that_differ_in_a_number_are_not_alike():
     graph = parse("; ".join(f"y{k} = {k + 2}*x{k}" for k in range(10)))
-    assert alike(graph, graph.nodes) == []
+    assert isomorphic_groups(graph, graph.nodes) == []
 
 
 def test_what_would_stand_in_a_circle_is_not_folded(monkeypatch):

@@ -15,7 +15,7 @@ _ROUNDS = 4  # in which leaves are told apart; more are hardly ever needed
 Colours = Mapping[Node, int]
 
 
-def alike(graph: Graph, nodes: Iterable[Node]) -> list[list[Node]]:
+def isomorphic_groups(graph: Graph, nodes: Iterable[Node]) -> list[list[Node]]:
     """Return the groups of isomorphic operations among `nodes`, each in the order of computation.
 
     Two operations are isomorphic if they are the same on arguments that are equal or isomorphic; leaves are isomorphic
@@ -25,7 +25,7 @@ def alike(graph: Graph, nodes: Iterable[Node]) -> list[list[Node]]:
 
     >>> from gradcli import parse
     >>> graph = parse("y = " + " + ".join(f"sin(w*x{k})" for k in range(10)))
-    >>> [f"{group[0].op}, {len(group)} times" for group in alike(graph, graph.nodes)]
+    >>> [f"{group[0].op}, {len(group)} times" for group in isomorphic_groups(graph, graph.nodes)]
     ['mul, 10 times', 'sin, 10 times']
     """
     groups: dict[int, list[Node]] = {}
