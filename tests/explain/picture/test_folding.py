@@ -1,4 +1,4 @@
-"""What stands together in a box: alike, nothing twice or left out, and each box behind those that it needs."""
+"""What one box has: isomorphic operations, nothing twice or left out, and each box behind those that it needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conftest import each
 from gradcli import parse
 from gradcli.explain.picture import folding
 from gradcli.explain.picture.boxes import View
-from gradcli.explain.picture.folding import Fold, folds, leaves_alike
+from gradcli.explain.picture.folding import Fold, folds, isomorphic_leaves
 from gradcli.explain.picture.isomorphic import isomorphic_groups
 from gradcli.explain.picture.picture import picture
 
@@ -46,7 +46,7 @@ def test_each_operation_is_in_one_box_behind_what_it_needs(seed):
         if part.side_by_side:
             assert len({(n.op, n.shape, len(n.args)) for n in part.nodes}) == 1
             assert not {a for n in part.nodes for a in n.args} & set(part.nodes)
-    leaves = [leaf for group in leaves_alike(graph, parts) for leaf in group]
+    leaves = [leaf for group in isomorphic_leaves(graph, parts) for leaf in group]
     assert len(leaves) == len(set(leaves))
 
 
@@ -59,11 +59,11 @@ def test_few_branches_are_shown_each():
 def test_a_leaf_that_all_read_is_told_from_leaves_of_their_own():
     graph = parse("; ".join([*(f"y{k} = a{k}*w" for k in range(10)), *(f"z{k} = a{k}*b{k}" for k in range(10))]))
     assert [[n.op for n in group] for group in isomorphic_groups(graph, graph.nodes)] == [["mul"] * 10] * 2
-    groups = leaves_alike(graph, folds(graph, computed(graph)))
+    groups = isomorphic_leaves(graph, folds(graph, computed(graph)))
     assert sorted(len(group) for group in groups) == [10, 10]
 
 
-def test_branches_that_differ_in_a_number_are_not_alike():
+def test_branches_that_differ_in_a_number_are_not_isomorphic():
     graph = parse("; ".join(f"y{k} = {k + 2}*x{k}" for k in range(10)))
     assert isomorphic_groups(graph, graph.nodes) == []
 
@@ -71,7 +71,7 @@ def test_branches_that_differ_in_a_number_are_not_alike():
 def test_what_would_stand_in_a_circle_is_not_folded(monkeypatch):
     graph = parse("a = sin(x); b = cos(a); c = sin(z); d = cos(c); y = b + d")
     a, b, c, d, y = computed(graph)
-    monkeypatch.setattr(folding, "alike", lambda *_: [[a, d], [b, c]])
+    monkeypatch.setattr(folding, "isomorphic_groups", lambda *_: [[a, d], [b, c]])
     assert folds(graph, [a, b, c, d, y]) == [Fold((n,)) for n in (a, b, c, d, y)]
 
 
