@@ -207,3 +207,8 @@ class Notes:
         line = f"{kind}: {text}"
         if line not in self.lines:
             self.lines.append(line)
+
+    def extend(self, other: Notes) -> tuple[str, ...]:
+        """Add the lines of other notes, unless they are there already; return the others."""
+        self.lines += [line for line in other.lines if line not in self.lines]
+        return tuple(other.lines)

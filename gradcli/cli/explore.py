@@ -39,7 +39,7 @@ def explore(options: SystemOptions, cotangents: tuple[str, ...], steps: bool) ->
     """Explore a system in the terminal: change a number, and see the gradients follow.
 
     \b
-      $ gradcli explore "y=x**2" --at x=3
+    $ gradcli explore "y=x**2" --at x=3
 
     EXPR is a statement NAME = EXPRESSION, or several, separated by ; or newlines.  Without --at, all inputs begin at 1.
 

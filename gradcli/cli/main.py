@@ -43,14 +43,10 @@ def _with_example(command: click.Command, name: str) -> click.Command:
     """Return a command whose help begins with its most common example and the output, which `help.md` has."""
     example = re.search(_EXAMPLE.format(name), _HELP.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     if example and command.help:
-        parts = [f"\b\n{part}" for part in _indented(example[1]).split("\n\n")]
+        parts = [f"\b\n{part}" for part in example[1].rstrip("\n").split("\n\n")]
         first, rest = cleandoc(command.help).split("\n\n", 1)
         command.help = "\n\n".join([first, *parts, rest])
     return command
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" if line else "" for line in text.rstrip("\n").splitlines())
 
 
 class Commands(click.Group):

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import click
+
 from gradcli.activity import doing
 from gradcli.cli.options import SystemOptions
 from gradcli.cli.points import default_point, read_points, read_shape_options
@@ -58,7 +60,7 @@ def read_sources(options: SystemOptions, cotangents: Sequence[str] = (), points:
             option, text = reserved[0] if reserved else ("", None)
             raise InputError(
                 "no system is given" + (f": standard input is read for {option} {text}" if reserved else ""),
-                hint='for example: gradcli jacobian "y=x**2"',
+                hint=f'for example: gradcli {click.get_current_context().info_name} "y=x**2"',
                 options=(option,) if option else (),
                 text=text,
             )

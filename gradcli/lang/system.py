@@ -152,7 +152,7 @@ def read_system(sources: Iterable[Source], subsystems: Sequence[Subsystem] = ())
     sources = list(sources)
     statements = read_loops(_name_bare([s for source in sources for s in read_statements(source)]))
     if all(s.declares for s in statements) and not subsystems:
-        raise InputError("no system is given", hint='for example: gradcli jacobian "y=x**2"')
+        raise InputError("no system is given", hint="write a statement such as y = x**2")
     assigned = _assigned(statements)
     uses, read = _uses(statements, assigned)
     inputs, computed, results = _joined(subsystems, assigned)

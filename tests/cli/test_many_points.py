@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import os
+import re
 
 import numpy as np
 import pytest
@@ -389,7 +390,7 @@ def test_any_points_give_what_at_gives(cli, points):
     shown = [[repr(c) if c or not math.copysign(1, c) < 0 else "@minus.npy" for c in point] for point in points]
     at = [option for a, b in shown for option in ("--at", f"a={a},b={b}")]
     for command in (("backward", *LAW, "--v", "1,10"), ("jacobian", *LAW)):
-        alone = cli.done(*command, *at, "-f", "json").out
+        alone = re.sub(r', "notes": .*\]', "", cli.done(*command, *at, "-f", "json").out)  # of --at alone
         assert cli.done(*command, "--points", "-", "-f", "json", stdin=text).out == alone
         out = cli.done(*command, *at, "-f", "csv").out
         rows = [line.split(",")[4:] for line in out.splitlines()]  # after a, b, y and z

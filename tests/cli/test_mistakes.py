@@ -354,7 +354,7 @@ OPTIONS = [
     mistake("jacobian", "-F", "-", "-F", "-", says="standard input can be read only once", mend="-F system.grad"),
     mistake("backward", "-F", "-", "--v", "-", says="standard input can be read only once", mend="-F system.grad"),
     mistake("backward", "--v", "-", says="no system is given", mend="gradcli"),
-    mistake("jacobian", says="no system is given", mend="gradcli jacobian"),
+    mistake("jacobian", says="no system is given", mend="write a statement"),
     mistake("jacobian", "y=x", "-f", "«xml»", says="'xml' is not one of 'table', 'json'", mend="--help"),
     mistake("jacobian", "y=x", "-f", "«jsn»", says="'jsn' is not one of 'table', 'json'", mend="did you mean `json`"),
     mistake("jacobian", "y=x", "--wtr", "x", says="No such option '--wtr'", mend="did you mean `--wrt`"),

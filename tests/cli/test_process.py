@@ -34,6 +34,13 @@ def test_a_gradient_that_is_not_finite_is_a_warning(cli, command, expression, x,
     assert operation in outcome.err
 
 
+@pytest.mark.parametrize("command", ["backward", "jacobian", "hessian", "jvp --u x=1", "hessian --u x=1"])
+def test_the_warnings_of_a_point_stand_in_json(cli, command):
+    notes = cli.json(*command.split(), "y=1/x", "--at", "x=0").get("notes")
+    assert notes[0] == "warning: y is inf: it arises in `div` (1/x), whose value is not finite"
+    assert "notes" not in cli.json(*command.split(), "y=1/x", "--at", "x=1")
+
+
 def test_notes_go_to_standard_error(cli):
     outcome = cli.done("backward", "h=2*x", "y=h**2", "--at", "x=1")
     assert outcome.err.startswith("note: h.grad: None in PyTorch")

@@ -29,7 +29,7 @@ def test_the_examples_of_the_help_run(command, cli):
 def test_the_help_begins_with_the_most_common_example_and_its_output(command, cli):
     """The output is that of `help.md`, whose commands are run with those of the guide."""
     _, _, example, *rest = cli.done(command, "--help").out.split("\n\n")
-    assert example.startswith(f"    $ gradcli {command} ")
+    assert example.startswith(f"  $ gradcli {command} ")
     if command != "explore":  # which has no output
         (block,) = re.findall(rf"^# {command}\n\n```console\n(.*?)^```$", HELP.read_text("utf-8"), re.M | re.S)
         shown = [line.strip() for line in "\n\n".join([example, *rest]).splitlines()]

@@ -158,11 +158,11 @@ class _Numbers:
         first = values[0]
         named = {name: first[n] for name, n in self.graph.names.items() if n in first}
         value = {name: named[name] for name in self.graph.outputs}
-        corners = self.note(at, value, calls, grads, first)
+        on_values = self.notes_on_values(at, value, calls, grads, first)
         retained = {name: grads[name] for name in self.wanted.retain}
         trace = self.trace(values[:MAX_STEPPED_CALLS]) if self.traced else None
         matrix = None if self.jacobian is None else self.jacobian.matrix(self.entries(self.jacobian, at, first))
-        notes = (*corners, *self.notes_beside(at, calls, grads))
+        notes = (*on_values, *self.notes_beside(at, calls, grads))
         return BackwardPoint(
             at, value, named, tuple(of_wrt), retained, trace, self.adjoints(calls), jacobian=matrix, notes=notes
         )
@@ -208,16 +208,20 @@ class _Numbers:
             trace = numeric_trace(self.graph, self.swept, at, calls)
         yield from reasons(self.graph, self.swept, self.wrt, loss_name(self.graph, calls[0]), trace)
 
-    def note(self, at: Named, value: Named, calls: Sequence[Named], grads: Named, values: Values) -> tuple[str, ...]:
-        """Add warnings about numbers that are not finite; return the notes on corners that the point lies on."""
+    def notes_on_values(
+        self, at: Named, value: Named, calls: Sequence[Named], grads: Named, values: Values
+    ) -> tuple[str, ...]:
+        """Add warnings about numbers that are not finite; return them, for JSON, and the notes on corners."""
+        own = Notes()
         if self.wanted.warn:
-            warn_of_values(self.graph, at, value, self.notes)
+            warn_of_values(self.graph, at, value, own)
         if self.wanted.warn and not all(np.isfinite(g).all() for g in grads.values()):
             for text in not_finite(self.swept, sweep_inputs(at, calls), grads):
-                self.notes.add("warning", text)
+                own.add("warning", text)
             if text := fix(self.swept, sweep_inputs(at, calls)):
-                self.notes.add("fix", text)
-        return self.corners.note(values, self.notes, self.wanted.page)
+                own.add("fix", text)
+        warnings = self.notes.extend(own)
+        return (*warnings, *self.corners.note(values, self.notes, self.wanted.page))
 
     def adjoints(self, calls: Sequence[Named]) -> Named:
         """Return the gradients of retained intermediates as formulas, where a page shows them."""

@@ -185,14 +185,15 @@ class _Numbers:
         value = {name: values[y] for name, y in self.graph.outputs.items()}
         outputs = {name: self.pushed.graph.outputs[f"{name}.jvp"] for name in self.graph.outputs}
         product = self.measured.products or {name: values[n] for name, n in outputs.items()}
-        corners = self.corners.note(values, self.notes, self.wanted.page)
+        own = Notes()
         if self.wanted.warn:
-            warn_of_values(self.graph, at, value, self.notes)
-            _warn_of_products(value, product, self.notes)
+            warn_of_values(self.graph, at, value, own)
+            _warn_of_products(value, product, own)
+        on_values = (*self.notes.extend(own), *self.corners.note(values, self.notes, self.wanted.page))
         grad = {} if self.pulled is None else {name: values[n] for name, n in self.pulled.gradients.items()}
         steps = tuple(_steps(self.graph, self.pushed, values)) if self.wanted.steps else ()
         matrix = None if self.jacobian is None else self.jacobian.matrix(values)
-        return JvpPoint(at, value, u, product, steps, v, grad, matrix, corners)
+        return JvpPoint(at, value, u, product, steps, v, grad, matrix, on_values)
 
 
 def _warn_of_products(value: Named, product: Named, notes: Notes) -> None:

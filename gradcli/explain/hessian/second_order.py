@@ -164,13 +164,14 @@ def hessian(
         whole = measured.matrix if numeric is None else numeric.matrix(values, wanted.block)
         assert whole is not None
         value = {name: values[y] for name, y in graph.outputs.items()}
-        noted_corners = corners.note(values, notes, wanted.page)
+        own = Notes()
         if wanted.warn:
-            warn_of_values(graph, at, value, notes)
+            warn_of_values(graph, at, value, own)
             if not np.isfinite(whole).all():
-                notes.add("warning", "H is not finite: " + not_finite_entry(slopes, wrt, at, whole, output))
+                own.add("warning", "H is not finite: " + not_finite_entry(slopes, wrt, at, whole, output))
         gradient = _elements([*slopes.outputs.values()], values)
-        result.append(HessianPoint(at, value, gradient, mirrored(whole), noted_corners))
+        on_values = (*notes.extend(own), *corners.note(values, notes, wanted.page))
+        result.append(HessianPoint(at, value, gradient, mirrored(whole), on_values))
     return HessianResult(graph, tuple(wrt), style_of(graph), output, tuple(result), symbolic=symbolic)
 
 
@@ -221,13 +222,14 @@ def hvp(
     for at, u, values in zip(points, directions, computed, strict=True):
         value = {name: values[y] for name, y in graph.outputs.items()}
         products = measured.products or {name: values[doubled.outputs[f"{name}.hvp"]] for name in wrt}
-        noted_corners = corners.note(values, notes, wanted.page)
+        own = Notes()
         if wanted.warn:
-            warn_of_values(graph, at, value, notes)
+            warn_of_values(graph, at, value, own)
             for name, of_leaf in products.items():
                 if not np.isfinite(of_leaf).all():
-                    notes.add("warning", f"{name}.hvp is not finite: a second derivative is not finite")
-        result.append(HvpPoint(at, value, u, products, noted_corners))
+                    own.add("warning", f"{name}.hvp is not finite: a second derivative is not finite")
+        on_values = (*notes.extend(own), *corners.note(values, notes, wanted.page))
+        result.append(HvpPoint(at, value, u, products, on_values))
     return HvpResult(graph, tuple(wrt), style_of(graph), tuple(result))
 
 

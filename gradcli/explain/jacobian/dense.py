@@ -97,12 +97,14 @@ def jacobian(
         matrix = measured.matrix if numeric is None else numeric.matrix(rows[0], wanted.block)
         assert matrix is not None
         values = {name: rows[0][y] for name, y in graph.outputs.items()}
+        own = Notes()
         if wanted.warn:
-            warn_of_values(graph, at, values, notes)
+            warn_of_values(graph, at, values, own)
             if not np.isfinite(matrix).all():
-                notes.add("warning", not_finite_entry(graph, wrt, at, matrix))
+                own.add("warning", not_finite_entry(graph, wrt, at, matrix))
         trace = None if swept is None else trace_of(graph, swept, rows)
-        result.append(JacobianPoint(at, values, matrix, trace, corners.note(rows[0], notes, wanted.page)))
+        on_values = (*notes.extend(own), *corners.note(rows[0], notes, wanted.page))
+        result.append(JacobianPoint(at, values, matrix, trace, on_values))
     without = symbolic_trace(graph, swept, vectors) if swept is not None and not points else None
     return JacobianResult(graph, tuple(wrt), style_of(graph), tuple(result), without, symbolic=formulas)
 
