@@ -81,6 +81,7 @@ def plain(markdown: str, width: int) -> str:
 
 
 def _plain(lines: list[str], width: int) -> Iterator[str]:
+    """Yield lines of Markdown as plain text: code indented, tables aligned, paragraphs wrapped."""
     at = 0
     while at < len(lines):
         line = lines[at]

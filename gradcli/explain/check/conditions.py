@@ -33,17 +33,29 @@ def by_sign(e: Evidence) -> str:
         return ""
     for name, x in e.case.graph.inputs.items():
         values = e.points[name].reshape(-1, e.points[name].shape[-1])
-        whole: list[Array] = [np.asarray(each.all(axis=0)) for each in (good, values > 0, values < 0)]
-        seen = [(whole, np.asarray(e.truth.any(axis=0)))]
-        if x.shape and (entries := e.in_shape(x)) is not None:
-            seen.append(([good, entries > 0, entries < 0], np.asarray(e.truth != 0)))
-        for (right, positive, negative), nonzero in seen:
-            sides = (("positive", positive, negative), ("negative", negative, positive))
-            for (sign, inside, outside), (other, *_) in zip(sides, sides[::-1], strict=True):
-                some = inside.any() and outside.any() and right[inside].all() and not right[outside].any()
-                if some and _is_of(e, name, -1 if sign == "negative" else 1):
-                    there = "" if nonzero[outside].any() else f"; for {other} {name} the derivative is 0"
-                    return f"right only for {sign} {name}{there}"
+        wholes = (np.asarray(each.all(axis=0)) for each in (good, values > 0, values < 0))
+        said = _of_sign(e, name, np.asarray(e.truth.any(axis=0)), *wholes)
+        if not said and x.shape and (entries := e.in_shape(x)) is not None:
+            said = _of_sign(e, name, np.asarray(e.truth != 0), good, entries > 0, entries < 0)
+        if said:
+            return said
+    return ""
+
+
+def _of_sign(e: Evidence, name: str, nonzero: Array, right: Array, positive: Array, negative: Array) -> str:
+    """Return a sentence that the claim is right for one sign of an input, or "".
+
+    The arrays say of each point, or of each entry at each point, whether the derivative is `nonzero`, the claim is
+    `right`, and the input is `positive` or `negative`.
+    """
+    for sign, other, inside, outside in (
+        ("positive", "negative", positive, negative),
+        ("negative", "positive", negative, positive),
+    ):
+        some = inside.any() and outside.any() and right[inside].all() and not right[outside].any()
+        if some and _is_of(e, name, -1 if sign == "negative" else 1):
+            there = "" if nonzero[outside].any() else f"; for {other} {name} the derivative is 0"
+            return f"right only for {sign} {name}{there}"
     return ""
 
 
@@ -125,7 +137,10 @@ def of_symmetric(e: Evidence) -> str:
 
 
 def where_symmetric(e: Evidence, said: Callable[[Evidence], str]) -> tuple[Sequence[str], str] | None:
-    """Return the fewest square matrices with which, if they are symmetric, `said` has a sentence, and that sentence."""
+    """Return an explanation of a claim that holds if some square matrices are symmetric, after the fewest of these.
+
+    `said` explains evidence, or returns "" where it has no explanation.
+    """
     square = (n for n, x in e.case.graph.inputs.items() if len(x.shape) == 2 and x.shape[0] == x.shape[1])
     wanted = [n for n in square if n not in e.case.kinds]
     if not wanted or not (result := said(e.at(_symmetric(e.points, wanted)))):

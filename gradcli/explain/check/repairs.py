@@ -159,7 +159,7 @@ def _transposes(node: Node, graph: Graph, write: Write) -> Changes:
 
 
 def _inputs(node: Node, graph: Graph, write: Write) -> Changes:
-    """Yield other quantities that have a name in the place of one."""
+    """Yield a node of a named quantity replaced by the other named quantities of its shape."""
     named = [n for n in dict.fromkeys([*graph.inputs.values(), *graph.names.values()]) if not n.is_constant]
     if node not in named:
         return

@@ -37,7 +37,7 @@ def without_ties(form: Node, names: Collection[Node], graph: Graph, at: Named) -
 
 
 def _counts(node: Node) -> bool:
-    """Return whether a node is how many elements are equal to something."""
+    """Return whether a node counts the elements of an array that are equal to a number."""
     while (inner := operand(node, "broadcast") or operand(node, "reshape")) is not None:
         node = inner
     chosen = operand(node, "sum")

@@ -67,6 +67,7 @@ class Labels:
         return [*self.scalar(), *([] if path is None else [self.writer.write(path)])]
 
     def _path(self) -> Math | None:
+        """Return the sentence that explains the first shown path; None where no path is shown."""
         scalar = self.picture.scalar
         for box in self.picture.boxes:
             for path in box.paths[:_PATHS]:
