@@ -83,7 +83,7 @@ def _pullback(claim: Claim, graph: Graph, scope: Mapping[str, Node], outputs: Se
 
 
 def _called(claim: Claim, name: str, scope: Mapping[str, Node], single: bool) -> str | None:
-    """Return the name of an output's cotangent in a claim; None where it is y.backward(), whose cotangent is 1."""
+    """Return the name that a claim uses for an output's cotangent; None for the 1 of `y.backward()`, which has none."""
     if single and "v" not in scope and any(n.id == "v" for n in claim.expression.names):
         return "v"
     alias = claim.aliases.get(f"{name}.v")

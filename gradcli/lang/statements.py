@@ -165,7 +165,7 @@ def for_at(text: str, start: int = 0) -> int:
 
 
 def _of_a_kind(source: Source, text: str, start: int, match: re.Match[str]) -> _Head:
-    """Return `input NAME KIND = VALUE`."""
+    """Return the head of a declaration `input NAME KIND = VALUE`, such as `input P symmetric = [[2,1],[1,3]]`."""
     for word in re.finditer(NAME, match[2]):
         if word.group() not in KINDS:
             first = start + match.start(2) + word.start()

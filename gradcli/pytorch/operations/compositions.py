@@ -66,13 +66,22 @@ def _trace(input: Any) -> Tensor:
 def _diag(input: Any, diagonal: int = 0) -> Tensor:
     if input.dim() == 2:
         return diagonal_by("diag", input, diagonal, name="DiagonalBackward0_copy")
-    size = len(input) + abs(diagonal)
-    indices = IndexArray.of(np.flatnonzero(np.eye(size, k=diagonal)))
+    return _embedded(input, diagonal)
+
+
+def _embedded(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Return matrices with the vectors along the last axis on a diagonal; `dim1` and `dim2` are their axes."""
+    *stack, count = input.shape
+    size = count + abs(offset)
+    indices = IndexArray.of(np.flatnonzero(np.eye(size, k=offset)))
+    axes = np.arange(len(stack) + 2)
+    order = np.argsort([*np.delete(axes, [dim1, dim2]), *axes[[dim1, dim2]]])
 
     def build(n: Node) -> Node:
-        return construct.reshape(scatter_add(n, 0, indices, size * size), (size, size))
+        whole = construct.reshape(scatter_add(n, len(stack), indices, size * size), (*stack, size, size))
+        return construct.transpose(whole, tuple(map(int, order)))
 
-    return apply("diag_embed", build, (input,), diagonal)
+    return apply("diag_embed", build, (input,), (offset, dim1, dim2))
 
 
 def _indices(indices: Any, dtype: Any = dtypes.int64, device: Any = "cpu") -> Any:
@@ -218,6 +227,7 @@ BOTH: dict[str, Callable[..., Any]] = {
     "flipud": lambda input: input.flip(0),
     "adjoint": lambda input: input.mT,
     "diag": _diag,
+    "diag_embed": _embedded,
     "diagflat": lambda input, offset=0: _diag(input.reshape(-1), offset),
     "trace": _trace,
     "tril": lambda input, diagonal=0: named("tril", input, diagonal),

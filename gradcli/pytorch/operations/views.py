@@ -85,9 +85,9 @@ def _again(recipe: Any, x: Tensor) -> Tensor:
 
 
 def shape_of(sizes: Any, what: str = "view", parameter: str = "size") -> tuple[int, ...]:
-    """Return sizes that are given one by one or as one sequence.
+    """Return sizes that are arguments of their own, as in `x.view(2, 3)`, or one sequence, as in `x.view((2, 3))`.
 
-    Errors: `TypeError` for what is no whole number, in the words of what takes the sizes under the name of a parameter.
+    Errors: `TypeError` for a size that is not an integer; PyTorch's message names the function and its parameter.
     """
     numbers = listed(sizes)
     for i, n in enumerate(numbers):
