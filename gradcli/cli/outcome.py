@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -33,6 +34,7 @@ _MEANT = {
     **dict.fromkeys(("grad", "gradient", "vjp"), "backward"),
     **dict.fromkeys(("derivative", "diff", "jacrev"), "jacobian"),
     **dict.fromkeys(("draw", "plot"), "graph"),
+    **dict.fromkeys(("docs", "guide", "help", "topics"), "explain"),
     **dict.fromkeys(("--cotangent", "--gradient"), "--v"),
     "--tangent": "--u",
     "hvp": "hessian",
@@ -144,6 +146,8 @@ def no_command(group: click.Group, context: click.Context, arguments: Sequence[s
     if name.replace("-", "_").isidentifier():
         hint = did_you_mean(_MEANT.get(name, name), known) or "`gradcli --help` lists the commands"
         return InputError(message, hint=hint, text=name)
+    if name.endswith(".py"):
+        return InputError(message, hint=f"run a script: gradcli run {shlex.join(arguments)}", text=name)
     fix = with_command(arguments, _commands(group, context))
     return InputError(message, hint=f"put the system after a command: {fix.text}", fix=fix, text=name)
 

@@ -362,6 +362,8 @@ OPTIONS = [
     mistake("jacobian", "y=x", "--nonsense", says="No such option '--nonsense'", mend="--help"),
     mistake("nonsense", says="No such command 'nonsense'", mend="--help"),
     mistake("forward", "x**2", says="No such command 'forward'", mend="did you mean `jvp`"),
+    mistake("guide", says="No such command 'guide'", mend="did you mean `explain`"),
+    mistake("train.py", "--epochs", "3", says="No such command 'train.py'", mend="gradcli run train.py --epochs 3"),
     mistake("x**2", "--at", "x=3", says=r"No such command 'x**2'", mend=r"gradcli backward 'x\*\*2'"),
     mistake("backward", "y=x", "--gradient", "1", says="No such option '--gradient'", mend="did you mean `--v`"),
     mistake("backward", "y=x", "-v", "1", says="No such option '-v'", mend="did you mean `--v`"),
