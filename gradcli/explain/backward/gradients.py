@@ -19,6 +19,7 @@ from gradcli.explain.forms.gradients import Forms
 from gradcli.explain.results import Array
 from gradcli.explain.sections import (
     Block,
+    Equal,
     Equations,
     Grad,
     Line,
@@ -106,7 +107,7 @@ def introduced(adjoints: Sequence[AdjointName]) -> Text:
     barred = next((name for name in adjoints if name.barred), None)
     if barred is None:
         return Text((said,))
-    return Text((f"{said} (", Name(barred), " = ", Partial(barred.loss, barred.by), ")"))
+    return Text((f"{said} (", Equal((Name(barred), Partial(barred.loss, barred.by))), ")"))
 
 
 def _is_long(result: BackwardResult, grad: Array) -> bool:

@@ -88,9 +88,8 @@ def verbatim(lines: Sequence[str]) -> str:
 
 
 def paragraph(parts: Sequence[Math], writer: LatexWriter) -> str:
-    """Return words with mathematics between them; what a sign of equality joins is one formula."""
-    text = "".join(_inline(part, writer) for part in parts)
-    return text.replace("$ = $", " = ")
+    """Return words with mathematics between them."""
+    return "".join(_inline(part, writer) for part in parts)
 
 
 def _inline(part: Math, writer: LatexWriter) -> str:
