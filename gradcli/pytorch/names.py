@@ -45,7 +45,8 @@ def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F
     """
     signature = find(name) or _NONE
     function = getattr(function, "as_function", function)
-    in_python = "python" in signature.facts or function.__module__.startswith("gradcli.pytorch.nn")
+    is_of_nn = function.__module__.startswith("gradcli.pytorch.nn") and "in_c" not in signature.facts
+    in_python = is_of_nn or "python" in signature.facts
     is_limited, takes_sizes = name in limits(), signature.rest in SIZES
     checked = OF_ARGUMENTS | {limit.key for limit in limits().get(name, ())}  # the types of arguments come first
 

@@ -96,7 +96,7 @@ class Overload(NamedTuple):
         for i, p in enumerate(self.parameters, 1):
             if p.name in values and not p.takes(values[p.name]):
                 at = "" if p.name in keywords else f" (position {i})"
-                word = "Tensor" if p.type == "Scalar" else p.type
+                word = ("Tensor" if p.name == "other" else "Number") if p.type == "Scalar" else p.type
                 raise refusal("type of an argument", name, p.name, at, word, _typename(values[p.name]))
             if f'"{p.name}"' in missing:
                 words = "positional arguments" if len(missing) == 1 else "positional argument"  # as in PyTorch

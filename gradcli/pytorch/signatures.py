@@ -18,7 +18,7 @@ _OF_NUMPY = {"axis": "dim", "keepdims": "keepdim"}  # names that PyTorch takes a
 # Errors of arguments, for which there may be one that says more: that of all overloads, or of a method's position.
 OF_ARGUMENTS = frozenset(("unknown keyword", "no tensor", "too many arguments", "arguments that are missing"))
 OF_ARGUMENTS |= {"type of an argument", "no arguments", "arguments of no overload", "arguments of another type"}
-OF_ARGUMENTS |= {"sizes of another kind"}
+OF_ARGUMENTS |= {"sizes of another kind", "argument that is missing"}
 _LATER = ("inplace", "dtype", "_stacklevel")  # arguments that are missing here
 _TYPES = {"Tensor": "Tensor", "Tensor?": "Tensor", "Scalar": "Scalar", "int": "int", "bool": "bool"}
 _TYPES |= {"ints": "tuple of ints", "str": "str"}
@@ -120,7 +120,10 @@ class Signature(NamedTuple):
         """
         for i, (argument, value) in enumerate(zip(self.ordered, args, strict=False)):
             if not isinstance(value, Tensor) and not argument.takes(value):
-                raise refusal("no tensor", name, argument.name, i + 1 - skipped, builtin_name(value))
+                position, kind = i + 1 - skipped, builtin_name(value)
+                if argument.kind == "Scalar" and argument.name != "other":
+                    raise refusal("type of an argument", name, argument.name, f" (position {position})", "Number", kind)
+                raise refusal("no tensor", name, argument.name, position, kind)
 
 
 _default = cache(literal_eval)
@@ -135,8 +138,8 @@ def _parsed(arguments: str, facts: Mapping[str, str]) -> Signature:
     ordered, rest, known, is_ordered = [], "", {}, True
     for part in arguments.split(","):
         word, _, default = part.partition("=")
-        kind, _, name = word.strip().rpartition(" ")
-        argument = Argument(name.lstrip("*"), kind, _default(default) if default else REQUIRED)
+        *kind, name = word.split()
+        argument = Argument(name.lstrip("*"), "".join(kind), _default(default) if default else REQUIRED)
         if name.startswith("*"):
             rest, is_ordered = argument.name, False
         elif is_ordered:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from gradcli.pytorch.calls import called
+from gradcli.pytorch.names import calling
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.operations.products import einsum
 from gradcli.pytorch.operations.random import dropped
 
 
+@partial(calling, name="channel_shuffle")
 def channel_shuffle(input: Any, groups: int) -> Any:
     """Return channels taken from each group in turn."""
     count, channels, *rest = input.shape
@@ -18,6 +21,7 @@ def channel_shuffle(input: Any, groups: int) -> Any:
     return called(result, "ChannelShuffleBackward0")
 
 
+@partial(calling, name="pixel_unshuffle")
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     """Return the elements of blocks as channels: the inverse of `pixel_shuffle`."""
     *outer, channels, rows, columns = input.shape
@@ -63,6 +67,7 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
     return input / (means * alpha + k).pow(beta)
 
 
+@partial(calling, name="bilinear")
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """Return the products x₁ᵀ W x₂ for each matrix W of the weights."""
     result = called(einsum("...i,oij,...j->...o", input1, weight, input2), "ViewBackward0")

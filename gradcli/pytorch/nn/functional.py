@@ -16,7 +16,7 @@ from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, const, elementwise
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.functions import table
+from gradcli.pytorch.functions import fact, table
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
 from gradcli.pytorch.modes import Mode
@@ -53,7 +53,10 @@ def _shrunk(name: str, compute: Any, input: Tensor, *, lambd: float = 0.5) -> Te
     return _activated(name, compute, input, lambd=lambd)
 
 
-def _pooled(name: str, compute: Any, input: Tensor, *, kernel_size: Any, stride: Any = None, **more: Any) -> Any:
+def _pooled(
+    name: str, compute: Any, input: Tensor, *, kernel_size: Any = None, stride: Any = None, **more: Any
+) -> Any:  # fmt: skip
+    refuse_if(kernel_size is None, "argument that is missing", f"_{name}", "kernel_size")
     with_indices = more.pop("return_indices", False)
     steps = kernel_size if stride is None or stride == [] else stride
     settings = {"kernel_size": kernel_size, "stride": steps, "padding": more.get("padding", 0)}
@@ -161,7 +164,7 @@ def _along(name: str) -> Callable[..., Tensor]:
             warn("implicit axis", name)
             dim = 0 if input.dim() in (0, 1, 3) else 1
         x = to(-input if name == "softmin" else input, dtype)
-        return named(name.replace("min", "max"), x, axis_of(dim, x.dim()))
+        return getattr(x, name.replace("min", "max"))(dim)  # type: ignore[no-any-return]
 
     function.__name__ = function.__qualname__ = name
     return function
@@ -174,6 +177,7 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> T
     return input / input.norm(p, dim, True).clamp_min(eps).expand_as(input)
 
 
+@partial(calling, name="cosine_similarity")
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
     both = (to(x, result_dtype((x1, x2))) for x in broadcast_tensors(x1, x2))
     first, second = (x / x.norm(dim=dim, keepdim=True).clamp_min(eps) for x in both)
@@ -378,6 +382,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     return apply("pad", build, (input,), (mode, *pad), f"{name}Pad{axes}DBackward0" if name else "CopySlices")
 
 
+@partial(calling, name="pixel_shuffle")
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     *outer, channels, rows, columns = input.shape
     k = upscale_factor
@@ -415,7 +420,7 @@ def __getattr__(name: str) -> Any:
     if result is None:
         raise AttributeError(name)
     is_row = name not in ELSEWHERE and not hasattr(losses, name)  # the others tell by themselves
-    globals()[name] = result = calling(result, name) if is_row else result
+    globals()[name] = result = calling(result, name) if is_row or fact("in_c", name) is not None else result
     return result
 
 
