@@ -52,6 +52,7 @@ def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        typed = args, dict(kwargs) if kwargs else kwargs
         if kwargs:
             if out and (target := kwargs.pop("out", None)) is not None:
                 return InPlace.into(target, name, lambda: call(*args, **kwargs), args)
@@ -67,7 +68,7 @@ def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F
             facts = facts_of(error)
             if facts is None or facts.key in checked:
                 check = signature.check_tensors if in_python else signature.check_call
-                check(name, args, kwargs, skipped)
+                check(name, *typed, skipped)
             raise
 
     call.as_function = function  # type: ignore[attr-defined]

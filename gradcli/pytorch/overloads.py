@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import dtype
 from gradcli.pytorch.generator import Generator
-from gradcli.pytorch.messages import builtin_name, refusal
+from gradcli.pytorch.messages import builtin_name, refusal, refuse_if
 from gradcli.pytorch.tables import paragraphs
 from gradcli.pytorch.tensor import Number, Tensor
 
@@ -29,6 +29,10 @@ class Parameter(NamedTuple):
         """Return whether a value is of its type."""
         test = _are_integers if self.type == "tuple of ints" and self.name in SIZES else _TYPES.get(self.type)
         return test is None or bool(test(value)) or (value is None and self.is_optional)
+
+    def is_sizes(self, value: Any) -> bool:
+        """Return whether a value is a sequence for a parameter of integers."""
+        return self.type == "tuple of ints" and isinstance(value, list | tuple)
 
 
 class Overload(NamedTuple):
@@ -66,7 +70,7 @@ class Overload(NamedTuple):
     def joined(self, args: Sequence[Any]) -> Sequence[Any]:
         """Return the arguments by position, of which several sizes are one."""
         is_sizes = [p.type for p in self.positional] == ["tuple of ints"]
-        return (args,) if is_sizes and args and all(map(_is_integer, args)) else args
+        return (args,) if is_sizes and args and _is_integer(args[0]) else args
 
     def bound(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments by the names of parameters."""
@@ -96,8 +100,13 @@ class Overload(NamedTuple):
         for i, p in enumerate(self.parameters, 1):
             if p.name in values and not p.takes(values[p.name]):
                 at = "" if p.name in keywords else f" (position {i})"
+                if p.is_sizes(x := values[p.name]) and p.name not in keywords:
+                    raise refusal("first size of another kind", name, p.name, at, _typename(x[0]))
                 word = ("Tensor" if p.name == "other" else "Number") if p.type == "Scalar" else p.type
                 raise refusal("type of an argument", name, p.name, at, word, _typename(values[p.name]))
+            for k, n in enumerate(values[p.name] if p.name in values and p.is_sizes(values[p.name]) else ()):
+                kind = _typename(n)
+                refuse_if(not _is_integer(n), "later size of another kind", name, p.name, k + 1, kind)
             if f'"{p.name}"' in missing:
                 words = "positional arguments" if len(missing) == 1 else "positional argument"  # as in PyTorch
                 raise refusal("arguments that are missing", name, len(missing), words, ", ".join(missing))
@@ -121,7 +130,8 @@ def check_overloads(name: str, overloads: Sequence[Overload], args: Sequence[Any
 
     It says what is wrong only where just one of them takes so many arguments, and lists all of them otherwise.
     """
-    if any(overload.fits(args, keywords) for overload in overloads):
+    if (overload := next((o for o in overloads if o.fits(args, keywords)), None)) is not None:
+        overload.check(name, args, keywords)
         return
     count = len(args) + len(keywords)
     plausible = [o for o in overloads if len(o.required) <= count <= len(o.parameters)]
@@ -142,7 +152,8 @@ def _is_integer(x: Any) -> bool:
 
 
 def _are_integers(x: Any) -> bool:
-    return isinstance(x, list | tuple) and all(map(_is_integer, x))
+    """Return whether PyTorch takes something for several integers: by the first."""
+    return isinstance(x, list | tuple) and all(map(_is_integer, x[:1]))
 
 
 def _is_number(x: Any) -> bool:

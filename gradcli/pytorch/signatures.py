@@ -18,7 +18,7 @@ _OF_NUMPY = {"axis": "dim", "keepdims": "keepdim"}  # names that PyTorch takes a
 # Errors of arguments, for which there may be one that says more: that of all overloads, or of a method's position.
 OF_ARGUMENTS = frozenset(("unknown keyword", "no tensor", "too many arguments", "arguments that are missing"))
 OF_ARGUMENTS |= {"type of an argument", "no arguments", "arguments of no overload", "arguments of another type"}
-OF_ARGUMENTS |= {"sizes of another kind", "argument that is missing"}
+OF_ARGUMENTS |= {"argument that is missing", "index that is no integer"}
 _LATER = ("inplace", "dtype", "_stacklevel")  # arguments that are missing here
 _TYPES = {"Tensor": "Tensor", "Tensor?": "Tensor", "Scalar": "Scalar", "int": "int", "bool": "bool"}
 _TYPES |= {"ints": "tuple of ints", "str": "str"}

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import traceback
+from types import SimpleNamespace
 
 import pytest
 from broken import BROKEN, ERRORS, IN_WORDS
@@ -17,7 +18,8 @@ from gradcli.pytorch.messages import Facts, facts_of
 from gradcli.pytorch.messages import _table as messages
 from gradcli.pytorch.record import Recorder
 from gradcli.pytorch.session import Script, run
-from gradcli.script.errors.source import Change, changed
+from gradcli.script.errors import edits, fixes
+from gradcli.script.errors.source import Change, Text, changed
 from gradcli.script.errors.why import _answers, _function, _of_python, answer, why
 
 RECORDED = json.loads(ERRORS.read_text("utf-8"))
@@ -312,3 +314,22 @@ def test_lines_are_those_of_the_file_where_they_stand(tmp_path, cli):
 )
 def test_changes_are_applied_from_the_last_to_the_first(changes, expected):
     assert changed("a\nb\nc\n", changes) == expected
+
+
+def test_a_comment_before_the_bracket_does_not_hide_a_comma():
+    source = "y = f(a,  # the last one\n)\n"
+    text = Text("", source, 1)
+    assert changed(source, text.edited(edits.appended(text.calls("f")[0], "k=1", text))).endswith("one\nk=1)\n")
+
+
+def test_what_is_recorded_again_keeps_its_strings():
+    source = 'with torch.no_grad():\n    s = """\n    def"""\n    t = (1,\n  2)\nwith torch.no_grad(): a = "é"; b = 2\n'
+    assert changed(source, fixes.recorded(Text("", source, 2))).startswith('s = """\n    def"""\nt = (1,\n2)\n')
+    assert changed(source, fixes.recorded(Text("", source, 6))).endswith('\na = "é"; b = 2\n')
+
+
+@pytest.mark.parametrize("returned", ["v, 2*v", "(v, 2*v)", "v, (2*v)", "v, 2*v,"])
+def test_a_gradient_more_is_an_element_more_of_the_tuple(returned):
+    source = f"class F:\n    def backward(ctx, v):\n        return {returned}\n"
+    result = changed(source, fixes.more_returned(SimpleNamespace(main=Text("", source)), "F", 2))
+    assert result.endswith("return v, 2*v, None, None\n")

@@ -143,7 +143,7 @@ def sized(
     for name in others.keys() - _UNUSED:
         raise refusal("unknown keyword", what, name)
     check_device(device)
-    shape = shape_of(size, what)
+    shape = shape_of(size)
     for n in shape:
         refuse_if(n < 0, "negative size", n, list(shape))
     count = math.prod(shape)

@@ -221,7 +221,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 @method("repeat")
 def repeat(self: Tensor, *repeats: Any) -> Tensor:
     refuse_if(not repeats, "repeat without times")
-    times = shape_of(repeats, "repeat", "repeats")
+    times = shape_of(repeats)
     refuse_if(len(times) < self.dim(), "rank of a repeat")
     shape = [n * k for n, k in zip((1,) * (len(times) - self.dim()) + tuple(self.shape), times, strict=True)]
     refuse_if(min(times, default=1) < 0, "negative size", min(shape, default=0), shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from gradcli.graph.shapes import size_of
 from gradcli.pytorch.calls import called, moved
 from gradcli.pytorch.cuts import Kind, cut
 from gradcli.pytorch.dtypes import dtype
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn, warn_once
+from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn, warn_once
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.names import method
 from gradcli.pytorch.operations.indexing import check_repeated
@@ -84,24 +85,13 @@ def _again(recipe: Any, x: Tensor) -> Tensor:
     return apply(recipe.op, build, (x,), ("again", id(recipe)), "AsStridedBackward0")
 
 
-def shape_of(sizes: Any, what: str = "view", parameter: str = "size") -> tuple[int, ...]:
+def shape_of(sizes: Any) -> tuple[int, ...]:
     """Return sizes that are arguments of their own, as in `x.view(2, 3)`, or one sequence, as in `x.view((2, 3))`.
 
-    Errors: `TypeError` for a size that is not an integer; PyTorch's message names the function and its parameter.
+    Errors: `TypeError` for a size that is not an integer.
     """
-    numbers = listed(sizes)
-    for i, n in enumerate(numbers):
-        if (
-            isinstance(n, bool)
-            or not isinstance(n, int | np.integer | Tensor)
-            or (isinstance(n, Tensor) and n.numel() != 1)
-        ):
-            kind = typename(n)
-            refuse_if(i, "later size of another kind", what, parameter, i + 1, kind)
-            refuse_if(numbers is not sizes, "first size of another kind", what, parameter, kind)
-            refuse_if(len(numbers) > 1, "too many arguments", what, 1, "", len(numbers), "were")
-            raise refusal("sizes of another kind", what, parameter, kind)
-    return tuple(map(int, numbers))
+    numbers: Any = (None if isinstance(n, bool) else n for n in listed(sizes))
+    return tuple(map(index, numbers))
 
 
 def _filled(shape: Sequence[int], size: int, what: str, *values: Any) -> tuple[int, ...]:
@@ -119,9 +109,9 @@ def _reshaped(x: Tensor, shape: tuple[int, ...], name: str) -> Tensor:
     return moved("reshape", x, shape, shape, name)
 
 
-def _shaped(x: Tensor, sizes: Sequence[Any], *what: str) -> tuple[tuple[int, ...], bool]:
+def _shaped(x: Tensor, sizes: Sequence[Any]) -> tuple[tuple[int, ...], bool]:
     """Return the shape that is meant by sizes, and whether a view of a tensor can have it."""
-    shape = _filled(shape_of(sizes, *what), x.numel(), "view", x.numel())
+    shape = _filled(shape_of(sizes), x.numel(), "view", x.numel())
     return shape, x._a.flags.c_contiguous or np.may_share_memory(x._a.reshape(*shape, 1), x._a)
 
 
@@ -135,7 +125,7 @@ def view(self: Tensor, *size: Any) -> Tensor:
 
 @method("reshape")
 def reshape(input: Tensor, *shape: Any) -> Tensor:
-    sizes, is_view = _shaped(input, shape, "reshape", "shape")
+    sizes, is_view = _shaped(input, shape)
     return _reshaped(input, sizes, "ViewBackward0" if is_view else "UnsafeViewBackward0")
 
 
@@ -212,7 +202,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @method("permute")
 def permute(input: Tensor, *dims: Any) -> Tensor:
-    order = list(shape_of(dims, "permute", "dims"))
+    order = list(shape_of(dims))
     refuse_if(len(order) != input.dim(), "rank of a permute", input.dim(), len(order))
     return _permuted(input, [axis_of(d, input.dim()) for d in order], "PermuteBackward0")
 
@@ -242,7 +232,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 @method("expand")
 def expand(self: Tensor, *size: Any) -> Tensor:
-    shape, sizes = shape_of(size, "expand"), self.shape
+    shape, sizes = shape_of(size), self.shape
     check_repeated(self, sizes, shape)
     new = len(shape) - len(sizes)
     full = tuple(sizes[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))

@@ -172,7 +172,7 @@ def recorded(text: Text) -> list[Change]:
 def _dedented(text: Text, block: ast.With) -> list[Change]:
     first, last, body = block.lineno, block.end_lineno or block.lineno, block.body[0]
     if body.lineno == first:
-        return text.replaced(block, text.lines[first - 1][body.col_offset :])
+        return text.replaced(block, "; ".join(map(text.of, block.body)))
     lines = text.dedented(range(body.lineno, last + 1), body.col_offset - block.col_offset, block)
     return [Change(text.file, first, last, tuple(lines))]
 

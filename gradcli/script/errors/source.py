@@ -158,6 +158,10 @@ class Text:
         """Return the lines of a node."""
         return self.lines[node.lineno - 1 : node.end_lineno]
 
+    def head(self, statement: ast.stmt) -> str:
+        """Return what stands before a statement in its line; columns count bytes."""
+        return self.lines[statement.lineno - 1].encode()[: statement.col_offset].decode()
+
     def instead_of(self, node: ast.stmt | ast.expr, *lines: str) -> Change:
         """Return other lines instead of those of a node."""
         return Change(self.file, node.lineno, node.end_lineno or node.lineno, lines)
@@ -182,19 +186,18 @@ class Text:
         >>> [text.is_alone(s) for s in text.statements()]
         [False, False, True]
         """
-        first, inside = self.lines_of(statement)[0], {*ast.walk(statement)}
+        inside = {*ast.walk(statement)}
         lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
         others = (s for s in self.statements() if s.lineno in lines and s not in inside)
-        return not first.encode()[: statement.col_offset].strip() and not any(True for _ in others)
+        return not self.head(statement).strip() and not any(True for _ in others)
 
     def before(self, statement: ast.stmt, *new: str) -> list[Change]:
         """Return a statement with lines before it, indented as it is; that of a loop in one line gets its own line."""
-        line = self.lines[statement.lineno - 1]
-        head, rest = line[: statement.col_offset], line[statement.col_offset :]
+        line, head = self.lines[statement.lineno - 1], self.head(statement)
         if not head.strip():
             return [self.instead(statement.lineno, *(head + n if n else n for n in new), line)]
         indent = " " * (len(line) - len(line.lstrip()) + 4)
-        return [self.instead(statement.lineno, head.rstrip(), *(indent + n for n in new), indent + rest)]
+        return [self.instead(statement.lineno, head.rstrip(), *(indent + n for n in new), indent + line[len(head) :])]
 
     def instead(self, line: int, *new: str) -> Change:
         """Return other lines instead of one."""
@@ -212,13 +215,13 @@ class Text:
 
     def replaced(self, statement: ast.stmt, *lines: str) -> list[Change]:
         """Return a statement with other lines in its place, indented as it is; what stands around it stays."""
-        head = self.lines_of(statement)[0].encode()[: statement.col_offset].decode()
+        head = self.head(statement)
         indent = "" if head.strip() else head
         return self.edited([(start(statement), end(statement), f"\n{indent}".join(lines))])
 
     def added(self, statement: ast.stmt, line: str) -> list[Change]:
         """Return a statement with a line behind it."""
         *most, last = self.lines_of(statement)
-        if [*most, last][0][: statement.col_offset].strip():  # behind a colon or a semicolon
+        if self.head(statement).strip():  # behind a colon or a semicolon
             return [self.instead_of(statement, *most, f"{last}; {line}")]
         return [self.instead_of(statement, *most, last, " " * statement.col_offset + line)]
