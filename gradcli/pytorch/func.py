@@ -25,6 +25,7 @@ from gradcli.pytorch.backward import Request, requested
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.functions import fact
 from gradcli.pytorch.generator import DEFAULT
+from gradcli.pytorch.limits import limited
 from gradcli.pytorch.messages import missing_if, refusal, refuse_if
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import zeros_like
@@ -131,9 +132,9 @@ def _structure(tree: Any) -> str:
 _STAR = type("Star", (), {"__repr__": lambda self: "*"})()
 
 
+@limited("func.jvp")
 def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False) -> Any:
     what = "jvp(f, primals, tangents)"
-    refuse_if(not isinstance(primals, tuple), "primals that are no tuple", what)
     with enable_grad():
         xs = variables(func, primals)
         for x, v in zip(xs, leaves(tangents), strict=False):
@@ -253,11 +254,10 @@ def _stacked(lanes: Sequence[Tensor], dim: int) -> Tensor:
     return called(result, fact("vmap", step.name().removesuffix("Backward0")) or step.name())
 
 
+@limited("func.vmap")
 def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", **_: Any
 ) -> Callable[..., Any]:
-    refuse_if(randomness not in ("error", "different", "same"), "randomness of a map", randomness)
-
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         name = getattr(func, "__name__", repr(func))

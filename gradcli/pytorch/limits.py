@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, wraps
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.messages import MissingError, refusal
 from gradcli.pytorch.tables import lines
@@ -44,35 +46,37 @@ class Quantity(NamedTuple):
         x = values.get(self.argument)
         if not self.fact or x is None:
             return x
-        if self.fact.isdigit():
-            return x[int(self.fact)]
-        if self.fact == "kind":
-            return type(x).__name__
-        return _FACTS[self.fact](x) if isinstance(x, Tensor) else None
+        if (fact := _FACTS.get(self.fact)) is not None:
+            return fact(x) if isinstance(x, Tensor) else None
+        return type(x).__name__ if self.fact == "kind" else x[int(self.fact)]
 
 
 class Limit(NamedTuple):
     """What arguments, or facts of them, may be; the message where none of them is that, and its values."""
 
     quantities: Sequence[Quantity]
-    fits: Callable[[Any], bool] | None
-    other: Quantity | None  # which they are to equal
+    fits: Callable[[Any], bool]
+    other: Quantity | None  # which they are to equal, as `fits` is not asked then
     key: str
     words: Sequence[str | Quantity]
 
     def check(self, name: str, values: Mapping[str, Any]) -> None:
         """Raise the error of arguments of a function or class that are out of the limit."""
-        actual = [x for q in self.quantities if (x := q.value(values)) is not None]
-        other = () if self.other is None else (self.other.value(values),)
-        fits = (lambda x: x == other[0]) if other else self.fits
-        if not actual or other == (None,) or any(map(fits, actual)):  # type: ignore[arg-type]
+        other = self.other and self.other.value(values)
+        actual = None
+        for quantity in self.quantities:
+            if (x := quantity.value(values)) is not None:
+                if (x == other or other is None) if self.other else self.fits(x):
+                    return
+                actual = x if actual is None else actual
+        if actual is None:
             return
         words = [w.value(values) if isinstance(w, Quantity) else w for w in self.words]
         if None in words:  # of what is no tensor
             return
         if self.key == "missing":
             raise MissingError(f"{words[0]}{name}({self.quantities[0].argument}=…)", *words[1:])
-        raise refusal(self.key, *words, actual[0], *other, name)
+        raise refusal(self.key, *words, actual, *([other] if self.other else []), name)
 
 
 @cache
@@ -89,7 +93,7 @@ def limits() -> Mapping[str, list[Limit]]:
         other = Quantity.of(text[1:]) if text[0] == "=" else None
         row = Limit(
             [Quantity.of(q) for q in quantities.split(",")],
-            None if other else _condition(text),
+            bool if other else _condition(text),
             other,
             key,
             [Quantity.of(w[1:]) if w[0] == "@" else w for w in words],
@@ -111,7 +115,12 @@ def _condition(text: str) -> Callable[[Any], bool]:
     known = {w for word in text.lstrip("!").split("|") for w in _DTYPES.get(word, [word])}
     if text[0] == "!":
         return lambda x: x not in known
-    return lambda x: x in known if isinstance(x, str) else "no" in known and isinstance(x, Number) and not x
+
+    def fits(x: Any) -> bool:
+        word = f"{x:g}" if isinstance(x, Number) else x
+        return (isinstance(word, str) and word in known) or ("no" in known and isinstance(x, Number) and not x)
+
+    return fits
 
 
 def _within(interval: str, integers: bool) -> Callable[[Any], bool]:
@@ -124,10 +133,10 @@ def _within(interval: str, integers: bool) -> Callable[[Any], bool]:
     """
     low, high = (float(end or sign * math.inf) for end, sign in zip(interval[1:-1].split(".."), (-1, 1), strict=True))
     closed = interval[0] == "[", interval[-1] == "]"
+    kinds: Any = int if integers else (int, float, np.number, str)
 
     def fits(x: Any) -> bool:
-        is_number = isinstance(x, int if integers else (*Number, str)) or (isinstance(x, Tensor) and x.numel() == 1)
-        if not is_number:
+        if not isinstance(x, kinds) and not (isinstance(x, Tensor) and x.numel() == 1):
             return not integers
         return not (x < low if closed[0] else x <= low) and bool(x <= high if closed[1] else x < high)
 
@@ -136,8 +145,17 @@ def _within(interval: str, integers: bool) -> Callable[[Any], bool]:
 
 def check_limits(name: str, values: Mapping[str, Any]) -> None:
     """Raise PyTorch's error for the first argument of a function or class that is out of its limits."""
-    for limit in limits().get(name, ()):
-        limit.check(name, values)
+    for argument, fact, limit in _first_facts(name):
+        x = values.get(argument)
+        if fact is None or not isinstance(x, Tensor) or not limit.fits(fact(x)):  # most calls are within all limits
+            limit.check(name, values)
+
+
+@cache
+def _first_facts(name: str) -> list[tuple[str, Callable[[Tensor], Any] | None, Limit]]:
+    """Return the limits of a function or class, each with its first argument, and the fact of a tensor to look at."""
+    rows = [(limit.quantities[0], limit) for limit in limits().get(name, ())]
+    return [(q.argument, None if limit.other else _FACTS.get(q.fact), limit) for q, limit in rows]
 
 
 F = TypeVar("F", bound=Callable[..., Any])

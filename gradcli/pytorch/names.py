@@ -47,7 +47,8 @@ def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F
     function = getattr(function, "as_function", function)
     is_of_nn = function.__module__.startswith("gradcli.pytorch.nn") and "in_c" not in signature.facts
     in_python = is_of_nn or "python" in signature.facts
-    is_limited, takes_sizes = name in limits(), signature.rest in SIZES
+    is_limited = name in limits() and not hasattr(function, "row")  # which checks them itself
+    names, takes_sizes = [a.name for a in signature.ordered], signature.rest in SIZES
     checked = OF_ARGUMENTS | {limit.key for limit in limits().get(name, ())}  # the types of arguments come first
 
     @wraps(function)
@@ -61,8 +62,7 @@ def calling(function: F, name: str, skipped: int = 0, *, out: bool = False) -> F
             if takes_sizes and len(args) <= len(signature.ordered) and signature.rest not in kwargs:
                 signature.check_call(name, args, kwargs, skipped)
             if is_limited:
-                names = (a.name for a in signature.ordered)
-                check_limits(name, {**dict(zip(names, args, strict=False)), **kwargs})
+                check_limits(name, dict(zip(names, args, strict=False)) | kwargs)
             return function(*args, **kwargs)
         except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
             facts = facts_of(error)
@@ -132,7 +132,7 @@ def row_named(name: str, module: str) -> Callable[..., Any] | None:
     def method(*args: Any, **kwargs: Any) -> Tensor:
         return row.call(args, kwargs, 1)
 
-    method.as_function = function  # type: ignore[attr-defined]
+    method.as_function, method.row, function.row = function, row, row  # type: ignore[attr-defined]
     result = method if module == "Tensor" else function
     result.__name__ = result.__qualname__ = function.__name__ = function.__qualname__ = name
     return result

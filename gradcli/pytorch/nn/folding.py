@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from gradcli.graph.windows import Window
 from gradcli.pytorch.calls import called, check_numbers
 from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.names import calling
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.operations.creation import zeros
 from gradcli.pytorch.refusals import several
@@ -65,12 +67,12 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     return called(columns.reshape(*outer, channels * size, math.prod(counts)), "Im2ColBackward0")
 
 
+@partial(calling, name="fold")
 def fold(
     input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Any:  # fmt: skip
     """Return pictures whose elements are the sums of those of the blocks that cover them: the adjoint of `unfold`."""
     windows, sizes = _windows(kernel_size, dilation, padding, stride), tuple(several(output_size, 2))
-    refuse_if(input.dim() not in (2, 3), "rank for fold", list(input.shape))
     *outer, height, length = input.shape
     settings = _settings(windows)
     kernel, size = settings["kernel_size"], math.prod(settings["kernel_size"])

@@ -26,7 +26,7 @@ from gradcli.pytorch.nn.pooling import adaptive, indices_of
 from gradcli.pytorch.operations.conversion import to
 from gradcli.pytorch.operations.inplace import change, numbered
 from gradcli.pytorch.operations.joining import broadcast_tensors
-from gradcli.pytorch.operations.products import matmul
+from gradcli.pytorch.operations.products import addmm, matmul
 from gradcli.pytorch.operations.random import dropped
 from gradcli.pytorch.operations.views import t
 from gradcli.pytorch.record import apply
@@ -99,6 +99,7 @@ def _of_row(name: str) -> Callable[..., Tensor]:
         return run(name, compute, input, *args[len(names) :], **dict(zip(names, args, strict=False)), **kwargs)
 
     function.__name__ = function.__qualname__ = name
+    function.row = compute.row  # type: ignore[attr-defined,union-attr]
     function.__signature__ = Signature(  # type: ignore[attr-defined]
         [Parameter(a.name, Parameter.POSITIONAL_OR_KEYWORD, default=a.default) for a in known.ordered]
     )
@@ -195,13 +196,13 @@ def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if bias is None:
         return matmul(input, transposed)
     if input.dim() == 2:
-        return bias.addmm(input, transposed)
+        return addmm(bias, input, transposed) if ranks[1] == 2 else bias.addmm(input, transposed)  # which is an error
     if Mode.transforms or weight.dim() == 1:
         return matmul(input, transposed) + bias
     *outer, inner = input.shape
     flat, shape = input.reshape(math.prod(outer), inner), (*outer, weight.shape[0])
     if input.is_contiguous():
-        return bias.addmm(flat, transposed).view(*shape)
+        return addmm(bias, flat, transposed).view(*shape)
     result: Any = matmul(flat, transposed)
     return called(result.view(*shape), "UnsafeViewBackward0") + bias
 
