@@ -194,7 +194,7 @@ class _Numbers:
             if why is not None:
                 yield why
 
-    def reasons(self, at: Named, calls: Sequence[Named]) -> Iterator[Text]:
+    def reasons(self, at: Named, calls: Sequence[Named]) -> Iterator[str | Text]:
         """Yield a sentence for each rule of arrays that surprises: softmax, a maximum, a bias."""
         if not any(node.shape for node in self.graph.nodes):
             return

@@ -72,7 +72,8 @@ def _backward(result: BackwardResult, point: BackwardPoint, choice: Choice) -> I
 def _reasons(result: BackwardResult, point: BackwardPoint) -> list[Section]:
     """Return why the gradients are what they are, where a rule surprises."""
     loss = loss_name(result.graph, point.calls[0].v)
-    texts = tuple(reasons(result.graph, result.swept, result.wrt, loss, point.trace if result.numeric else None))
+    sentences = reasons(result.graph, result.swept, result.wrt, loss, point.trace if result.numeric else None)
+    texts = tuple(Text((s,)) if isinstance(s, str) else s for s in sentences)
     return [Section("why", texts)] if texts else []
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from gradcli.explain.sections import Grad, Text
 from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import active_nodes, differentiated
 from gradcli.wrapping import in_words
+
+if TYPE_CHECKING:
+    from gradcli.explain.sections import Text
 
 
 def leaves_without(graph: Graph, wrt: Sequence[str]) -> Iterator[Text]:
@@ -25,6 +28,8 @@ def leaves_without(graph: Graph, wrt: Sequence[str]) -> Iterator[Text]:
     reached = differentiated(graph, wrt)
     for name in wrt:
         if graph.inputs[name] not in reached:
+            from gradcli.explain.sections import Grad, Text  # data that need no sentence start sooner without it
+
             yield Text((Grad(name), f" is None in PyTorch: {_why(graph, name)}."))
 
 

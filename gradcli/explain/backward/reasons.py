@@ -11,7 +11,6 @@ from gradcli.explain.backward.loss import uniform
 from gradcli.explain.evaluation import evaluated
 from gradcli.explain.forms.matrix_form import scaled
 from gradcli.explain.results import Array
-from gradcli.explain.sections import Equal, Name, Partial, Text
 from gradcli.graph.graph import Graph
 from gradcli.graph.names import adjoint_name
 from gradcli.graph.node import Node, operand, operands
@@ -21,6 +20,7 @@ from gradcli.notation.nodes import Notation
 from gradcli.wrapping import in_words
 
 if TYPE_CHECKING:
+    from gradcli.explain.sections import Text
     from gradcli.explain.trace import Trace
 
 _SHORT = 30  # characters of an expression in a sentence: more take the reader out of it
@@ -32,7 +32,9 @@ _CLOSE = 1e-5  # of sums, relatively: float32 rounds probabilities and 1/n, whic
 _UNNAMED = "g"  # the adjoint of a product without a name
 
 
-def reasons(graph: Graph, swept: Sweep, wrt: Sequence[str], loss: str, trace: Trace | None = None) -> Iterator[Text]:
+def reasons(
+    graph: Graph, swept: Sweep, wrt: Sequence[str], loss: str, trace: Trace | None = None
+) -> Iterator[str | Text]:
     """Yield a sentence for each rule that surprises; with the trace of a call, also facts of its numbers.
 
     `loss` is what adjoints are derivatives of.
@@ -42,18 +44,18 @@ def reasons(graph: Graph, swept: Sweep, wrt: Sequence[str], loss: str, trace: Tr
     >>> from gradcli.graph.vjp import sweep
     >>> x = leaf((3,))
     >>> graph = Graph.of({"x": x}, {"y": reduce("max", x, (0,), "first")})
-    >>> [text] = reasons(graph, sweep(graph), ["x"], "y")
-    >>> text.parts
-    ('max: a small change of the others does not change y, so their slope is 0.',)
+    >>> print(*reasons(graph, sweep(graph), ["x"], "y"))
+    max: a small change of the others does not change y, so their slope is 0.
     """
     if len(graph.nodes) > _NODES:
         return
     passes: dict[Node, list[Pass]] = {}
     for p in swept.passes:
         passes.setdefault(p.argument, []).append(p)
-    yield from (Text((said,)) for said in (*_extrema(graph, swept), *_softmax(graph, swept, passes, trace)))
+    yield from _extrema(graph, swept)
+    yield from _softmax(graph, swept, passes, trace)
     yield from _vectors(graph, passes, wrt, loss)
-    yield from (Text((said,)) for said in _added_up(graph, passes, wrt))
+    yield from _added_up(graph, passes, wrt)
 
 
 def _extrema(graph: Graph, swept: Sweep) -> Iterator[str]:
@@ -141,6 +143,8 @@ def _vectors(graph: Graph, passes: Mapping[Node, Sequence[Pass]], wrt: Sequence[
                 continue
             v = _adjoint(graph, p.node, loss)
             left, right = (f"{m} @ {v}", f"{v} @ {m}.T") if p.position == 0 else (f"{m}.T @ {v}", f"{v} @ {m}")
+            from gradcli.explain.sections import Equal, Name, Partial, Text  # data without it start sooner
+
             what = "the adjoint of the product" if v == _UNNAMED else Partial(loss, graph.labels[p.node])
             meaning = () if v == "v" else (", with ", Equal((Name(v), what)))
             said = f" is a vector, neither a row nor a column: `{left}` and `{right}` are the same numbers"
