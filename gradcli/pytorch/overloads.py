@@ -137,13 +137,20 @@ def check_overloads(name: str, overloads: Sequence[Overload], args: Sequence[Any
     plausible = [o for o in overloads if len(o.required) <= count <= len(o.parameters)]
     if len(plausible) == 1:
         plausible[0].check(name, args, keywords)
+    raise no_overload(name, overloads, args, keywords)
+
+
+def no_overload(
+    name: str, overloads: Sequence[Overload], args: Sequence[Any], keywords: Mapping[str, Any]
+) -> Exception:
+    """Return PyTorch's `TypeError` that lists the overloads, none of which takes the arguments."""
     given = ", ".join([*map(_typename, args), *(f"{k}={_typename(keywords[k])}" for k in sorted(keywords))])
     given += ", " * bool(keywords and not args)
     types = tuple(map(_typename, [*args, *keywords.values()]))
     if len(overloads) == 1:
-        raise refusal("arguments of another type", name, given, f"({overloads[0].text})", about=types)
+        return refusal("arguments of another type", name, given, f"({overloads[0].text})", about=types)
     lines = [line for o in overloads for line in (f" * ({o.text})", o.mismatch(args, keywords)) if line]
-    raise refusal("arguments of no overload", name, given, "\n".join(lines), about=types)
+    return refusal("arguments of no overload", name, given, "\n".join(lines), about=types)
 
 
 def _is_integer(x: Any) -> bool:

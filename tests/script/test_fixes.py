@@ -156,6 +156,16 @@ NET = "import torch, copy, numpy as np\nnet = torch.nn.Linear(2, 3)\nout = net(t
             "set the attribute to None before the copy",
         ),
         (
+            f"{X}opt = torch.optim.LBFGS([x])\n(x ** 2).sum().backward()\nopt.step()\n",
+            "LBFGS computes the loss several times in a step",
+            "pass a function to step: it calls zero_grad(), computes the loss, calls backward(), and returns the loss",
+        ),
+        (
+            f"{X}h = x * 2\nh.register_hook(lambda g: g.sum())\nh.sum().backward()\n",
+            "what a hook returns replaces the gradient",
+            "return a gradient of that shape; or None, which leaves it as it is",
+        ),
+        (
             f"{NET}torch.optim.SGD(torch.nn.Tanh().parameters(), lr=0.1)\n",
             "parameters() returned none",
             "assign the parameters to the module: self.w = torch.nn.Parameter(…)",

@@ -27,6 +27,7 @@ from gradcli.pytorch.messages import (
 from gradcli.pytorch.names import TORCH, calling, function, method
 from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
+from gradcli.pytorch.overloads import Overload, no_overload
 from gradcli.pytorch.tensor import Array, Number, Tensor, new, of_array
 
 
@@ -288,7 +289,27 @@ def eye(n: int, m: int | None = None, **options: Any) -> Tensor:
 # The old types, which are called like functions
 
 
-def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None, **_: Any) -> Tensor:
+_OLD = [
+    Overload.of(text)
+    for text in (
+        "*, torch.device device = None",
+        "torch.Storage storage",
+        "Tensor other",
+        "tuple of ints size, *, torch.device device = None",
+        "object data, *, torch.device device = None",
+    )
+]
+
+
+def _made(cls: type[Tensor], *args: Any, **keywords: Any) -> Tensor:
+    """Return what `torch.Tensor(…)` makes; a class of the script's may take keywords of its own."""
+    named = [keywords.pop(k) for k in ("data", "size", "other") if k in keywords]
+    if cls is Tensor and keywords.keys() - {"device"}:
+        raise no_overload("new", _OLD, args, keywords)
+    return old_tensor(cls, *args, *named)
+
+
+def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None) -> Tensor:
     """Return what `torch.Tensor(…)` and its like make: of numbers in lists, or of sizes."""
     kind = (dtype or default_dtype()).numpy
     if len(args) == 1 and isinstance(args[0], Tensor):
@@ -303,7 +324,7 @@ def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None, **_: Any) -> Te
     return new(result[..., None], cls)
 
 
-Tensor.__new__ = old_tensor  # type: ignore[assignment]
+Tensor.__new__ = _made  # type: ignore[assignment]
 
 
 class _OldType(type):
@@ -311,7 +332,9 @@ class _OldType(type):
 
     dtype: dtypes.dtype
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        if keywords.keys() - {"device"}:
+            raise no_overload("new", _OLD, args, keywords)
         return old_tensor(Tensor, *args, dtype=cls.dtype)
 
     def __instancecheck__(cls, x: object) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.pytorch import torch
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Failure
 from gradcli.script.errors.flow import Flow
@@ -69,9 +70,10 @@ def summed(text: Text, name: str) -> list[Change]:
 
 
 def of_a_list(at: Failure) -> list[Change]:
-    """Go back from the sum of a list: sum(losses).backward()."""
+    """Go back from the sum of a list, or of the values of a dictionary: sum(losses).backward()."""
     owner = at.text.owners("backward")[0]
-    return at.text.edited(edits.instead(owner, f"sum({at.text.of(owner)})"))
+    values = ".values()" * isinstance(at.value(owner), dict)
+    return at.text.edited(edits.instead(owner, f"sum({at.text.of(owner)}{values})"))
 
 
 def of_the_whole(text: Text, tensors: Mapping[str, Any]) -> tuple[str, list[Change]] | None:
@@ -194,6 +196,16 @@ def _is_of_numpy(at: Failure, function: ast.expr) -> bool:
     while isinstance(function, ast.Attribute):
         function = function.value
     return at.value(function) is np
+
+
+def in_torch(at: Failure) -> list[Change]:
+    """Return the change that calls PyTorch's functions for NumPy's of the same names: torch.sin(x) for np.sin(x)."""
+    names = [c.func for c in calls(at.text.statement) if _is_of_numpy(at, c.func)]
+    known = [
+        f for f in names if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and hasattr(torch, f.attr)
+    ]
+    same = len(known) == len(names)
+    return at.text.edited([e for f in known for e in edits.instead(f.value, "torch")]) if same else []
 
 
 def detached(at: Failure) -> list[Change]:

@@ -162,7 +162,8 @@ def numpy_of(at: Failure) -> Answer:
         match place.text.statement:
             case ast.Assign([target]) if place.text.of(target) in names:
                 fix = f"compute {place.text.of(target)} with PyTorch's functions: torch.log(x) instead of np.log(x)"
-                return Answer(f"{reason} A backward starts from {place.text.of(target)} and needs the graph.", fix)
+                said = f"{reason} A backward starts from {place.text.of(target)} and needs the graph."
+                return Answer(said, fix, fixes.in_torch(at))
     return Answer(reason, "pass NumPy the values alone, with detach()", fixes.detached(at))
 
 

@@ -188,6 +188,19 @@ def begun(at: Failure) -> list[Change]:
     return []
 
 
+def of_old_type(at: Failure, *_: str) -> Answer | None:
+    """Return the answer about torch.Tensor([…], requires_grad=True), which takes no options: torch.tensor does."""
+    for call in at.text.calls("Tensor", "FloatTensor", "DoubleTensor"):
+        if keyword(call, "requires_grad", "dtype"):
+            name = at.text.of(call.func)
+            double = ["dtype=torch.float64"] * name.endswith("DoubleTensor")
+            whole = [*double, "dtype=torch.float32"][:1] if keyword(call, "dtype") is None else []
+            changes = [*edits.renamed(call, "tensor"), *(e for o in whole for e in edits.appended(call, o, at.text))]
+            reason = f"{name} takes neither requires_grad nor dtype."
+            return Answer(reason, "use torch.tensor, which does", at.text.edited(changes), "leaf-and-intermediate")
+    return None
+
+
 def needs(at: Failure) -> Answer:
     """Return the answer about a tensor whose gradient is requested, and that requires none."""
     owners = at.text.owners("retain_grad", "register_hook")

@@ -212,14 +212,54 @@ def overcalled(at: Failure) -> Answer | None:
 
 
 def uncalled(at: Failure) -> Answer | None:
-    """Return the answer about a method that a script forgot to call: z = y.sum."""
+    """Return the answer about a method that a script forgot to call: z = y.sum, or SGD(net.parameters)."""
     for node in _failed_parts(at, ast.Name, ast.Attribute):
-        if isinstance(at.value(node), MethodType) and isinstance(at.value(node).__self__, Tensor):
+        if isinstance(at.value(node), MethodType) and isinstance(at.value(node).__self__, Tensor | Module):
             function = next((n for n in Flow(at.text).of_name(node)), node)
             code = at.text.of(function)
             reason = f"{at.text.of(node)} is the method itself: {code} without () does not call it."
             return Answer(reason, "call it", at.text.on(function.lineno).edited(edits.behind(function, "()")))
     return None
+
+
+def of_a_tuple(at: Failure, *_: str) -> Answer | None:
+    """Return the answer about a tuple where a tensor is needed: what an LSTM returns."""
+    for node in _failed_parts(at, ast.Name):
+        x = at.value(node)
+        if isinstance(x, tuple) and x and _is_tensor(x[0]):
+            reason = (
+                f"{node.id} is a tuple of {len(x)}, not a tensor: an LSTM, for one, returns its output and its state."
+            )
+            return Answer(reason, "use the element that is needed", at.text.edited(edits.behind(node, "[0]")), "layers")
+    return None
+
+
+def swapped(at: Failure, *_: str) -> Answer | None:
+    """Return the answer about a loss whose scores and classes are in the other order."""
+    for call in _calls(at, least=2):
+        first, second = call.args[:2]
+        scores = at.value(second)
+        if _is_whole(at.value(first)) and (not _is_tensor(scores) or scores.is_floating_point()):
+            codes = at.text.of(second), at.text.of(first)
+            changes = [*edits.instead(first, codes[0]), *edits.instead(second, codes[1])]
+            reason = f"the first argument is the scores, and {codes[1]} holds integers: it is the target."
+            return Answer(reason, "pass the scores first", at.text.edited(changes), "cross-entropy")
+    return None
+
+
+def loss_of_its_class(at: Failure) -> list[Change]:
+    """Return the change that creates a loss, and then calls it: MSELoss()(output, target)."""
+    for call in _calls(at, least=2):
+        cls: Any = at.value(call.func)
+        if isinstance(cls, type) and issubclass(cls, Module):
+            return at.text.edited(edits.behind(call.func, "()"))
+    return []
+
+
+def batched(at: Failure) -> list[Change]:
+    """Return the change that gives a single image the axis of channels."""
+    images = [c.args[0] for c in _calls(at, least=1) if _is_tensor(x := at.value(c.args[0])) and x.dim() == 2]
+    return at.text.edited(edits.behind(images[0], ".unsqueeze(0)")) if images else []
 
 
 def indices(at: Failure) -> list[Change]:

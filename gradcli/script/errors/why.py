@@ -110,8 +110,9 @@ def _filled_in(at: Failure, row: Row, *facts: Any) -> Answer | None:
     changes: list[Change] = []
     for word, text in row.parts:
         if word == "tell":
-            return _function(text)(at, *facts)  # type: ignore[no-any-return]
-        if word == "change":
+            if (told := _function(text)(at, *facts)) is not None:
+                return told  # type: ignore[no-any-return]
+        elif word == "change":
             name, _, file = text.partition(" ")  # which of the texts it changes, or else whatever it needs
             changes = _function(name)(getattr(at, file) if file else at)
             if changes:
