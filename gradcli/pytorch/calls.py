@@ -227,7 +227,6 @@ class VocabularyRow:
             return self._along_axis(args, kwargs, skipped)
         operands, numbers, settings, make = self._read(args, kwargs, skipped)
         is_number = not operands[0].dim()
-        refuse_if(self.name == "roll" and is_number and len(settings) > 2, "axes of a number to roll")
         self._check_dtypes(operands)
         if self._of_vectors and is_number:
             make = of_scalar(make)

@@ -27,7 +27,8 @@ class Parameter(NamedTuple):
 
     def takes(self, value: Any) -> bool:
         """Return whether a value is of its type."""
-        test = _are_integers if self.type == "tuple of ints" and self.name in SIZES else _TYPES.get(self.type)
+        is_strict = self.type == "tuple of ints" and self.name in SIZES and self.name != "dims"  # one axis is enough
+        test = _are_integers if is_strict else _TYPES.get(self.type)
         return test is None or bool(test(value)) or (value is None and self.is_optional)
 
     def is_sizes(self, value: Any) -> bool:

@@ -51,6 +51,14 @@ def _differences(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, app
     return input
 
 
+def _rolled(input: Any, shifts: Any, dims: Any = None) -> Tensor:
+    dims = None if dims == () else dims
+    refuse_if(not input.dim() and dims is not None, "axes of a number to roll")
+    counts = [len(p) if isinstance(p, tuple | list) else 1 for p in (shifts, dims)]
+    refuse_if(dims is not None and counts[0] != counts[1], "shifts of axes", *counts)
+    return named("roll", input, shifts, dims)
+
+
 def _cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
     if dim is None:
         warn_once("cross without dim")
@@ -223,6 +231,7 @@ BOTH: dict[str, Callable[..., Any]] = {
     "flip": lambda input, *dims: (
         called(input.clone(), "FlipBackward0") if dims and not listed(dims) else named("flip", input, *dims)
     ),
+    "roll": _rolled,
     "fliplr": lambda input: input.flip(1),
     "flipud": lambda input: input.flip(0),
     "adjoint": lambda input: input.mT,

@@ -438,3 +438,11 @@ print(torch.cosine_similarity(a,b), torch.cosine_similarity(a,b,dim=0,eps=1e-6),
 print(torch.layer_norm(a,(3,)), torch.group_norm(torch.randn(2,4,3),2), torch.pixel_shuffle(torch.randn(1,4,2,2),2), torch.pixel_unshuffle(torch.randn(1,1,2,2),2))
 print(torch.bilinear(a,b,torch.randn(2,3,3)), torch.rrelu(a))
 torch.cosine_similarity(a,b).sum().backward(); print(a.grad)
+# --- rolls, of numbers too
+x=torch.arange(6.,requires_grad=True).view(2,3); n=torch.tensor(1.)
+def t(f):
+    try: r=f(); print(r, r.grad_fn and r.grad_fn.name())
+    except Exception as e: print(type(e).__name__, e)
+for f in (
+    lambda: x.roll(1), lambda: x.roll(1,0), lambda: x.roll((1,2),(0,1)), lambda: torch.roll(x,shifts=1,dims=-1), lambda: n.roll(1), lambda: n.roll(1,0), lambda: n.roll(1,()), lambda: x.roll(), lambda: x.roll((1,2),0), lambda: x.roll(1,5), lambda: torch.roll(1,1), lambda: x.roll(1,(0,1)), lambda: x.roll("a"), lambda: x.roll(1, None), lambda: x.roll(shifts=(1,),dims=(1,))
+): t(f)
