@@ -105,7 +105,8 @@ SILENT = {
     ),
     "a flat function": (
         "import torch\nx = torch.tensor([1., 2.], requires_grad=True)\ny = (3 * x).round()\ny.sum().backward()\n",
-        "note: the gradient of x is 0: round (line 3) has the derivative 0 everywhere",
+        "note: the gradient of x is 0: round (line 3) has the derivative 0 everywhere; `x + (x.round() - x).detach()` "
+        "has the same values and the derivative 1",
     ),
     "units that are dead": (
         "import torch\nw = torch.tensor([-1., -2.], requires_grad=True)\nb = w.detach().clone().requires_grad_()\n"

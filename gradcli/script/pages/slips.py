@@ -27,6 +27,7 @@ _TWICE = {
 }
 _SHAPED = frozenset(("reshape", "index", "transpose", "broadcast"))  # after which a shape is meant
 _PAIRING = frozenset(("sub", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"))
+_ROUNDING = frozenset(("round", "floor", "ceil", "trunc"))
 _MOST = 2_000  # steps that are computed once more
 
 
@@ -131,7 +132,9 @@ def _stopped(steps: Sequence[Step], scene: CallScene) -> str | None:
     for step in reversed(steps):
         grad_inputs, where = step.pull.grad_inputs, scene.where(step.line)
         if grad_inputs and all(is_const(n, 0) for n in grad_inputs) and not step.recipe.gradient_of:
-            return f"{step.recipe.op} ({where}) has the derivative 0 everywhere"
+            op = step.recipe.op
+            through = f"; `x + (x.{op}() - x).detach()` has the same values and the derivative 1" * (op in _ROUNDING)
+            return f"{op} ({where}) has the derivative 0 everywhere{through}"
         if step in dead:
             return f"relu ({where}) has the derivative 0 at all of its inputs: none of them is above 0"
     return None
