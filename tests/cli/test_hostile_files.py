@@ -42,7 +42,7 @@ def test_an_unknown_text_of_any_length_is_shown_short(cli):
 def test_a_pipe_without_a_writer_is_no_file_of_values(cli, tmp_path, name):
     pipe = tmp_path / name
     os.mkfifo(pipe)
-    assert "is a pipe or a device, not a file" in cli.refused("backward", "y=x", "--at", f"x=@{pipe}", seconds=5)
+    assert "is a pipe or a device, not a file" in cli.refused("backward", "y=x", "--at", f"x=@{pipe}")
 
 
 @pytest.mark.usefixtures("own_folder")

@@ -444,5 +444,5 @@ def test_long_products_are_not_written_out(cli):
 
 @pytest.mark.parametrize("name", ["λ" * 1001, "x" + "\u0301\u0323" * 100_000], ids=["letters", "accents"])
 def test_names_that_are_too_long(cli, name):
-    assert "characters is too long" in cli.refused("jacobian", f"y = {name}", seconds=5)
-    assert "characters is too long" in cli.refused("backward", "y = x", "--at", f"{name}=1", seconds=5)
+    assert "characters is too long" in cli.refused("jacobian", f"y = {name}")
+    assert "characters is too long" in cli.refused("backward", "y = x", "--at", f"{name}=1")
