@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradcli.engine.evaluate import at_point
 from gradcli.errors import InputError, Notes
 from gradcli.explain.backward.no_gradient import leaves_without
 from gradcli.explain.backward.record import BackwardPoint, BackwardResult, Call
@@ -18,6 +19,7 @@ from gradcli.explain.evaluation import Values, evaluated, evaluated_calls
 from gradcli.explain.origin import fix, not_finite, warn_of_values
 from gradcli.explain.results import UNMEASURED, Measured, Named, Wanted
 from gradcli.explain.shared import (
+    MAX_ENTRIES,
     check_entries,
     formulas_of,
     letters,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from gradcli.explain.trace import Trace
 
 SHOWN_FORMULAS = 5_000  # elements whose formulas a page computes beside a gradient: more would keep the reader waiting
+MANY_FORMULAS = 1_000  # elements whose formulas are not computed if those of arrays say the same: seconds of work
 SHOWN_ENTRIES = 36  # entries of a J that a page shows without being asked: a matrix of 6 by 6 fills half a screen
 TRACED = 1_000  # nodes of a system whose steps a page looks into: more would take longer than the rest of the page
 SHOWN_RETAINED = 6  # elements of an intermediate whose gradient is shown as formulas: a line each, and a few are enough
@@ -60,6 +63,8 @@ def backward(
     one point, is not computed.
     """
     swept = sweep(graph, wrt, wanted.retain)
+    if not points and (arrays := _in_arrays(graph, wrt, swept, calls[0], wanted)) is not None:
+        return arrays
     formulas = None
     if wanted.steps and len(calls[0]) > MAX_STEPPED_CALLS:
         notes.add("note", f"steps are shown for the first {MAX_STEPPED_CALLS} of {len(calls[0])} calls")
@@ -233,6 +238,28 @@ class _Numbers:
         with suppress(InputError):  # too deep to be written
             return retained_formulas(self.swept, calls, small)
         return {}
+
+
+def _in_arrays(
+    graph: Graph, wrt: Sequence[str], swept: Sweep, calls: Sequence[Named], wanted: Wanted
+) -> BackwardResult | None:
+    """Return the result of a page that shows formulas of arrays alone; None where formulas of elements are shown, too.
+
+    It has the values of constant gradients only.
+    """
+    from gradcli.explain.forms.gradients import forms
+
+    elements = wanted.steps or wanted.jacobian or wanted.letters or wanted.retain or len(calls) > 1
+    if not wanted.page or elements or len(graph.nodes) > TRACED or formulas_of(graph) <= MANY_FORMULAS:
+        return None
+    style = style_of(graph, calls)
+    result = BackwardResult(graph, tuple(wrt), style, swept, wanted, (), numeric=False)
+    written = forms(result, calls[0])
+    if not written.covers(wrt) or any(n.size > MAX_ENTRIES for n in written.constants.values()):
+        return None
+    constant = {name: at_point(graph, {}, [n])[n] for name, n in written.constants.items()}
+    call = Call(calls[0], constant, constant)
+    return replace(result, points=(BackwardPoint({}, {}, {}, (call,), {}, None),))
 
 
 def _in_formulas(

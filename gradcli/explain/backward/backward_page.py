@@ -94,12 +94,14 @@ def _product(result: BackwardResult, point: BackwardPoint, choice: Choice, writt
 def _gradients_say_it(result: BackwardResult, point: BackwardPoint, written: Forms) -> bool:
     """Return whether J is too large for a page, or its only row is what the lines of the gradients show."""
     if result.symbolic is None:
-        return False
+        return not result.numeric
     rows, columns = len(result.symbolic.rows), len(result.symbolic.columns)
     formulas = written.gradients.keys() == set(result.wrt)
     if rows > 1 or len(point.calls) > 1:
         return not result.numeric and (rows * columns > SHOWN_ENTRIES or (formulas and is_long(result)))
     if all(not n.shape for n in result.leaves.values()):
+        return True
+    if not result.numeric and columns > SHOWN_ENTRIES and written.covers(result.wrt):
         return True
     plain = not any(entry.free_symbols for entry in result.symbolic.entries.values())
     same = bool((flat(point.calls[0].v) == 1).all()) and (formulas or plain)

@@ -57,7 +57,8 @@ def gradients_section(result: BackwardResult, point: BackwardPoint, written: For
     weights = flat(point.calls[0].v)
     for name in result.wrt:
         sides = [*_in_v(result, name), *_sides(result, point, name, written.gradients.get(name), weights)]
-        value = [] if sides and _is_long(result, point.grad[name]) else [Value(point.grad[name])]
+        grad = point.grad.get(name)
+        value = [] if grad is None or (sides and _is_long(result, grad)) else [Value(grad)]
         lines.append(Line((Grad(name), *sides, *value), (), True))
         if not sides and result.leaves[name].shape:
             bare.append(name)
@@ -65,7 +66,7 @@ def gradients_section(result: BackwardResult, point: BackwardPoint, written: For
     adjoints = _adjoints(result, point, written)
     why = _nan(point, lines) or list(disagreements(result, point, lines))
     spelled = _spelled(result, point, written, () if beside else bare)
-    rows = [block for name in result.wrt for block in nonzero_rows(name, point.grad[name])]
+    rows = [block for name, grad in point.grad.items() for block in nonzero_rows(name, grad)]
     return Section("grad", (*adjoints, Equations(tuple(lines)), *spelled, *rows, *why, *_kept(result, point)))
 
 

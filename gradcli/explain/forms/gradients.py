@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -35,10 +35,18 @@ _UNTOLD = frozenset(("scatter", "scatter_add", "put_along", "product_of_others",
 
 @dataclass(frozen=True)
 class Forms:
-    """The formula of each gradient that has a readable one, and of the adjoints that they mention, in their order."""
+    """The formula of each gradient that has a readable one, and of the adjoints that they mention, in their order.
+
+    `constants` are the gradients that are the same numbers at every point.
+    """
 
     gradients: Mapping[str, Math]
     adjoints: Mapping[AdjointName, Math]
+    constants: Mapping[str, Node] = field(default_factory=dict)
+
+    def covers(self, names: Iterable[str]) -> bool:
+        """Return whether the gradient of each of these leaves has a readable formula, or is constant."""
+        return all(name in self.gradients or name in self.constants for name in names)
 
 
 def forms(result: BackwardResult, v: Named, called: Mapping[str, str] | None = None, at: Named | None = None) -> Forms:
@@ -125,6 +133,7 @@ class _GradientWriter:
                 self.bars[n]: Computed(form, others[n], implicit=True, whole=True)
                 for n, form in self.adjoints(shown.values()).items()
             },
+            {name: form for name, form in readable_forms.items() if form.is_constant},
         )
 
     def picks(self, form: Node) -> bool:
@@ -173,7 +182,10 @@ class _GradientWriter:
         """Return the form of a named adjoint in terms of other adjoints."""
         others = {n: name for n, name in self.all_names.items() if n is not adjoint}
         later = matrix_form(self.elementwise(True).definition(adjoint) if self.algebra else adjoint, others, self.known)
-        return spread(min(self.form(adjoint), later, key=partial(written_size, names=others)), adjoint.shape)
+        candidates = [later]
+        if len(scheduled([adjoint], self.names)) <= _PARTS:  # the form of a longer one would not be shorter
+            candidates.insert(0, self.form(adjoint))
+        return spread(min(candidates, key=partial(written_size, names=others)), adjoint.shape)
 
     def adjoints(self, wanted: Iterable[Node]) -> dict[Node, Node]:
         """Return the forms of the adjoints in the wanted forms, each in terms of adjoints of later nodes."""
