@@ -96,7 +96,7 @@ def backward(
 
 
 class _Shown(NamedTuple):
-    """What is shown beside the gradients of leaves."""
+    """The options of a page beside the gradients of leaves."""
 
     retain: str | None
     steps: bool

@@ -131,7 +131,7 @@ def _yours(claim: Claim, scope: Mapping[str, Node], shape: Shape, above: Shape) 
 
 
 def _advice(yours: Shape, shape: Shape, claim: Claim, above: Shape) -> str:
-    """Return what may have gone wrong with a shape."""
+    """Return a question or hint on a shape that does not fit."""
     if yours == tuple(reversed(shape)) and len(shape) > 1:
         return "is it transposed?"
     extra = len(yours) - len(shape)

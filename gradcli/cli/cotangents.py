@@ -252,7 +252,7 @@ def in_letters(cotangents: Sequence[str], outputs: Outputs) -> bool:
 
 
 def _numbers(text: str, outputs: Outputs) -> str:
-    """Return what follows `v=`, if no output has that name."""
+    """Return the text after `v=`, if no output has that name."""
     return text if "v" in outputs else re.sub(r"^\s*v\s*=", "", text)
 
 

@@ -101,7 +101,7 @@ class FilePoints:
         return self.options.style == "json" and self.files.output in (None, "-")
 
     def wanted(self, u: Named | None) -> Wanted:
-        """Return what JSON shows at the points of a file; `u` is a tangent that is the same at all of them."""
+        """Return the extras of JSON at the points of a file; `u` is a tangent that is the same at all of them."""
         return Wanted(warn=False, same=frozenset([*self.same, *seeded("u", u or {})]), block=True)
 
     def with_seeds(self, seeds: Named) -> FilePoints:
@@ -113,7 +113,7 @@ class FilePoints:
         return {**at, **{name: value[..., 0] for name, value in self.same.items()}}
 
     def blocks(self, size: int) -> Iterator[Block]:
-        """Yield what varies block by block, and the columns that are copied."""
+        """Yield the varying values block by block, with the columns that are copied."""
         return self.points.blocks([*self.varying, *(COPIED + header for header in self.kept)], size)
 
 

@@ -74,7 +74,7 @@ def jacobian(
 
 
 class _Shown(NamedTuple):
-    """What is shown of J, or beside it."""
+    """The options of a page of J."""
 
     steps: bool
     order: int | None

@@ -194,7 +194,7 @@ def format_of(style: str | None, output: str | None, endings: Mapping[str, str],
 
 
 def gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> Callable[[Command], Command]:
-    """Return what adds options to a command, which gets them as one argument of that name: a tuple of a kind."""
+    """Return a decorator that adds options to a command, which gets them as one argument: a tuple of type `kind`."""
 
     def add(command: Command) -> Command:
         def with_one(**typed: Any) -> Any:
@@ -210,7 +210,7 @@ def gathered(name: str, kind: Any, options: Sequence[Callable[[Any], Any]]) -> C
 
 
 class Pages(NamedTuple):
-    """What pages show, and how."""
+    """The options of pages."""
 
     digits: int | None
     only: tuple[str, ...]

@@ -99,7 +99,7 @@ def _about(error: click.ClickException, typed_words: Sequence[str]) -> tuple[tup
 
 
 def _message(error: click.ClickException) -> str:
-    """Return what click says of an error, in one line, and in the same words with every version of click."""
+    """Return click's message of an error, in one line, and in the same words with every version of click."""
     if isinstance(error, click.NoSuchOption):
         return f"No such option '{error.option_name}'"  # without click's own suggestion, which is not what was typed
     return " ".join(error.format_message().split())

@@ -213,7 +213,7 @@ def _stops(options: RunOptions, style: str, keeps: bool) -> Printed:
 
 
 def _listener(script: Script, options: RunOptions, shown: Printed, style: str) -> Calls | Explainer | _Silent:
-    """Return what listens to the script's calls.
+    """Return the listener of the script's calls.
 
     Errors: `InputError` for a picture where no call is explained.
     """

@@ -46,7 +46,7 @@ def tidily(work: Callable[[], int]) -> int:
 
 @contextmanager
 def as_python_does() -> Iterator[None]:
-    """Let a script hear signals as Python does: each Ctrl-C is a KeyboardInterrupt, which it may catch and go on.
+    """Give a script Python's own handling of signals: each Ctrl-C is a KeyboardInterrupt, which it may catch and go on.
 
     SIGTERM and SIGHUP end it as `sys.exit` does, so that it sees how it ended; a second one ends the process.
     """

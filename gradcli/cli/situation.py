@@ -73,7 +73,7 @@ def read_sources(options: SystemOptions, cotangents: Sequence[str] = (), points:
 
 
 def _instead(files: Sequence[str], reserved: Sequence[str]) -> str:
-    """Return what to read from a file where standard input is read twice: the system, the point, or the points."""
+    """Return the hint where standard input is read twice: which of the system, point and points to put in a file."""
     if "-" in files:
         return "put the system into a file: -F system.grad"
     return "put the point into a file: --at @point.json" if "--at" in reserved else "name a file: --points points.csv"

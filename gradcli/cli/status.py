@@ -1,4 +1,4 @@
-"""How the process ends: its exit statuses, and the way out."""
+"""The end of the process: its exit statuses, and its exit."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def hold_closed() -> None:
 
 
 def hold_every_character() -> None:
-    """Let output have signs such as ∂ in every encoding: unencodable ones are spelled in ASCII.
+    """Prepare the streams for signs such as ∂ in every encoding: unencodable ones are spelled in ASCII.
 
     A file that a shell writes (`>`) is UTF-8, as all files are, unless an encoding was chosen.
     """

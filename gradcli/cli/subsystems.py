@@ -132,7 +132,7 @@ def check_branches(parts: Sequence[Subsystem], graph: Graph, points: Sequence[Na
 
 
 def check_branch(parts: Sequence[Subsystem], graph: Graph, at: Named) -> None:
-    """Refuse a point at which a function takes another branch than where it was traced.
+    """Check that a function takes the same branch at a point as where it was traced.
 
     Errors: `InputError`, with the line.
     """

@@ -24,7 +24,7 @@ Policy = Literal["error", "skip", "nan"]
 
 @dataclass
 class Missing:
-    """How missing cells are treated (`policy`), and the number of points that were skipped for them."""
+    """The policy for missing cells, and the number of points that were skipped for them."""
 
     policy: Policy = "error"
     skipped: int = 0
@@ -32,7 +32,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file of points is read.
+    """The options of reading a file of points.
 
     `headers` says which column holds an element that has another header: `{"flow rate": "x"}`.  `missing` says what is
     done with a point that has a cell which is empty or `NA`: an error, it is skipped, or the cell is a nan.
@@ -101,7 +101,7 @@ class Points(Protocol):
 
     @property
     def skipped(self) -> int:
-        """How many points have been left out because a cell is missing."""
+        """The number of points that have been left out because a cell is missing."""
 
     @property
     def fraction(self) -> float | None:

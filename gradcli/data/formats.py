@@ -16,7 +16,7 @@ from gradcli.data.writer import Make
 
 
 class Format(NamedTuple):
-    """What opens a file of points, and what writes one of results."""
+    """The functions that open a file of points and that write one of results."""
 
     read: Callable[[str, Reading], Points]
     write: Make

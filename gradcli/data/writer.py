@@ -1,4 +1,4 @@
-"""What writes results in one format."""
+"""The writer of results in one format."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def _expression(node: Node, args: Sequence[str], name: str, known: dict[str, Any
 
 
 def _of_arrays(node: Node) -> Callable[..., Any]:
-    """Return what computes an operation of arrays that have no axis of points."""
+    """Return the function of an operation, for arrays without an axis of points."""
     rule = _ARRAYS.get(node.op)
     if rule is not None and (own := rule(node, *node.settings)) is not None:
         return own

@@ -1,4 +1,4 @@
-"""What a command shows, as plain data: computed from a graph, points and cotangents."""
+"""The results of commands as plain data, computed from a graph, points and cotangents."""
 
 from __future__ import annotations
 

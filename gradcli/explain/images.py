@@ -90,7 +90,7 @@ def image_nodes(graph: Graph) -> set[Node]:
 
 
 def _matrices(graph: Graph) -> Iterator[Node]:
-    """Yield what is read by a product of matrices, also transposed."""
+    """Yield the arguments of products of matrices, and what they are transposes of."""
     for node in graph.nodes:
         for argument in node.args if node.args and OPERATIONS[node.op].kind == "contraction" else ():
             yield argument

@@ -1,4 +1,4 @@
-"""Where a number arose that is not finite."""
+"""The operation at which a number that is not finite arose."""
 
 from __future__ import annotations
 

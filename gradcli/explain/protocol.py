@@ -41,7 +41,7 @@ class Question(Protocol):
 
     @property
     def wanted(self) -> Wanted:
-        """What is shown beside the results, and whether they are those of a block of points."""
+        """The extras of the results, and whether they are those of a block of points."""
 
     @property
     def seeds(self) -> Named:

@@ -1,4 +1,4 @@
-"""What all results share.  Their arrays hold float64, or SymPy expressions where there is no point."""
+"""The base of all results.  Their arrays hold float64, or SymPy expressions where there is no point."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Row = list[tuple[str | tuple[str, ...], Array]]  # of CSV: each array with its n
 
 
 class Wanted(NamedTuple):
-    """What a result has beside the numbers of its command: steps, notes, a page."""
+    """The extras of a result, beside the numbers of its command: steps, notes, a page."""
 
     retain: tuple[str, ...] = ()
     steps: bool = False

@@ -1,4 +1,4 @@
-"""What a page is made of, as data: named sections of few kinds, and the mathematics in them.
+"""The sections of a page, as data: they have names and are of few kinds; and the mathematics in them.
 
 A page format renders each kind below and knows nothing else; a command puts its page together from them.
 """
@@ -31,7 +31,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Grad:
-    """What PyTorch calls a gradient: x.grad of x, or an element or a row of it, x.grad[0,1]."""
+    """A gradient by its name in PyTorch: x.grad of x, or an element or a row of it, x.grad[0,1]."""
 
     name: str
     key: tuple[int, ...] = ()
@@ -69,7 +69,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Computed:
-    """What a node computes in terms of named nodes; `written` is how the user wrote it, if that is to be shown.
+    """The expression of a node in named nodes; `written` is the user's own text, if that is to be shown.
 
     `implicit` leaves out what broadcasting does by itself, but at the end where the `whole` array is shown.
     """
@@ -110,7 +110,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Typed:
-    """What is typed, in a shell or in Python: an option, a call, an attribute."""
+    """Code, in a shell or in Python: an option, a call, an attribute."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""What the commands share: how large a Jacobian may be, its formulas, and how formulas are written."""
+"""Helpers of several commands: the limit of a Jacobian, its formulas, and the style of formulas."""
 
 from __future__ import annotations
 

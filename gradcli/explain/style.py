@@ -1,4 +1,4 @@
-"""How formulas are written."""
+"""The style of formulas."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Style(NamedTuple):
-    """How formulas are written: with decimals if the user wrote decimals; `taken` are the names that mean variables.
+    """The style of formulas: with decimals if the user wrote decimals; `taken` are the names of variables.
 
     `single` is the output and the input of a system that has one of each, both scalar: LaTeX writes dy/dx, not ∂y/∂x.
     """

@@ -77,7 +77,7 @@ def _line(w: LoopWriter, x: Elements) -> Iterator[Line]:
 
 
 def _number(axes: Callable[[Node], Sequence[int]], value: Callable[[Line], str]) -> Rule:
-    """Return what writes a number for each line."""
+    """Return a rule that writes a number for each line."""
 
     def rule(w: LoopWriter, node: Node, out: Elements, x: Elements) -> None:
         with _line(w, _joined(x, axes(node))) as line:
@@ -88,7 +88,7 @@ def _number(axes: Callable[[Node], Sequence[int]], value: Callable[[Line], str])
 
 
 def _numbers(axes: Callable[[Node], Sequence[int]], write: Callable[..., None]) -> Rule:
-    """Return what writes a line for each line: `write` has the line, that of the result, and the node."""
+    """Return a rule that writes a line for each line: `write` takes the line, that of the result, and the node."""
 
     def rule(w: LoopWriter, node: Node, out: Elements, *args: Elements) -> None:
         x, *others = (_joined(a, axes(node)) for a in args)

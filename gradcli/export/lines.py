@@ -99,7 +99,7 @@ def _opening(text: str) -> int:
 
 
 def _items(text: str) -> list[str]:
-    """Return what commas part outside of brackets and of quotes.
+    """Return the parts between commas outside of brackets and of quotes.
 
     >>> _items('a, f(b, c), "x,y"')
     ['a', 'f(b, c)', '"x,y"']

@@ -1,4 +1,4 @@
-"""What operations on numbers are in C and in JavaScript: their signs are the same, and most names."""
+"""Operations on numbers in C and in JavaScript, which have the same signs and mostly the same names."""
 
 from __future__ import annotations
 

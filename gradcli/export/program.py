@@ -1,4 +1,4 @@
-"""What is exported, for all languages: functions with arguments, results and steps, and a point to test them at."""
+"""The exported program, for all languages: functions with arguments, results and steps, and a point to test them at."""
 
 from __future__ import annotations
 

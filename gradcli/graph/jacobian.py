@@ -43,7 +43,7 @@ class _Line(NamedTuple):
 
     @property
     def width(self) -> int:
-        """How many of its entries are not 0 everywhere."""
+        """The number of entries that are not 0 everywhere."""
         return sum(map(len, self.nonzero))
 
 

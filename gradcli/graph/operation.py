@@ -37,7 +37,7 @@ Kind = Literal[
 
 
 class Precedence(IntEnum):
-    """How tightly an operator binds in Python; a call, a name and a number are atoms."""
+    """The precedence of an operator in Python; a call, a name and a number are atoms."""
 
     COMPARISON = 1
     OR = 2

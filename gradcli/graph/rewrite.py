@@ -99,7 +99,7 @@ class Rewriter:
         return interpret(nodes, self._moved, dict(known or {}))
 
     def _moved(self, node: Node, args: list[Node]) -> Node:
-        """Return what a node becomes, from what its arguments have become."""
+        """Return the new node of a node, given its new arguments."""
         result = node if args == [*node.args] else node.with_args(tuple(args))
         if self.sharing or self.every or self.ruled.get(node.op):
             result = self.node(result)
@@ -108,7 +108,7 @@ class Rewriter:
         return result
 
     def node(self, node: Node) -> Node:
-        """Return what a node becomes, whose arguments are rewritten."""
+        """Return the new node of a node whose arguments are rewritten."""
         definition = self.definitions.get(node.op)
         if definition is not None and (simpler := definition(node)) is not None:
             # Simplification may have taken the definition to an argument's argument: -(-x) is x.

@@ -109,7 +109,7 @@ class _TooManyError(Exception):
 
 
 class _Budget:
-    """How many members the hash sets that are still to be made may have."""
+    """The number of members that further hash sets may have."""
 
     def __init__(self) -> None:
         self.left = _MAX_MEMBERS

@@ -23,7 +23,7 @@ class Parameter(NamedTuple):
 
 
 class Subsystem(Protocol):
-    """What a file other than a text contributes to a system.
+    """The part of a system that is read from a file of another kind than text.
 
     `label` is the file as the user named it, `parameters` its inputs, `names` what it computes, and `outputs` those of
     them that are its results.  `notes` are for the user.  `spans` has where the nodes were written that `build`
@@ -44,7 +44,7 @@ class Subsystem(Protocol):
 
     @property
     def names(self) -> Sequence[str]:
-        """What is computed, in order, outputs included."""
+        """The names of the computed nodes, in order, outputs included."""
 
     @property
     def outputs(self) -> Sequence[str]:
@@ -52,7 +52,7 @@ class Subsystem(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What the user should know of how it was read."""
+        """Notes to the user on how the file was read."""
 
     def build(self, inputs: Mapping[str, Node], fixed: Named) -> Mapping[str, Node]:
         """Return the nodes that it computes from those of its inputs, by name and in order; `fixed` has the others.

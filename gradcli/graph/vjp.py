@@ -32,7 +32,7 @@ class Pass(NamedTuple):
 
     @property
     def argument(self) -> Node:
-        """What the adjoint is passed on to."""
+        """The argument that receives the adjoint."""
         return self.node.args[self.position]
 
 
@@ -188,7 +188,7 @@ def slope(node: Node, i: int) -> Node:
 
 
 def textbook_slope(node: Node, i: int) -> Node:
-    """Return what a page shows for `slope`: -a/b² for a quotient's, where -y/b is computed.
+    """Return the textbook form of `slope` for pages: -a/b² for a quotient's, where -y/b is computed.
 
     >>> from gradcli.graph.node import elementwise, leaf
     >>> quotient = elementwise("div", leaf(), leaf())

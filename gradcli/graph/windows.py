@@ -36,11 +36,11 @@ class Window:
 
     @property
     def reach(self) -> int:
-        """How many elements there are from the first to the last of a window."""
+        """The number of elements from the first to the last of a window."""
         return self.dilation * (self.size - 1) + 1
 
     def count(self, length: int) -> int:
-        """Return how many windows there are on an axis of that length.
+        """Return the number of windows on an axis of that length.
 
         Errors: `InputError` where there is none.
         """

@@ -49,7 +49,7 @@ def _known() -> list[tuple[list[list[str]], Hit]]:
 
 
 def find(text: str) -> Hit | None:
-    """Return what explains the message in a text: the message alone, a part of it, or a whole traceback.
+    """Return the section that explains the message in a text: the message alone, a part of it, or a whole traceback.
 
     >>> find("RuntimeError: grad can be implicitly created only for scalar outputs").topic.name
     'gradient-argument'

@@ -237,7 +237,7 @@ class _Index:
 
 
 def _columns(result: Hit) -> tuple[str, str, str, str]:
-    """Return what a section is found by: its page's names where it is the first, its heading, its prose."""
+    """Return the searched columns of a section: its page's names if it is the first, its heading, its prose."""
     topic, section = result.topic, result.section
     first = section.heading == topic.title
     names = _names(topic) if first else ("", "")
@@ -245,7 +245,7 @@ def _columns(result: Hit) -> tuple[str, str, str, str]:
 
 
 def _whole(topic: Topic) -> tuple[str, str, str, str]:
-    """Return what a page is found by: its names, its headings, its prose."""
+    """Return the searched columns of a page: its names, its headings, its prose."""
     headings = _plain(" ".join(section.heading for section in topic.sections if not section.messages))
     return *_names(topic), headings, " ".join(_prose(section) for section in topic.sections)
 

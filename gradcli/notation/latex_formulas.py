@@ -129,7 +129,7 @@ class _LatexPrinter(Ordered, LatexPrinter):  # type: ignore[misc]
         return self._signed(infix, [self._print(a) for a in expr.args]) if infix else str(self._print(expr))
 
     def _signed(self, infix: str, args: list[str]) -> str:
-        """Return what is written with a sign."""
+        """Return an expression with a prefix or infix sign."""
         sign = SIGNS.get(infix, infix)
         return f"{sign} {args[0]}" if len(args) == 1 else f" {sign} ".join(args)
 

@@ -168,7 +168,7 @@ def _subscripted(letter: str, digits: str) -> str:
 
 
 def _unmarked(name: str) -> tuple[str, str]:
-    """Return whose adjoint or tangent a name is, and which of the two; nothing for any other name."""
+    """Return the variable whose adjoint or tangent a name is, and which of the two; "" for any other name."""
     if name[1:2] in _MARKS:
         return name[0] + name[2:], _MARKS[name[1]]
     first = unicodedata.normalize("NFD", name[:1])

@@ -1,4 +1,4 @@
-"""What text and LaTeX have in common: nodes written by a rule each, in brackets where they bind less tightly."""
+"""The base of text and LaTeX: a rule writes each operation, with brackets around arguments that bind less tightly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradcli.graph.shapes import Shape, bare, broadcast_shapes
 
 
 class Binds(IntEnum):
-    """How tightly an expression binds."""
+    """The precedence of an expression."""
 
     CONDITION = 0
     SUM = 1

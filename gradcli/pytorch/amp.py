@@ -38,7 +38,7 @@ class autocast:
 
 
 class GradScaler:
-    """What scales losses of float16 on CUDA, and leaves all as it is where there is none, with PyTorch's warning."""
+    """The loss scaler of float16 training on CUDA; without CUDA it changes nothing, and warns as PyTorch does."""
 
     def __init__(self, device: str = "cuda", *_: Any, enabled: bool = True, **__: Any) -> None:
         missing_if(enabled and device == "cpu", "torch.amp.GradScaler on the CPU")

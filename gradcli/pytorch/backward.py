@@ -82,7 +82,7 @@ class Pulled:
 
 @dataclass(eq=False)
 class Request:
-    """What a script asked for by name, and takes several calls of `grad`, a Jacobian say; with its tangents.
+    """A derivative that takes several calls of `grad`, such as a Jacobian, by its name in the script; its tangents.
 
     `result` is set by what computes it: the blocks of J by the inputs, those of H by two of them, the products J·u by
     the outputs, or H·u by the inputs.
@@ -95,7 +95,7 @@ class Request:
 
 @contextmanager
 def requested(request: Request) -> Iterator[Request]:
-    """Let the calls in a block know what they are for, unless they know, and explain it once the result is there."""
+    """Mark the `grad` calls in a block as parts of a request, unless an outer block has one, and report its result."""
     outer = Mode.request
     with _Switch(request=outer or request):
         yield request

@@ -25,7 +25,7 @@ def _is_definite(x: Any) -> Any:
 
 
 class _Continuous(Distribution):
-    """What is computed of noise without parameters, so that gradients flow through samples."""
+    """A distribution whose samples are functions of noise without parameters, so that gradients flow through them."""
 
     has_rsample = True
 

@@ -33,7 +33,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class How:
-    """How a line detaches numbers: `code` is the script's call, `.item()`, or the name of an operation.
+    """The way in which a line detaches numbers: `code` is the script's call, `.item()`, or the name of an operation.
 
     `arguments` are those of a function that copies numbers, as a message has them.
     """

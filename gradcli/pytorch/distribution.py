@@ -1,4 +1,4 @@
-"""What distributions have in common: constraints of their parameters, shapes, and checks."""
+"""The base of distributions: constraints of their parameters, shapes, and checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NONE = Size()
 
 @dataclass(frozen=True)
 class Constraint:
-    """What numbers must be, in PyTorch's words, and a function that tells whether they are."""
+    """A constraint on numbers: its text in PyTorch, and its check."""
 
     words: str
     check: Callable[[Any], Any]
@@ -52,7 +52,7 @@ class derived(cached_property):  # type: ignore[type-arg]
 
 
 class Distribution:
-    """What numbers are drawn from; the first axes of its parameters are a batch of distributions."""
+    """A probability distribution; the first axes of its parameters are a batch of distributions."""
 
     has_rsample = False
     has_enumerate_support = False
@@ -108,7 +108,7 @@ class Distribution:
         return Size(sample_shape) + self._batch_shape + self._event_shape
 
     def _check(self, value: Any) -> None:
-        """Refuse a value that cannot have been drawn."""
+        """Check that a value may be a sample."""
         if not self._validate_args:
             return
         refuse_if(not isinstance(value, Tensor), "value that is no tensor")

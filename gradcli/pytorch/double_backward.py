@@ -98,7 +98,7 @@ def _in_turn(step: Step) -> Sequence[int]:
 
 
 def _name(step: Step, i: int, node: Node) -> str:
-    """Return what PyTorch calls the step that makes a gradient for an input."""
+    """Return PyTorch's name of the step that computes the gradient of an input."""
     if name := _name_of_factor(step, i):
         return name
     listed = _listed_name(step, i)
@@ -123,7 +123,7 @@ def folded(a: Sequence[int], b: Sequence[int]) -> tuple[bool, bool]:
 
 
 def _name_of_factor(step: Step, i: int) -> str:
-    """Return what PyTorch calls the gradient of a factor of a product of stacks; it is empty for any other product."""
+    """Return PyTorch's name of the gradient of a factor in a product of stacks; "" for any other product."""
     shapes = [n.shape for n in step.recipe.inputs]
     if step.recipe.op != "matmul" or max(map(len, shapes)) < 3:
         return ""
@@ -142,7 +142,7 @@ def _broadcasts(recipe: Recipe) -> bool:
 
 
 def _listed_name(step: Step, i: int) -> str:
-    """Return what the table calls the gradient of a step for an input; it is empty where the table does not tell."""
+    """Return the table's name of the gradient of an input of a step; "" where the table has none."""
     op = step.recipe.op
     root = (step.name() if fact("composed", op) is None else grad_name(op)).removesuffix("Backward0")
     of_mean = fact("of_mean", root)

@@ -127,7 +127,7 @@ class iinfo:
 
 
 class finfo(iinfo):
-    """What real numbers of a dtype can be."""
+    """The limits of a floating-point dtype."""
 
     _names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
 
@@ -160,7 +160,7 @@ Size.__module__ = "torch"
 
 
 class device:
-    """Where a tensor is: on the CPU.
+    """The device of a tensor: the CPU.
 
     Errors: `RuntimeError` for any other place, as on a machine without one.
     """

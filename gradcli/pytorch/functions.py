@@ -68,7 +68,7 @@ def fact(word: str, name: str) -> str | None:
 
 @cache
 def grad_name(op: str) -> str:
-    """Return what PyTorch calls the `grad_fn` of an operation.
+    """Return PyTorch's name of the `grad_fn` of an operation.
 
     >>> grad_name("sin"), grad_name("log_softmax"), grad_name("max"), grad_name("slices")
     ('SinBackward0', 'LogSoftmaxBackward0', 'MaxBackward1', 'torch::autograd::CopySlices')
@@ -78,7 +78,7 @@ def grad_name(op: str) -> str:
 
 
 def root_name(step: str) -> str:
-    """Return what PyTorch's errors call a step.
+    """Return the name of a step in PyTorch's errors.
 
     >>> [root_name(n) for n in ("ReluBackward0", "ClampBackward1", "SquareBackward", "torch::autograd::CopyBackwards")]
     ['Relu', 'Clamp1', 'Square', 'torch::autograd::CopyBackwards']

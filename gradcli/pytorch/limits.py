@@ -52,7 +52,7 @@ class Quantity(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """What arguments, or facts of them, may be; the message where none of them is that, and its values."""
+    """A limit of arguments: the quantities that it is for, their check, and the message and values of its error."""
 
     quantities: Sequence[Quantity]
     fits: Callable[[Any], bool]

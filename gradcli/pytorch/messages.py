@@ -1,4 +1,4 @@
-"""What PyTorch says, where it fills more than a line, by its name in `messages.txt`; and what is missing here.
+"""PyTorch's messages, by their keys in `messages.txt`, and the error of names that gradcli does not have.
 
 What PyTorch has and gradcli's does not ends the run at once, naming itself, its line and what comes nearest.
 """
@@ -40,7 +40,7 @@ def message(name: str, *values: Any) -> str:
 
 @dataclass(frozen=True)
 class Facts:
-    """What an error is about: its key in `messages.txt`, the values in its text, and the objects that this leaves out.
+    """The facts of an error: its key in `messages.txt`, the values in its text, and the objects that it is about.
 
     The objects are steps, tensors and memory.  They are those that explain the error.
     """
@@ -73,14 +73,14 @@ def facts_of(error: BaseException) -> Facts | None:
 
 
 def typename(x: Any) -> str:
-    """Return what PyTorch calls the type of something, or what is a class or a function itself."""
+    """Return PyTorch's name of an object's type; of a class or a function, its own name."""
     named = x if hasattr(x, "__qualname__") else type(x)
     home = getattr(named, "__module__", None) or "builtins"
     return named.__qualname__ if home == "builtins" else f"{home}.{named.__qualname__}"
 
 
 def builtin_name(x: Any) -> str:
-    """Return what Python's C API calls the type of something: methods and functions of PyTorch's are built in."""
+    """Return the name of an object's type in Python's C API: PyTorch's methods and functions are built in."""
     cls = type(x)
     if cls.__name__ in ("function", "method") and x.__module__.startswith("gradcli."):
         return "builtin_function_or_method"
@@ -135,7 +135,7 @@ def missing_if(missing: Any, name: str, hint: str | None = None) -> None:
 
 @cache
 def _nearest() -> dict[str, str]:
-    """Return what comes nearest to what gradcli does not have: a name, or a sentence."""
+    """Return the nearest substitutes for names that gradcli does not have, each a name or a sentence."""
     return dict(line.split(": ", 1) for line in lines("missing.txt"))  # type: ignore[misc]
 
 

@@ -20,7 +20,7 @@ from gradcli.pytorch.tensor import Tensor
 
 
 class _Part:
-    """What is only a part of a tensor: no result holds one."""
+    """A part of a pickled tensor, which is never a result itself."""
 
 
 class _Function(_Part):
@@ -119,7 +119,7 @@ class Reader:
         self._memo: dict[int, Any] = {}
 
     def read(self, data: bytes) -> Any:
-        """Return what the index describes.
+        """Return the object that the pickle describes.
 
         Errors: `Damaged`; what `unknown` makes; `RuntimeError` as PyTorch has it.
         """

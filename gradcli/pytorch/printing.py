@@ -1,4 +1,4 @@
-"""How tensors are printed: PyTorch's widths, precision and line breaks."""
+"""The text of tensors, with PyTorch's widths, precision and line breaks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Tensor = Any  # the class is defined above
 
 
 class Options:
-    """What `torch.set_printoptions` sets."""
+    """The options of `torch.set_printoptions`."""
 
     precision = 4
     threshold = 1000
@@ -42,7 +42,7 @@ def set_printoptions(
 
 
 class _Format:
-    """How the numbers of a tensor are written, all to one width."""
+    """The format of a tensor's numbers, all of one width."""
 
     def __init__(self, numbers: Array) -> None:
         real = numbers.dtype.kind == "f"

@@ -59,7 +59,7 @@ _KERNELS = {"matmul": _matmul, "mod": _remainder}  # what PyTorch computes other
 
 
 def _function(node: Node) -> Callable[..., Array]:
-    """Return what computes a node from the arrays of its arguments."""
+    """Return the function that computes a node from the arrays of its arguments."""
     return _KERNELS.get(node.op) or forward(node)
 
 

@@ -1,4 +1,4 @@
-"""What is recorded: a step for each operation, with what it keeps for its backward and the steps that it came from."""
+"""The record: a step for each operation, with the values saved for its backward and its edges to earlier steps."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Edge:
     _dones: list[Callable[..., Any]] | None = None  # of a leaf: what sees it once its `.grad` is there
 
     def name(self) -> str:
-        """Return what PyTorch calls it."""
+        """Return PyTorch's name."""
         return "torch::autograd::AccumulateGrad"
 
     def order(self) -> Sequence[int]:
@@ -156,11 +156,11 @@ class Edge:
         return Handle(getattr(self, kind), hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> Handle:
-        """Have a function called with the gradients before the step runs."""
+        """Register a hook on the gradients, called before the step runs."""
         return self.hooked("_nexts", lambda g: _first(hook((g,))))
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
-        """Have a function called with the gradients of the inputs, and that of the result."""
+        """Register a hook on the gradients of the inputs and of the result."""
         return self.hooked("_posts", hook)
 
 
@@ -340,7 +340,7 @@ def mapped(out: Tensor, operands: Sequence[Any]) -> Tensor:
 
 
 def _show(out: Tensor, operands: Sequence[Any], recipe: Recipe) -> None:
-    """Let a result be a view of its operand, if it shows the operand's memory."""
+    """Make a result a view of its operand, if they share memory."""
     (x,) = operands
     if out._a.size and not np.may_share_memory(out._a, x._a):
         return

@@ -26,7 +26,7 @@ def check_convolution(
     axes: int, input: Tensor, weight: Tensor, bias: Tensor | None, settings: dict[str, Any], groups: int,
     transposed: bool = False,
 ) -> None:  # fmt: skip
-    """Refuse what a convolution over so many axes does not take; `settings` are stride, padding and dilation.
+    """Check the arguments of a convolution over some axes; `settings` are stride, padding and dilation.
 
     Errors: `RuntimeError`.
     """
@@ -55,7 +55,7 @@ def check_convolution(
 
 
 def check_settings(axes: int, settings: dict[str, Any]) -> None:
-    """Refuse sizes that no convolution over so many axes has."""
+    """Check the settings of a convolution over some axes."""
     refuse_if(axes < 1, "rank of a weight")
     sizes = {name: several(setting, axes) for name, setting in settings.items() if not isinstance(setting, str)}
     refuse_if(settings["padding"] == "same" and set(sizes["stride"]) != {1}, "strides of the same size")
@@ -67,7 +67,7 @@ def check_settings(axes: int, settings: dict[str, Any]) -> None:
 
 
 def check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
-    """Refuse a weight and a bias of other types than the input's."""
+    """Check that weight and bias have the input's dtype."""
     reference = input if bias is None else bias
     refuse_if(reference._a.dtype != input._a.dtype, "types of input and bias", input.dtype.in_c, reference.dtype.in_c)
     other = input._a.dtype != weight._a.dtype
@@ -77,7 +77,7 @@ def check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
 
 
 def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool) -> None:
-    """Refuse what pooling does not take; `settings` are kernel_size, stride, padding and dilation.
+    """Check the arguments of pooling; `settings` are kernel_size, stride, padding and dilation.
 
     Errors: `RuntimeError`, `IndexError`.
     """

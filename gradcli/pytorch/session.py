@@ -133,7 +133,7 @@ def _defined(module: types.ModuleType) -> list[str]:
 
 
 def _attribute(module: types.ModuleType, view: types.ModuleType, attribute: str) -> Any:
-    """Return what stands elsewhere, what a module finds by its name, or a module in it; it is in the module then."""
+    """Return an attribute of a module, from the module that defines it, and set it there for the next time."""
     name, elsewhere = view.__name__, getattr(module, "ELSEWHERE", {})
     if attribute in elsewhere:
         result = getattr(import_module(f"gradcli.pytorch.{elsewhere[attribute]}"), attribute)
@@ -304,7 +304,7 @@ def _status(error: SystemExit) -> int:
 
 
 def _reworded(error: BaseException) -> None:
-    """Let Python's own words of a method, or of a shape, be those that it has where PyTorch wrote them in C++."""
+    """Reword Python's errors about methods and shapes as they are for PyTorch's, which are written in C++."""
     owner = getattr(error, "obj", None)
     if type(error) is AttributeError and isinstance(owner, types.FunctionType):
         is_here = owner.__module__.startswith(tuple(f"gradcli.pytorch.{m}" for m in ("names", "operations", "tensor")))

@@ -1,4 +1,4 @@
-"""How wide and how high LaTeX becomes on a page, about, and where a long formula may be broken."""
+"""Estimates of the width and height of LaTeX on a page, and the places where a long formula may be broken."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def escaped(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return what is typed, in typewriter type.
+    """Return code in typewriter type.
 
     >>> code("--v onehot:y_0")
     '\\\\texttt{--v onehot:y\\\\_0}'

@@ -1,4 +1,4 @@
-"""What a script has recorded, read back: the page of each backward, and the reasons of each error.
+"""The explanation of a script: the page of each backward, and the causes and fixes of each error.
 
 `explainer` listens to a script and decides what is told of it, `pages` has the pages, `errors` why a script failed, and
 `shown` where all this goes.  `recorded` makes a `system` of what was recorded, step by step: `instances` and

@@ -229,7 +229,7 @@ def _is_finite(call: Call) -> bool:
 
 @contextmanager
 def _room() -> Iterator[None]:
-    """Let an explanation recurse, however deep the script is, and whatever limit it has set."""
+    """Raise the recursion limit within a block, so that an explanation works however deep the script is."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(before + _ROOM)
     try:

@@ -1,4 +1,4 @@
-"""What a script's files say of a recorded operation: the expression that it computes, its target, and its operands.
+"""The expressions of recorded operations in a script's files, with their targets and operands.
 
 A recorded line knows its file, its code and its instruction; Python knows for each instruction which columns of which
 lines it was compiled from.  Files are parsed when the first of their lines is looked up.
@@ -54,7 +54,7 @@ class Expressions:
     spans: dict[CodeType, list[Span]] = field(default_factory=dict)
 
     def file(self, name: str) -> File:
-        """Return what a file says; nothing for one that cannot be parsed."""
+        """Return a parsed file; an empty one if it cannot be parsed."""
         if name not in self.files:
             source = self.sources[name] if name in self.sources else "".join(linecache.getlines(name))
             self.files[name] = _read(source)
@@ -93,7 +93,7 @@ class Expressions:
         return ()
 
     def operand_name(self, step: Step, i: int, or_function: bool = False) -> str:
-        """Return what a script calls the operand of a step at a position; "" where that is no variable, or not sure.
+        """Return the script's name of a step's operand at a position; "" unless it is certainly a variable.
 
         With `or_function` the operand may be a call of an imported function, whose name is returned.
         """
@@ -122,7 +122,7 @@ class Expressions:
         return bool(line.inside and called) and f".{module}".endswith(f".{called}")
 
     def call_name(self, line: Line, module: str) -> str:
-        """Return what the output of a module is called in one of its calls: D(fake).0 of D.0, D(fake) of D itself."""
+        """Return the name of a module's output in one of its calls: D(fake).0 of D.0, D(fake) of D itself."""
         result = self.of(line)
         if result is None or not line.inside or not isinstance(result.node, ast.Call):
             return module

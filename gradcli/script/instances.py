@@ -1,4 +1,4 @@
-"""What one step of a script computes, as nodes of the graph that a page shows."""
+"""One step of a script as nodes of the graph that a page shows."""
 
 from __future__ import annotations
 

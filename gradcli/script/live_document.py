@@ -35,7 +35,7 @@ class _Entry:
 
 
 class _Stream(io.StringIO):
-    """What the script prints, which is written into the document as it comes."""
+    """The script's standard output, which is written into the document as it comes."""
 
     def __init__(self, to: LiveDocument) -> None:
         super().__init__()

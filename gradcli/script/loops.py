@@ -1,4 +1,4 @@
-"""What a program computes in a loop, folded: its statements once, how often they ran, and what comes of it."""
+"""Folded loops of a program: their statements once, the number of rounds, and the result."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SIGNS = {"*": "×", "/": "÷"}  # as a link of a chain has them
 
 @dataclass(frozen=True)
 class Written:
-    """What a loop is in the program: where, in words, and the statements that are repeated."""
+    """A loop in the program: its position, in words, and the repeated statements."""
 
     where: str
     code: tuple[str, ...]
@@ -78,7 +78,7 @@ def loops(graph: Graph, reads: Reads, keep: Collection[Node] = ()) -> list[Loop]
 
 
 def _carried(parts: Sequence[Sequence[Node]]) -> tuple[tuple[Node, Node], ...]:
-    """Return what the first part reads instead of a part before it, and what the last part leaves there."""
+    """Return the pairs of the values that the loop starts from and those that the last round leaves in their place."""
     first, second, last = parts[0], parts[1], parts[-1]
     positions = {n: k for k, n in enumerate(first)}
     result: dict[int, Node] = {}
@@ -167,7 +167,7 @@ def _chain(loop: Loop, names: Mapping[Node, str]) -> str:
 
 
 def _link(node: Node, before: Node, names: Mapping[Node, str]) -> str:
-    """Return what an operation does to the value before it; nothing where that takes more words."""
+    """Return an operation on the value before it in a word or two; "" where it takes more."""
     others = [a for a in node.args if a is not before]
     said = [names.get(a) or (str(a.value) if a.value is not None else "") for a in others]
     row = OPERATIONS[node.op]
@@ -180,7 +180,7 @@ def _link(node: Node, before: Node, names: Mapping[Node, str]) -> str:
 
 
 def _closed(loop: Loop, names: Mapping[Node, str]) -> Iterator[Math]:
-    """Yield what a loop computes as one short formula, if there is one: 1024*x."""
+    """Yield the result of a loop as a short formula, if there is one: 1024*x."""
     nodes = [n for part in loop.parts for n in part]
     if len(loop.carried) != 1 or len(nodes) > _CLOSED or loop.carried[0][0] not in names:
         return

@@ -1,4 +1,4 @@
-"""What a script calls its tensors."""
+"""The names of a script's tensors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def script_frames(frame: Any = None) -> Iterator[Any]:
 
 
 class Names:
-    """What the script calls its tensors, the steps that made them, and its modules.
+    """The script's names of its tensors, of the steps that made them, and of its modules.
 
     Two tensors are never compared, as that compares their elements.  What has a name is kept as long as its name, so
     that nothing else takes its identity.  `tensors` are those with names of their own.
@@ -63,7 +63,7 @@ def fresh(stem: str, taken: Container[str]) -> str:
 
 
 def names_of(frame: Any) -> Names:
-    """Return what the script calls its tensors in a frame, and in those that called it."""
+    """Return the names of tensors in a frame, and in the frames that called it."""
     result = Names()
     for each in script_frames(frame):
         for scope in (each.f_locals, each.f_globals):
@@ -91,7 +91,7 @@ def _parts(name: str, value: Any, names: Names, depth: int = 0) -> Iterator[tupl
 
 
 def _inside(name: str, value: Any, depth: int) -> Iterator[tuple[str, Any]]:
-    """Yield what is in a list, a dictionary or an object that may be a tensor or hold some, with its name."""
+    """Yield the items of a list, a dictionary or an object that may be or hold tensors, with their names."""
     items: Iterable[tuple[str, Any]] = ()
     match value:
         case list() | tuple() if len(value) <= _FEW:

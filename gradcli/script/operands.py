@@ -82,7 +82,7 @@ class Operands:
         return node
 
     def local(self, step: Step, i: int, or_function: bool = False) -> str:
-        """Return what the script calls an operand where a step reads it; no other has that name.
+        """Return the script's name of an operand where a step reads it, made distinct from other names.
 
         Of a call that is read at once, `or_function` takes the function's name: randn_like.
         """
@@ -143,7 +143,7 @@ class Operands:
         return self.input(Notation({whole: name}).expression(node), x._a) if x.numel() < base.numel() else node
 
     def written(self, x: Tensor, line: Line) -> Node | None:
-        """Return what the script writes for an operand without a name, where that still gives the operand's numbers."""
+        """Return the script's expression for an operand without a name as a node, if it has the operand's values."""
         for expression in self.expressions.operands(line):
             before = {*self.inputs}
             node = node_of(expression, partial(self.named, line))
@@ -161,7 +161,7 @@ class Operands:
         return None if x is None else self.fixed(x, line)
 
     def forget(self, name: str) -> None:
-        """Take an input back."""
+        """Remove an input."""
         node = self.inputs.pop(name)
         del self.at[name]
         self.nodes = {k: n for k, n in self.nodes.items() if n is not node}

@@ -45,7 +45,7 @@ class Applied:
 
     @property
     def names(self) -> list[str]:
-        """What forward calls its arguments."""
+        """The names of the arguments of forward."""
         forward: Any = self.cls.forward  # type: ignore[attr-defined]
         parameters = list(inspect.signature(forward).parameters.values())
         parameters = parameters if hasattr(self.cls, "setup_context") else parameters[1:]
@@ -85,7 +85,7 @@ class Ran(NamedTuple):
 
 @dataclass
 class Replay:
-    """What a call computes, and what its backward returns, as nodes of one graph."""
+    """A call of a Function and its backward as nodes of one graph."""
 
     recorded: Recorded
     outputs: list[Node]

@@ -47,7 +47,7 @@ class Scene:
     names: Names
 
     def name(self, x: Any, otherwise: str = "x") -> str:
-        """Return what the script calls a tensor, or the step that made one."""
+        """Return the script's name of a tensor, or of the step that made it."""
         known = self.names.of(x) or self.names.of(getattr(x, "_fn", None))
         return known or getattr(x, "_called", "") or otherwise
 
@@ -103,5 +103,5 @@ class CallScene(Scene):
     notes: Notes = field(default_factory=Notes)
 
     def name(self, x: Any, otherwise: str = "x") -> str:
-        """Return what the system calls a tensor, or the script."""
+        """Return the name of a tensor in the system, or else in the script."""
         return self.recorded.steps.get(edge_of(x)) or super().name(x, otherwise)

@@ -34,7 +34,7 @@ class Printed:
 
     @contextmanager
     def beside(self) -> Iterator[None]:
-        """Let the script print to its stream."""
+        """Redirect the script's standard output to its stream within a block."""
         before, sys.stdout = sys.stdout, self.stream
         try:
             yield
@@ -70,7 +70,7 @@ class Printed:
         """Show nothing of an error at a line: standard error has it."""
 
     def whole(self) -> str:
-        """Return what was kept."""
+        """Return the pages that were kept."""
         return "\n".join(self.kept or ())
 
 
@@ -87,7 +87,7 @@ class _Kept(io.StringIO):
         return len(text)
 
     def taken(self) -> str:
-        """Return what was printed since."""
+        """Return the text printed since the last call."""
         text = self.getvalue()
         self.seek(0)
         self.truncate()

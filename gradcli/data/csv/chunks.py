@@ -92,7 +92,7 @@ class Rows:
         return self._first + self._reader.line_num
 
     def rest(self) -> bytes:
-        """Return what has not been read of the chunk that is being read."""
+        """Return the unread rest of the current chunk."""
         return self._text.read().encode(*UTF8)
 
     def take(self, count: int) -> list[tuple[int, list[str]]]:
@@ -137,7 +137,7 @@ def _blank(row: list[str]) -> bool:
 
 @contextmanager
 def _long_cells() -> Iterator[None]:
-    """Let the cells of columns that are not used be of any length: the limit is one of the whole process."""
+    """Allow cells of any length in columns that are not used: the limit is one of the whole process."""
     before = csv.field_size_limit(MAX_ROW)
     try:
         yield

@@ -67,7 +67,7 @@ class CsvPoints:
 
     @property
     def skipped(self) -> int:
-        """How many points have been left out because a cell is missing."""
+        """The number of points that have been left out because a cell is missing."""
         return self._missing.skipped
 
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:
@@ -103,7 +103,7 @@ class CsvPoints:
 
 
 def _delimiter(chunk: bytes) -> str:
-    r"""Return what parts most names in a header: a comma, a semicolon or a tab.
+    r"""Return the delimiter that gives most names in a header: a comma, a semicolon or a tab.
 
     >>> _delimiter(b"x0,x1\n"), _delimiter(b'"M[0,1]";b\n'), _delimiter(b"the date\tx0\n"), _delimiter(b"1;2\n")
     (',', ';', '\t', ',')

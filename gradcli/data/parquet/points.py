@@ -131,7 +131,7 @@ class ParquetPoints:
 
     @property
     def skipped(self) -> int:
-        """How many points have been left out because a cell is missing."""
+        """The number of points that have been left out because a cell is missing."""
         return self._missing.skipped
 
     def blocks(self, names: Sequence[str], size: int) -> Iterator[Block]:

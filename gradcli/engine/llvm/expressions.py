@@ -1,4 +1,4 @@
-"""What each elementwise operation is in the instructions of LLVM, on vectors of points."""
+"""The elementwise operations as instructions of LLVM, on vectors of points."""
 
 from __future__ import annotations
 

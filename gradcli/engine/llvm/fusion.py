@@ -19,7 +19,7 @@ _FEW = 16  # elements that are set to 0 one by one
 
 @dataclass(frozen=True)
 class Fused:
-    """How a result is initialized before the loop, updated with an element of each argument in it, and ended after."""
+    """A fused loop: how its result is initialized, updated with an element of each argument, and ended."""
 
     start: Callable[[InstructionWriter, Node], None]
     add: Callable[..., None]

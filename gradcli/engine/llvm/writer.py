@@ -292,7 +292,7 @@ class InstructionWriter:
         return self.arrays[node]
 
     def release(self, node: Node) -> None:
-        """Let the rows of a node be used again."""
+        """Release the rows of a node."""
         self._free.setdefault(node.size, []).append(int(self.arrays[node].index.flat[0]))
 
     def load(self, array: Rows, counters: Sequence[Counter] = ()) -> str:

@@ -1,1 +1,1 @@
-"""What `gradcli backward` shows: vᵀJ, its arithmetic, its steps, and what PyTorch calls it."""
+"""The result of `gradcli backward`: vᵀJ, its arithmetic, its steps, and its names in PyTorch."""

@@ -1,4 +1,4 @@
-"""What `gradcli backward` shows."""
+"""The result of `gradcli backward`."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _sum_of_all(result: BackwardResult, point: BackwardPoint) -> Named:
 
 
 def _meaning(result: BackwardResult) -> Text:
-    """Return what v is in each call."""
+    """Return the meaning of v in each call."""
     (output, y), *others = result.graph.outputs.items()
     called, name = cotangent(result.graph), any_loss(result.graph)
     own, adds = "Each call has its own {}", ", and adds {} to {}."

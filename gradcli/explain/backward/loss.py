@@ -1,4 +1,4 @@
-"""What the scalar L and the cotangent v are called, unless the user has these names."""
+"""The names of the scalar L and of the cotangent v, unless the user has these names."""
 
 from __future__ import annotations
 

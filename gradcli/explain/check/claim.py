@@ -41,7 +41,7 @@ class Case:
     kinds: Mapping[str, str] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what makes the case anew in another process: its graphs as one flat list, as `Graph` does."""
+        """Return the arguments of pickling: the graphs as one flat list, as `Graph` does."""
         nodes = {f"\0{part}": getattr(self, part) for part in _NODES}
         graph = self.graph
         whole = Graph.of(graph.inputs, {**graph.outputs, **nodes}, graph.names.values(), graph.names)
@@ -65,12 +65,12 @@ class Case:
 
     @property
     def width(self) -> int:
-        """How many variables the claim has entries for: entry k is that of element k // width by variable k % width."""
+        """The number of variables in the claim: entry k is that of element k // width by variable k % width."""
         return len(self.columns)
 
 
 def operations_of(nodes: Sequence[Node]) -> int:
-    """Return about how much the nodes take at a point: a unit an element, or a product of a contraction.
+    """Return an estimate of the work of the nodes at a point: one unit an element, or a product of a contraction.
 
     >>> from gradcli.graph.construct import matmul
     >>> from gradcli.graph.node import leaf
@@ -111,7 +111,7 @@ def _unpickled(
 
 
 def cut(base: Node, by: Node) -> tuple[Node, Node]:
-    """Return what computes `base` from a leaf in the place of `by`, and that leaf."""
+    """Return `base` with a leaf in the place of `by`, and that leaf."""
     if by.is_leaf:
         return base, by
     stand_in = leaf(by.shape)

@@ -1,4 +1,4 @@
-"""What is wrong with a claim: the first explanation that makes it right at every point where it was tried.
+"""The diagnosis of a wrong claim: the first explanation that makes it right at every point where it was tried.
 
 Numbers decide, at all points at once; formulas only give the words.
 """
@@ -46,7 +46,7 @@ _CANDIDATES = 200  # nodes that are tried as a factor: each is evaluated at all 
 
 
 def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: int) -> str:
-    """Return what is wrong with a claim, in words."""
+    """Return the diagnosis of a claim, in words."""
     counted = trials.chosen(np.flatnonzero(trials.counted))
     evidence = Evidence(case, counted.points, counted.truth, counted.yours, max(tolerance, _LEAST), proof, entry)
     with np.errstate(all="ignore"):
@@ -64,7 +64,7 @@ def diagnose(case: Case, trials: Trials, tolerance: float, proof: Proof, entry: 
 
 
 def _with_declaration(explanation: str, e: Evidence) -> str:
-    """Return what is wrong, and the input lines with which the claim is right: those of matrices that are symmetric."""
+    """Return the diagnosis, and the input lines of symmetric matrices with which the claim is right."""
     names = right_where_symmetric(e)
     if not names:
         return explanation

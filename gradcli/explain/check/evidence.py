@@ -56,7 +56,7 @@ class Evidence:
 
     @cached_property
     def rounding(self) -> Array:
-        """How far rounding may take the entries, at each point."""
+        """The largest rounding error of the entries, at each point."""
         terms = term_numbers(self.case.graph, self.points, [self.case.truth, self.case.yours])
         return np.asarray(UNIT * np.concatenate(terms).max(axis=0, initial=0))
 
@@ -83,7 +83,7 @@ class Evidence:
 
     @cached_property
     def notation(self) -> Notation:
-        """How nodes are written: in the user's names."""
+        """The notation of nodes, with the user's names."""
         graph = self.case.graph
         named = {n: name for name, n in graph.names.items() if n.args and not isinstance(name, ElementName)}
         return Notation(named | {n: name for name, n in graph.inputs.items()}, implicit=True)

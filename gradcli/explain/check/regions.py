@@ -102,12 +102,12 @@ class _Conditions:
 
     @property
     def cells(self) -> int:
-        """How many parts of lines are searched at a time."""
+        """The number of parts of lines that are searched at a time."""
         return int(np.clip(_SEARCHED // self.cost, 1, _CELLS))
 
     @cached_property
     def cost(self) -> int:
-        """How many numbers are computed for the conditions at a point, and for the system."""
+        """The number of values computed at a point, for the conditions and for the system."""
         return sum(n.size for n in scheduled([*self.nodes, self.case.base, self.case.truth, self.case.yours]))
 
 

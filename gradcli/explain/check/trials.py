@@ -159,7 +159,7 @@ class _Sample(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         return _count([self.points])
 
 

@@ -1,4 +1,4 @@
-"""What `gradcli check` shows: for each claim about a derivative whether it is right, by what, and what is wrong."""
+"""The result of `gradcli check`: for each claim about a derivative its verdict, how it was reached, and a diagnosis."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Verdict:
 
     @property
     def counted(self) -> int:
-        """How many points say something."""
+        """The number of points that count for the verdict."""
         return self.points - sum(self.left_out.values())
 
     def data(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class CheckResults:
 
 @dataclass(frozen=True)
 class Settings:
-    """How claims are tried: at points that are given, or at so many random ones.
+    """The settings of a check: points that are given, or the number of random ones.
 
     `usual` holds the powers of ten that inputs usually have, where they are known.  If `require_proof`, a claim that is
     only right at the points is undecided.

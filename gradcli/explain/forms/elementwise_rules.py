@@ -29,7 +29,7 @@ Formula = Any  # of SymPy
 
 
 class ElementwiseForm(Protocol):
-    """What a rule uses of a form that is being written: the nodes of the letters, and nodes with shorter arguments."""
+    """The part of a form that rules use: the nodes of its letters, and nodes with shorter arguments."""
 
     meanings: dict[Formula, Node]
     plain: dict[Node, Node]
@@ -107,7 +107,7 @@ def _reshaped(form: ElementwiseForm, node: Node, formula: Formula) -> Formula | 
 
 
 def _in_shape(meaning: Node, x: Node, node: Node) -> Node | None:
-    """Return what a letter of x means where x is reshaped: a constant of that shape, or what had that shape before."""
+    """Return the node of a letter of a reshaped x: a constant of that shape, or the node before it was reshaped."""
     if meaning.is_constant and meaning.shape == x.shape:
         return replace(meaning, shape=node.shape)
     before = operand(meaning, "reshape")

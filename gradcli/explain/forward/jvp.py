@@ -1,4 +1,4 @@
-"""What `gradcli jvp` shows: J·u, and how each tangent comes about."""
+"""The result of `gradcli jvp`: J·u, and how each tangent comes about."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class TaylorResult(Shown):
 
     @property
     def names(self) -> list[str]:
-        """What the derivatives are called, as claims call them: df/dx, d2f/dx2."""
+        """The names of the derivatives, as in claims: df/dx, d2f/dx2."""
         (x,) = self.wrt
         orders = range(1, len(self.derivatives) + 1)
         return [f"d{k}{self.output}/d{x}{k}" if k > 1 else f"d{self.output}/d{x}" for k in orders]

@@ -1,1 +1,1 @@
-"""What `gradcli hessian` shows: second derivatives, and products with them."""
+"""The result of `gradcli hessian`: second derivatives, and products with them."""

@@ -1,4 +1,4 @@
-"""What `gradcli hessian` shows: the second derivatives of a scalar, or their product H·u with a tangent."""
+"""The result of `gradcli hessian`: the second derivatives of a scalar, or their product H·u with a tangent."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What `gradcli jacobian` shows: J, how much of it, and how many passes it takes."""
+"""The result of `gradcli jacobian`: J, how much of it is shown, and the number of passes."""

@@ -1,4 +1,4 @@
-"""How PyTorch collects a Jacobian: a one-hot v for each row, and one `grad` call each."""
+"""A Jacobian as PyTorch computes it: one `grad` call a row, each with a one-hot v."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `gradcli jacobian` shows."""
+"""The result of `gradcli jacobian`."""
 
 from __future__ import annotations
 

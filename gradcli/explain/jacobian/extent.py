@@ -1,4 +1,4 @@
-"""How much of a Jacobian a page shows: all of it where that is a screen or two, or its numbers, or how it begins."""
+"""The part of a Jacobian that a page shows: all of it if it is a screen or two, or its numbers, or a few entries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ALL = Typed("--only jacobian")
 
 
 class Extent(Enum):
-    """What is shown of a Jacobian."""
+    """The part of a Jacobian that is shown."""
 
     WHOLE = "formulas, and numbers at a point"
     NUMBERS = "numbers alone"

@@ -1,4 +1,4 @@
-"""What `gradcli jacobian --numeric` shows: J in numbers, without a formula."""
+"""The result of `gradcli jacobian --numeric`: J in numbers, without a formula."""
 
 from __future__ import annotations
 

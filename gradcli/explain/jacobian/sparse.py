@@ -1,4 +1,4 @@
-"""What `gradcli jacobian --sparse` shows at one point: the entries that are not zero everywhere, and where they are."""
+"""The result of `gradcli jacobian --sparse` at a point: the entries that are not zero everywhere, with their places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page says of how a Jacobian was worked out: forward or reverse, and why."""
+"""The sentence of a page on the mode in which a Jacobian was computed, forward or reverse, and why."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a live page computes, as data."""
+"""The computation of a live page, as data."""

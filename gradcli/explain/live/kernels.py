@@ -122,6 +122,6 @@ def standing_alone(node: Node) -> tuple[Node, dict[int, Node]]:
 
 
 def _signature(node: Node) -> Sequence[Any]:
-    """Return what makes two operations the same function."""
+    """Return a key that is equal for operations with the same function."""
     arguments = tuple((a.shape, a.dtype, str(a.value) if a.value is not None else None) for a in node.args)
     return node.op, node.settings, arguments, node.shape, node.dtype

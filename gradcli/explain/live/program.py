@@ -1,4 +1,4 @@
-"""What a live page shows, as data: each value with the function that computes it, each pass with what it passes on."""
+"""A live page as data: each value with the function that computes it, each pass with the adjoints it adds."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class View:
-    """What a picture shows of a system: the point, the cotangent, the leaves, and whether repeated parts share a box.
+    """The settings of a picture: the point, the cotangent, the leaves, and whether repeated parts share a box.
 
     Without a point there are no values, without a cotangent no adjoints.  What was `measured` is not computed.
     """

@@ -34,7 +34,7 @@ class Fold(NamedTuple):
 
     @property
     def times(self) -> int:
-        """How many parts there are."""
+        """The number of parts."""
         return 1 if self.part else len(self.nodes) // self.period
 
 

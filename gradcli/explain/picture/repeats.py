@@ -28,12 +28,12 @@ class Repeat(NamedTuple):
 
     @property
     def stop(self) -> int:
-        """Where the last of them ends."""
+        """The index after the last part."""
         return self.start + self.period * self.times
 
     @property
     def saved(self) -> int:
-        """How many operations need not be shown."""
+        """The number of operations that are left out."""
         return self.period * (self.times - 1)
 
 

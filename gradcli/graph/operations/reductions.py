@@ -40,7 +40,7 @@ def _count(shape: Shape, axes: Axes) -> int:
 
 
 def extremum_pullback(g: Node, y: Node, axes: Axes, ties: str, x: Node) -> list[Node]:
-    """Return what an extremum, or a median, passes on: all to the first that is equal to it, or a share to each."""
+    """Return the adjoint of an extremum's, or a median's, argument: all to the first equal element, or even shares."""
     # PyTorch: x.max() and x.amax(dim) share ties evenly, x.max(dim) gives all to the first.
     if ties == "first":
         return [where(argument_mask(f"arg{y.op}_mask", x, axes[0]), broadcast_back(g, x.shape, axes), 0)]

@@ -11,7 +11,7 @@ from gradcli.pytorch.nn.module import Module, Parameter
 
 
 class _Listed(Module):
-    """What holds modules, or parameters, by their numbers."""
+    """A list of modules or parameters, which are named by their indices."""
 
     kind = "_modules"
 

@@ -219,7 +219,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def drop(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequence[int]) -> Tensor:
-    """Return what a dropout leaves, with one draw for each element of a shape that broadcasts."""
+    """Return the input after dropout, with one draw for each element of a shape that broadcasts."""
     if not training or not input.numel():
         return input
     refuse_if(input._a.dtype.kind != "f", "dtype of what is written", "Float", input.dtype.word)

@@ -61,12 +61,12 @@ class _Layer(Module):
         return Parameter(of_array(np.zeros(shape, self._kind)))
 
     def _affine(self, shape: Sequence[int], weight: bool, bias: bool) -> None:
-        """Have a factor of 1 for each number, and a summand of 0."""
+        """Register the parameters `weight`, ones, and `bias`, zeros, if the module has them."""
         self._register("weight", init.ones_(self._empty(*shape)) if weight else None)
         self._register("bias", self._empty(*shape) if bias else None)
 
     def _register(self, name: str, param: Tensor | None) -> None:
-        """Have a parameter instead of the setting that says whether there is one."""
+        """Register a parameter in place of the setting that says whether there is one."""
         self.__dict__.pop(name, None)
         self.register_parameter(name, param)
 
@@ -88,7 +88,7 @@ class _Layer(Module):
 
 
 class Identity(Module):
-    """What changes nothing."""
+    """The module that returns its input."""
 
     def forward(self, input: Any) -> Any:
         return input
@@ -119,7 +119,7 @@ class Unflatten(_Layer):
 
 
 class _Linear(_Layer):
-    """What multiplies by weights, which begin small where there are many of them."""
+    """A layer with weights, which are initialized as in PyTorch: the more inputs, the smaller."""
 
     def _weights(self, outputs: int, *shape: int) -> None:
         self.weight = self._empty(*shape)
@@ -243,4 +243,4 @@ class RMSNorm(_Layer):
 
 
 class _Dropout(_Layer):
-    """What draws which numbers are left."""
+    """A layer of dropout."""

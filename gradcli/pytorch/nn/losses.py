@@ -44,7 +44,7 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
 
 
 def _reducing(also: str = "", inner: str = "") -> Callable[[Callable[..., Any]], Callable[..., Tensor]]:
-    """Let a loss have the arguments that say how it is reduced, where its module has them.
+    """Return a decorator that gives a loss the parameters of its reduction, if its module has them.
 
     What takes `how` is told it; of all others, which return the losses of the samples, they become one here.
     `inner` is PyTorch's function in C++, which tells what is no tensor.
@@ -289,7 +289,7 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None) -> 
 
 
 def _weighted(scores: Any, weight: Any) -> Any:
-    """Return what there is for each class times its weight."""
+    """Return the scores times the weights of their classes."""
     return scores if weight is None else scores * weight.view(-1, *(1,) * (scores.dim() - 2))
 
 
@@ -334,7 +334,7 @@ def _of_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: 
 
 
 def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignored: int) -> None:
-    """Refuse targets that are no classes, in PyTorch's order and words."""
+    """Check that targets are classes, in PyTorch's order and with its messages."""
     shape, classes = list(scores.shape), target._a[..., 0]
     rank, sizes, expected = len(shape), list(classes.shape), [*shape[:1], *shape[2:]]
     refuse_if(not rank, "scores without an axis")

@@ -47,7 +47,7 @@ Parameter.__module__ = "torch.nn.parameter"
 
 
 class _IncompatibleKeys(namedtuple("_Keys", ("missing_keys", "unexpected_keys"))):
-    """What `load_state_dict` returns."""
+    """The result of `load_state_dict`."""
 
     def __repr__(self) -> str:
         return super().__repr__() if any(self) else "<All keys matched successfully>"
@@ -71,7 +71,7 @@ def _converting(dtype: Any) -> Callable[[Any], Any]:
 
 
 def _word(value: Any) -> str:
-    """Return what PyTorch calls the type of what is to be a part of a module."""
+    """Return PyTorch's name of the type of a value that a module registers."""
     return value.type() if isinstance(value, Tensor) else typename(value)
 
 
@@ -162,7 +162,7 @@ class Module:
         self._modules[name] = module
 
     def _check_name(self, kind: str, name: Any) -> None:
-        """Refuse a name that is none, or is taken by something of another kind."""
+        """Check that a name is valid, and not that of an attribute of another kind."""
         word = _KINDS[kind]
         refuse_if(not isinstance(name, str), "name that is no text", word, type(name).__name__)
         refuse_if("." in name, "dot in a name", word, f", got: {name}" * (word == "module"))

@@ -15,7 +15,7 @@ from gradcli.pytorch.tensor import Tensor
 
 
 def watch_step(module: Any, hooks: Sequence[Any], args: Any, result: Any) -> None:
-    """Have old hooks called with what the last step of a module passes on, and with what it was given."""
+    """Register old backward hooks on the module's last step: they get the gradients of its inputs and result."""
     y = result
     while not isinstance(y, Tensor):
         y = next(iter(y.values())) if isinstance(y, dict) else y[0]

@@ -1,4 +1,4 @@
-"""Where the largest numbers of windows are, and `max_unpool1d` and `max_unpool2d`, which put them back there."""
+"""Indices of the maxima of pooling windows, and `max_unpool1d` and `max_unpool2d`, which write values back there."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class _Recurrent(_Weights):
         return output.squeeze(batch_axis), tuple(s.squeeze(1) for s in last)
 
     def _check_rank(self, rank: int, state: State | None) -> None:
-        """Refuse a state of another rank than the input."""
+        """Check that the states have the rank of the input."""
         if state is None or all(s.dim() == rank for s in state):
             return
         what = "batched 3-D input" if rank == 3 else "unbatched 2-D input"

@@ -1,4 +1,4 @@
-"""What a module of `torch.nn` is called with, takes and shows, as `modules.txt` has it."""
+"""The table of modules, `modules.txt`: their parameters, the functions that they call, and their `repr`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _FIELDS = {"from": "constructor"}
 
 
 def taken(function: str) -> list[str]:
-    """Return what the module takes that is but a function of `torch.nn.functional`.
+    """Return the parameters of the module that calls a function of `torch.nn.functional`.
 
     >>> taken("l1_loss")
     ['size_average', 'reduce', 'reduction']

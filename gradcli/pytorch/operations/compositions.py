@@ -1,4 +1,4 @@
-"""What PyTorch itself composes of other operations: a line a function, each a function of `torch` and a method."""
+"""Functions that PyTorch composes of other operations: a line each, which is a function of `torch` and a method."""
 
 from __future__ import annotations
 

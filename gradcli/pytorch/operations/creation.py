@@ -211,7 +211,7 @@ method("new_tensor")(
 
 @method("values", "index")
 def values(self: Tensor, *args: Any) -> None:
-    """Refuse: a dense tensor has no values, and nobody calls `index`, but plotting libraries ask for both."""
+    """Raise an error: a dense tensor has no `values`.  Plotting libraries look for this method, and for `index`."""
     refuse_if(not args, "values of a dense tensor")
     raise MissingError("Tensor.index")
 
@@ -310,7 +310,7 @@ def _made(cls: type[Tensor], *args: Any, **keywords: Any) -> Tensor:
 
 
 def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None) -> Tensor:
-    """Return what `torch.Tensor(…)` and its like make: of numbers in lists, or of sizes."""
+    """Return the tensor of a call of `torch.Tensor` or a class like it, of numbers in lists or of sizes."""
     kind = (dtype or default_dtype()).numpy
     if len(args) == 1 and isinstance(args[0], Tensor):
         after, before = dtype or args[0].dtype, args[0].dtype

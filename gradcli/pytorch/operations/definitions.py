@@ -1,4 +1,4 @@
-"""What PyTorch computes in one operation and formulas have no name for, each in nodes: a line a function.
+"""PyTorch's operations that the vocabulary of formulas does not have, defined in nodes: a line each.
 
 A function of nodes is applied element by element, its operands promoted and broadcast; its parameters have PyTorch's
 names.  The value and the gradient at a corner are PyTorch's.

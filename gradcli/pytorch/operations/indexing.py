@@ -138,7 +138,7 @@ def part(x: Tensor, key: tuple[Any, ...], name: str) -> Tensor:
 
 
 def check_repeated(x: Tensor, new_shape: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    """Refuse to repeat a tensor, whose own shape may leave out axes in front, to a shape that it does not fit."""
+    """Check that a tensor of shape `new_shape` expands to a shape; axes in front may be missing."""
     sizes = x.dtype.tensor, list(new_shape), list(shape), len(shape), len(new_shape)
     refuse_if(len(new_shape) > len(shape), "rank of an expand", *sizes)
     for k in range(1, len(new_shape) + 1):

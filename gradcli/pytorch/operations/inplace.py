@@ -29,7 +29,7 @@ from gradcli.pytorch.tensor import Tensor, new, tangent_of
 
 
 def check(x: Tensor, recorded: bool = False) -> None:
-    """Refuse a change in place that autograd does not allow; `recorded` tells of one with what requires a gradient."""
+    """Check that autograd allows a change in place; `recorded` is whether an operand of it requires a gradient."""
     refuse_if(x._inference and not Mode.inference, "inference tensor changed in place")
     _check_tangent(x)
     base = x._base
@@ -87,7 +87,7 @@ def _fitting(result: Tensor, x: Tensor, name: str) -> Tensor:
 
 
 def _keep_old(step: Any, x: Tensor) -> None:
-    """Let a step keep a copy of a tensor's old numbers, which is what they are also when the tensor is changed."""
+    """Make a step keep a copy of a tensor's values, so that a change of the tensor does not matter to it."""
     step.checks = [c for c in step.checks if c[0] is not x._memory or c[3] is not x]
     step.kept = [a.copy() if a is not None and np.may_share_memory(a, x._a) else a for a in step.kept]
 
@@ -110,7 +110,7 @@ _FILLING["masked_fill_"] = "tensor[mask] = scalar"
 
 
 def _let_write(x: Tensor, numbers: Any, name: str) -> None:
-    """Let a view of repeated memory be written to, as PyTorch does where no element is meant twice, and by some."""
+    """Make a view of repeated memory writable, as PyTorch does where each element is written once, or equal values."""
     repeats = x._a.size and any(not step and n > 1 for step, n in zip(x._a.strides, x._a.shape, strict=True))
     once = tuple(slice(None if step else 1) for step in x._a.strides)
     wrong = name not in _FILLING or (numbers != numbers[once]).any()
@@ -123,7 +123,7 @@ def _let_write(x: Tensor, numbers: Any, name: str) -> None:
 
 
 def through_base(x: Tensor, value: Tensor) -> None:
-    """Let a view's base have the history of what was written into it."""
+    """Record a change of a view in the history of its base."""
     base = x._base
     assert base is not None
     numbers = numbers_of(base)[..., None]
@@ -275,7 +275,7 @@ def numbered(result: Tensor) -> Tensor:
 
 @methods("unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_")
 def view_in_place(self: Tensor, *args: Any, op: str) -> Tensor:
-    """Let a tensor become its own view, whose step has a number of its own."""
+    """Replace a tensor by a view of itself, with a step of its own."""
     check(self)
     refuse_if(op == "t_" and self.dim() > 2, "rank of a t", self.dim(), op)
     result = getattr(Tensor, op.removesuffix("_"))(self, *args)

@@ -1,4 +1,4 @@
-"""What makes several tensors of one, and one of several."""
+"""Splitting and joining of tensors."""
 
 from __future__ import annotations
 

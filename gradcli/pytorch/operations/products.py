@@ -21,7 +21,7 @@ from gradcli.pytorch.tensor import Tensor
 
 
 def _check(name: str, a: Tensor, b: Tensor) -> None:
-    """Refuse factors whose sizes do not meet."""
+    """Check that the inner sizes of two factors agree."""
     if a._a.shape[-2] != b._a.shape[-min(3, b._a.ndim)] or (name == "bmm" and len(a) != len(b)):
         raise refusal(f"sizes of {'mm' if name == 'addmm' else name}", *a.shape, *b.shape)
 
@@ -76,7 +76,7 @@ def _not_met(a: tuple[int, ...], b: tuple[int, ...]) -> Exception:
 
 @method("solve")
 def solve(*_: Any, **__: Any) -> Tensor:
-    """Refuse what took its arguments the other way round."""
+    """Raise PyTorch's error for the removed function, whose arguments were in the opposite order."""
     raise refusal("old solve")
 
 
@@ -160,7 +160,7 @@ def _without_dots(equation: str, operands: Sequence[Any]) -> str:
 
 
 def _check_einsum(equation: str, operands: Sequence[Any]) -> None:
-    """Refuse an equation that does not fit its operands."""
+    """Check that an equation fits its operands."""
     left, _, right = equation.partition("->")
     terms, sizes = left.split(","), dict[str, int]()
     bad = next((i for i, c in enumerate(equation) if not (c.isalpha() or c in ",->")), None)

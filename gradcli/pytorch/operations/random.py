@@ -31,7 +31,7 @@ TORCH.update(Generator=Generator, default_generator=DEFAULT)
 
 
 def _drawn(draw: Callable[..., Any]) -> Callable[..., Tensor]:
-    """Return what makes a tensor of a size, of numbers that are drawn."""
+    """Return a function of a size that draws the elements of a tensor."""
 
     def make(*size: Any, generator: Generator | None = None, **options: Any) -> Tensor:
         return sized(some(size), partial(draw, generator or DEFAULT), **options)
@@ -156,7 +156,7 @@ def filled(self: Tensor, *args: Any, generator: Generator | None = None, op: str
 
 
 def dropped(x: Tensor, p: float, shape: Any = None) -> Tensor:
-    """Return what `dropout` leaves: each number with probability 1 - p, in its place 0 otherwise."""
+    """Return the input after dropout: each element is kept with probability 1 - p, and 0 otherwise."""
     if p == 0:
         return x
     sizes = tuple(x.shape) if shape is None else shape

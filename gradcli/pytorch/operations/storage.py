@@ -33,7 +33,7 @@ def _is_dense(numbers: Array) -> bool:
 
 
 def check_overlap(written: Tensor, *operands: Any) -> None:
-    """Refuse operands that show memory which is written, unless it is all of it, element by element.
+    """Check that operands do not share the memory that is written, unless they are all of it, element by element.
 
     PyTorch looks at what is dense alone (`get_overlap_status`), and else reads what it may have overwritten.
 

@@ -70,7 +70,7 @@ def unfollowed(view: Tensor, origin: Origin, since: bool) -> Exception:
 
 
 def rebase(x: Tensor, step: Step | None) -> None:
-    """Let another step have made a tensor: the gradient that is retained is that of its new numbers."""
+    """Set the step that made a tensor; a retained gradient moves to it."""
     if step is not None and x._fn is not None and x.retains_grad:
         step.retained, x._fn.retained = x._fn.retained, None
     x._fn = step

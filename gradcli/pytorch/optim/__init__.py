@@ -128,7 +128,7 @@ def _settings_of(group: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _downhill(p: Tensor, group: Mapping[str, Any]) -> Any:
-    """Return what the loss grows along: the gradient, or minus it to maximize, and that of the weight decay."""
+    """Return the direction of ascent: the gradient (its negative to maximize) plus that of the weight decay."""
     g = p._grad._a  # type: ignore[union-attr]
     g = -g if group.get("maximize") else g
     if group.get("weight_decay") and not group.get("decoupled_weight_decay"):

@@ -23,7 +23,7 @@ _FLAT = 1e-9  # a bracket in which no parameter changes by more
 
 
 class Trial(NamedTuple):
-    """What a step of a length along a direction leads to."""
+    """The result of a step along a direction: its length, the loss, the gradient and the slope."""
 
     length: Any
     loss: float

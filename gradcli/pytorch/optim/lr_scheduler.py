@@ -60,12 +60,12 @@ class LRScheduler:
         return self.get_lr()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what the scheduler has reached; functions are left out."""
+        """Return the state of the scheduler, without functions."""
         state = {k: v for k, v in vars(self).items() if k not in ("optimizer", "lr_lambdas")}
         return state | ({"lr_lambdas": [None] * len(self.lr_lambdas)} if hasattr(self, "lr_lambdas") else {})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what a scheduler had reached."""
+        """Set the state of the scheduler."""
         vars(self).update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
 
     def get_last_lr(self) -> list[float]:

@@ -89,7 +89,7 @@ def _same(state: Any, other: Any) -> bool:
 
 @contextmanager
 def _random_as(state: Any) -> Iterator[None]:
-    """Have random numbers drawn from a state of the generator; those that follow go on as before."""
+    """Draw random numbers from a state of the generator within a block; afterwards its state is as before."""
     before = DEFAULT.get_state()
     DEFAULT.set_state(state)
     try:
@@ -139,7 +139,7 @@ CheckpointFunction.__module__ = "torch.utils.checkpoint"
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """Return what functions give one after the other, in segments of which all but the last are checkpoints."""
+    """Return the result of functions in a row, in segments of which all but the last are checkpoints."""
     if use_reentrant is None:
         warn("use_reentrant is not passed to a sequence")
     preserve = kwargs.pop("preserve_rng_state", True)

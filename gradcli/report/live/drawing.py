@@ -40,7 +40,7 @@ class _Text:
 
 @dataclass(frozen=True)
 class _Sign:
-    """What is drawn of one box: at its arrows, above or on the left, and inside; `node` is -1 for several nodes."""
+    """The texts of one box: at its arrows, above or on the left, and inside; `node` is -1 for several nodes."""
 
     box: Box
     node: int
@@ -58,7 +58,7 @@ class _Sign:
         return most * _SMALL_LINE + 6 if most else 0.0
 
     def size(self) -> Size:
-        """Return what the box takes: its height in place of its width if the picture is horizontal."""
+        """Return the size of the box: its height in place of its width if the picture is horizontal."""
         width = max(t.letters for _, t in self.lines) * _CELL + 2 * _PAD
         height = len(self.lines) * _LINE + 10
         if self.horizontal:

@@ -88,7 +88,7 @@ def live_section(page: LivePage, number: int, lean: bool = False, horizontal: bo
 
 
 def data(page: LivePage, key: str) -> dict[str, Any]:
-    """Return what the script reads."""
+    """Return the JSON object that the script reads."""
     nodes = []
     for n in page.nodes:
         row: dict[str, Any] = {"n": printable(n.name), "b": printable(n.bar), "k": n.kind, "s": list(n.shape)}
@@ -318,7 +318,7 @@ class _Section:
         yield f'<p class="sentence" aria-live="polite"><code data-part="sentence">{word("stepAll")}</code></p></div>'
 
     def meaning(self) -> str:
-        """Return what an adjoint is, and what L is."""
+        """Return the legend: the meaning of an adjoint, and of L."""
         page = self.page
         leaves = [page.nodes[k] for k in page.wrt] or [n for n in page.nodes if n.bar]
         first = next((n for n in leaves if isinstance(n.bar, AdjointName) and n.bar.barred), None)

@@ -174,7 +174,7 @@ def _entries(matrix: Matrix, cells: dict[tuple[int, int], str], writer: LatexWri
 
 
 def _entry(row: Math, column: Math, writer: LatexWriter) -> str:
-    """Return what an entry is: ∂y/∂x of an output and an operator; of two operators, as a Hessian has, both."""
+    """Return the name of an entry: ∂y/∂x of an output and an operator; of two operators, as a Hessian has, both."""
     if isinstance(row, Name) and isinstance(column, Partial):
         return writer.write(Partial(row.name, column.by))
     return f"{writer.write(row)} {writer.write(column)}"

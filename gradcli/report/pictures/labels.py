@@ -50,7 +50,7 @@ class Labels:
         return [*shown, f"… {len(box.paths) - _PATHS:,} more"] if len(box.paths) > _PATHS else shown
 
     def scalar(self) -> list[str]:
-        """Return what adjoints are, x̄ = ∂L/∂x of the first with a bar, and what L is, if anything."""
+        """Return the meaning of adjoints, x̄ = ∂L/∂x of the first with a bar, and of L, if there is one."""
         scalar, loss = self.picture.scalar, self.picture.loss
         boxes = [box for box in self.picture.boxes if not isinstance(box.adjoint, str)]
         shown = [box for box in boxes if box.adjoint is not None] or boxes  # or in the rules alone
@@ -62,7 +62,7 @@ class Labels:
         return [self.writer.write(math) for math in (meaning, loss) if math is not None]
 
     def foot(self) -> list[str]:
-        """Return what adjoints are, and what the first path says that is shown."""
+        """Return the meaning of adjoints, and that of the first path shown."""
         path = self._path()
         return [*self.scalar(), *([] if path is None else [self.writer.write(path)])]
 

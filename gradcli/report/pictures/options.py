@@ -1,4 +1,4 @@
-"""How a picture is drawn, beside its format."""
+"""The options of a picture, beside its format."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Options(NamedTuple):
-    """How a picture is drawn: from left to right if `horizontal`; as text, in colour if `styled`."""
+    """The options of a picture: drawn from left to right if `horizontal`; as text, in colour if `styled`."""
 
     horizontal: bool = False
     styled: bool = False

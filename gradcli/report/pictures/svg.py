@@ -72,7 +72,7 @@ class _Lines(NamedTuple):
         return (len(self.value) + len(self.adjoint)) * _LINE + len(self.paths) * _SMALL_LINE + 10
 
     def size(self) -> Size:
-        """Return what the box takes: its height in place of its width if it is horizontal."""
+        """Return the size of the box: its height in place of its width if it is horizontal."""
         size = max(cells(t) for t in [*self.value, *self.adjoint]) * _CELL + 2 * _PAD
         size = max([size, beside(self.images) + 2 * _PAD, *(cells(t) * _SMALL_CELL + 2 * _PAD for t in self.paths)])
         height = self.text + (max(image.height for image in self.images) + _PAD if self.images else 0.0)
@@ -154,7 +154,7 @@ def _file(picture: Picture, layout: Layout, texts: Sequence[_Lines], foot: Seque
 
 
 def _foot(kinds: Sequence[str], foot: Sequence[str], y: float) -> Iterator[str]:
-    """Yield what the looks of boxes mean, and what adjoints are."""
+    """Yield the legend: the looks of boxes, and the meaning of adjoints."""
     x = _MARGIN
     for kind in kinds:
         size = f'width="18" height="12" rx="{_ROUND[kind] // 2}"'
@@ -166,7 +166,7 @@ def _foot(kinds: Sequence[str], foot: Sequence[str], y: float) -> Iterator[str]:
 
 
 def _key(kind: str) -> float:
-    """Return what a kind of box takes in the legend."""
+    """Return the width of a kind of box in the legend."""
     return 24 + cells(kind) * _SMALL_CELL + 20
 
 

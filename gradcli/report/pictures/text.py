@@ -39,7 +39,7 @@ def render(picture: Picture, digits: int | None, options: Options = PLAIN) -> st
 
 
 def _foot(picture: Picture, digits: int | None, lost: int, width: int) -> Iterator[str]:
-    """Yield what the signs mean, what adjoints are, and how many values have no lane."""
+    """Yield the legend: the signs, the meaning of adjoints, and the number of values without a lane."""
     parts = [legend(list(SIGNS.items()), picture), *Labels(picture, digits).foot()]
     whole = GAP.join(parts)
     for line in [whole] if cells(whole) <= width else parts:

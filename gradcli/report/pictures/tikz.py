@@ -84,7 +84,7 @@ class _Drawing:
         return [first._replace(latex=f"{first.latex} ="), last._replace(latex=rf"\quad {last.latex}")]
 
     def paths(self, box: Box) -> list[_Line]:
-        """Return what arrives along the paths into a box, a line each."""
+        """Return the contributions along the paths into a box, a line each."""
         shown = Labels(self.picture, self.text.digits).paths(box)
         latex = Labels(self.picture, self.text.digits, self.latex).paths(box)
         return [_Line(rf"\scriptstyle {line}", 0.8 * cells(text), 1.0) for line, text in zip(latex, shown, strict=True)]
@@ -109,7 +109,7 @@ class _Drawing:
         return cells(text), 2.5 if "where(" in text else 1.7 if "/" in text else 1.2
 
     def size(self, k: int) -> Size:
-        """Return what a box takes: its height in place of its width if the picture is horizontal."""
+        """Return the size of a box: its height in place of its width if the picture is horizontal."""
         size = max(line.letters for line in self.bodies[k]) * _CELL + 2 * _PAD
         height = sum(map(_height, self.bodies[k])) + _PAD
         if self.horizontal:
@@ -148,7 +148,7 @@ class _Drawing:
 
 
 def _check_size(layout: Layout) -> None:
-    """Refuse a picture that TeX cannot measure."""
+    """Raise an error for a picture that is too large for TeX."""
     if max(layout.width, layout.height) > _LARGEST:
         raise InputError(
             f"the picture would be {layout.width:,.0f} by {layout.height:,.0f} points, and TeX measures no more than "

@@ -31,7 +31,7 @@ class Answer:
 
 @dataclass
 class Failure(Scene):
-    """Where an error arose, and its message; `begin` and `end` are those of the expression, as far as known."""
+    """The position of an error and its message; `begin` and `end` are those of the expression, where they are known."""
 
     frame: Any
     message: str

@@ -43,19 +43,19 @@ def with_argument(text: Text, name: str, value: str, *functions: str) -> list[Ch
 
 
 def with_randomness(at: Failure) -> list[Change]:
-    """Let the elements that vmap maps have random numbers of their own."""
+    """Return the fix that gives each element of vmap random numbers of its own."""
     maps = calls(at.text.tree, "vmap")
     return at.text.edited(edits.appended(maps[0], 'randomness="different"', at.text)) if maps else []
 
 
 def second(at: Failure) -> list[Change]:
-    """Take the Jacobian of a gradient, instead of its gradient: jacrev(grad(f)) for grad(grad(f))."""
+    """Return the fix from the gradient of a gradient to its Jacobian: jacrev(grad(f)) for grad(grad(f))."""
     outer = [c for c in calls(at.text.tree, "grad") if any(called(a) == "grad" for a in c.args[:1])]
     return at.text.edited(edits.instead(outer[0].func, "torch.func.jacrev")) if outer else []
 
 
 def summed(text: Text, name: str) -> list[Change]:
-    """Call backward of a sum: y.sum().backward(); or give grad a weight of ones."""
+    """Return the fix that calls backward of a sum, y.sum().backward(), or gives grad a weight of ones."""
     for call in text.calls("backward"):
         if receiver_of(call) is not None:
             return text.edited(edits.before_call(call, ".sum()"))
@@ -77,7 +77,7 @@ def of_a_list(at: Failure) -> list[Change]:
 
 
 def of_the_whole(text: Text, tensors: Mapping[str, Any]) -> tuple[str, list[Change]] | None:
-    """Take the gradient by a tensor instead of a part of it, and then that part: grad(u, xt)[0][:, 0:1]."""
+    """Return the fix that differentiates by a whole tensor and then takes the part: grad(u, xt)[0][:, 0:1]."""
     for node in parts(text.statement, ast.Subscript):
         call = node.value
         if isinstance(call, ast.Call) and called(call) == "grad" and len(call.args) > 1:
@@ -291,7 +291,7 @@ def as_a_tensor(at: Failure) -> list[Change]:
 
 
 def more_returned(at: Failure, name: str, count: int) -> list[Change]:
-    """Let the backward of a class return None for so many more arguments of forward."""
+    """Return the fix that makes the backward of a class return None for further arguments of forward."""
     classes = [c for c in parts(at.main.tree, ast.ClassDef) if c.name == name]
     functions = [f for c in classes for f in c.body if isinstance(f, ast.FunctionDef) and f.name == "backward"]
     for value in [r.value for f in functions for r in parts(f, ast.Return) if r.value is not None]:

@@ -29,7 +29,7 @@ def required(reason: str, changes: list[Change]) -> Answer:
 
 
 def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
-    """Let the tensor from which a name was computed require a gradient, where the script makes it.
+    """Return the fix that makes the tensor from which a name was computed require a gradient, where it is created.
 
     `x` is the tensor of that name: its numbers may be whole ones, which cannot.
     """
@@ -50,7 +50,7 @@ def requiring(text: Text, name: str, x: Any = None) -> list[Change]:
 
 
 def _of_the_whole(text: Text, name: str) -> list[Change]:
-    """Let a whole tensor require a gradient where a script lets a part of it: x for x[0] in x[0].requires_grad_()."""
+    """Return the fix that makes a whole tensor require a gradient, not a part: x for x[0] in x[0].requires_grad_()."""
     for statement in text.statements():
         part = whole = _requires_target(statement)
         while isinstance(whole, ast.Subscript):
@@ -79,7 +79,7 @@ def _is_of_self(text: Text, call: ast.Call) -> bool:
 
 
 def thawed(text: Text) -> list[Change]:
-    """Let parameters require gradients again, where a script says that they do not."""
+    """Return the fix that makes frozen parameters require gradients again."""
     wishes: list[ast.expr] = []
     for statement in text.statements():
         if isinstance(statement, ast.Assign) and _requires_target(statement) is not None:
@@ -126,7 +126,7 @@ def cut_off(at: Failure) -> list[Change]:
 
 
 def _requires_target(statement: ast.stmt) -> ast.expr | None:
-    """Return what a statement lets require a gradient, or not: x of x.requires_grad = True, and x.requires_grad_()."""
+    """Return the tensor whose `requires_grad` a statement sets: x in x.requires_grad = True and x.requires_grad_()."""
     match statement:
         case ast.Assign([ast.Attribute(owner, "requires_grad")]):
             return owner
@@ -142,7 +142,7 @@ def cloned_result(text: Text, name: str) -> list[Change]:
 
 
 def as_leaf(text: Text, name: str) -> list[Change]:
-    """Let a tensor require a gradient last, behind what is done with it where it is made."""
+    """Return the fix that makes a tensor require a gradient after the operations on it in the line that creates it."""
     flow = Flow(text)
     value: ast.AST | None = next((n for n in ast.walk(text.statement) if text.of(n) == name), None)
     while isinstance(value, ast.Name | ast.Attribute):  # another name for the same

@@ -36,7 +36,7 @@ def _of_constant(at: Failure, name: str, x: Tensor) -> Answer:
 
 
 def _requiring(text: Text, name: str, x: Tensor) -> list[Change]:
-    """Let a tensor require a gradient: where it is made, or behind what computes it from others that need none."""
+    """Return the fix that makes a tensor require a gradient, where it is created or computed without one."""
     assignment = text.assigned(name)
     if assignment is not None and any(text.of(n) == name for n in ast.walk(assignment[1])):  # img = img.clamp(0, 1)
         real = "" if x.is_floating_point() else ".float()"
@@ -45,7 +45,7 @@ def _requiring(text: Text, name: str, x: Tensor) -> list[Change]:
 
 
 def _besides(at: Failure, name: str) -> list[Change]:
-    """Return what else a line needs: nothing recorded for an update, and a question in a first round."""
+    """Return the other fixes that a line needs: `no_grad` for an update, and a check for None in a first round."""
     statement = at.text.statement
     if isinstance(statement, ast.AugAssign) and at.text.of(statement.target) == name:
         return updates.without_grad(at)

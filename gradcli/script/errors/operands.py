@@ -290,7 +290,7 @@ def listed(at: Failure) -> list[Change]:
 
 
 def list_of_modules(at: Failure) -> list[Change]:
-    """Let a list of layers be a module's: torch.nn.ModuleList([…])."""
+    """Return the fix that registers a list of layers: torch.nn.ModuleList([…])."""
     for value, held in _unregistered(at):
         if isinstance(value, ast.List | ast.ListComp) and isinstance(held, list):
             kind = "Module" if any(isinstance(x, Module) for x in held) else "Parameter"
@@ -322,7 +322,7 @@ def _is_trained(x: Any) -> bool:
 
 
 def jacobian(at: Failure) -> list[Change]:
-    """Take the Jacobian, instead of torch.func.grad, and of a gradient in it: either may have several numbers."""
+    """Return the fix from torch.func.grad to jacrev, in a nested gradient too: results may have several elements."""
     for expression in (*_calls(at), *Flow(at.text).back(at.text.statement)):
         if grads := [c for c in calls(expression, "grad") if at.text.of(c.func) != "torch.autograd.grad"]:
             return at.text.edited([e for c in grads for e in edits.instead(c.func, "torch.func.jacrev")])
@@ -387,20 +387,20 @@ def channels(at: Failure, how: str, weight: Sequence[int], shape: Sequence[int],
 
 
 def _layer(at: Failure, kind: str, size: int, *sizes: int) -> list[Change]:
-    """Let the one layer of some sizes take as many numbers as it is given."""
+    """Return the fix that sets the input size of the only layer of some sizes."""
     layers = [c for c in calls(at.main.tree) if called(c).startswith(kind)]
     result = [c for c in layers if [integer(a) for a in c.args[: len(sizes)]] == [*sizes]]
     return at.main.edited(edits.instead(result[0].args[0], str(size))) if result else []
 
 
 def reshaped(at: Failure) -> list[Change]:
-    """Let numbers be copied where they have to be, for the shape that is wanted."""
+    """Return the fix from `view` to `reshape`, which copies where it must."""
     views = [c.func for c in _calls(at, "view")]
     return at.text.edited([(edits.dot(f), end(f), ".reshape") for f in views if isinstance(f, ast.Attribute)])
 
 
 def doubled(at: Failure) -> list[Change]:
-    """Let gradcheck have its inputs in float64."""
+    """Return the fix that gives gradcheck inputs of float64."""
     for call in _calls(at, "gradcheck", least=2):
         tensors = [x for x in elements(call.args[1]) if _is_tensor(at.value(x))]
         return at.text.edited([e for x in tensors for e in edits.behind(x, ".double()")])

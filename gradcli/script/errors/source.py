@@ -103,7 +103,7 @@ class Text:
         return calls(self.statement, *names)
 
     def owners(self, *names: str) -> list[ast.expr]:
-        """Return what methods of these names are called of in the statement at the line."""
+        """Return the objects whose methods of these names the statement calls."""
         return [owner for call in self.calls(*names) if (owner := owner_of(call)) is not None]
 
     def assigned(self, name: str) -> tuple[ast.Assign, ast.expr] | None:
@@ -124,7 +124,7 @@ class Text:
         return []
 
     def operand(self, call: ast.Call) -> ast.expr | None:
-        """Return what a function is computed of: x in x.log(), and in torch.log(x)."""
+        """Return the operand of a function: x in x.log() and in torch.log(x)."""
         owner = owner_of(call)
         is_method = owner is not None and self.of(owner) not in ("torch", "np", "numpy", "math")
         return owner if is_method else next(iter(call.args), None)

@@ -13,7 +13,7 @@ N = TypeVar("N", bound=ast.AST)
 
 
 def pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield what is assigned to what: x, z = 1, 2."""
+    """Yield the pairs of target and value of an assignment: two for x, z = 1, 2."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         for name, part in zip(target.elts, value.elts, strict=True):
             yield from pairs(name, part)
@@ -91,7 +91,7 @@ def decorators(node: ast.AST, *names: str) -> list[ast.expr]:
 
 
 def owner_of(call: ast.Call) -> ast.expr | None:
-    """Return what a method belongs to: x in x.log(), torch in torch.log(x)."""
+    """Return the object before the dot of a call: x in x.log(), torch in torch.log(x)."""
     return call.func.value if isinstance(call.func, ast.Attribute) else None
 
 

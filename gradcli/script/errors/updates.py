@@ -117,7 +117,7 @@ def _updated(text: Text, statement: ast.stmt) -> str:
 
 
 def carried(at: Failure, leads: Callable[[Any], bool]) -> tuple[str, list[Change]]:
-    """Let what a loop carries from round to round go on without its history: h = h.detach() at its end.
+    """Return the fix that detaches the values that a loop carries to the next round: h = h.detach() at its end.
 
     `leads` tells which values have the history that is in the way.
     """

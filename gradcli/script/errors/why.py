@@ -20,7 +20,7 @@ _MOST = 100  # columns
 
 
 def why(error: BaseException, script: Script) -> str:
-    """Return what happened, what fixes it, and where the guide has more; nothing where PyTorch's message says all."""
+    """Return the cause of an error, its fix, and the guide's topic; "" where PyTorch's message says it all."""
     lines = _written(*result) if (result := _answer_at(error, script)) is not None else []
     topics = (row.topic for e in _chain(error) if (row := _row(e)[0]) is not None)
     topic = next(filter(None, (result[1].topic if result else "", *topics)), "")
@@ -34,7 +34,7 @@ def _is_of_none(error: BaseException) -> bool:
 
 
 def answer(error: BaseException, script: Script) -> Answer | None:
-    """Return what is to be said of an error; None where that is nothing."""
+    """Return the explanation of an error, or None."""
     result = _answer_at(error, script)
     return None if result is None else result[1]
 

@@ -93,7 +93,7 @@ def _open(call: Call, recorded: Recorded, roots: Mapping[str, str]) -> tuple[Gra
 
 
 def _backward(use: Use, i: int, weights: Mapping[str, str]) -> str:
-    """Return what the script's `backward` returns for an argument, in its words: Square.backward(ȳ).
+    """Return the result of the script's `backward` for an argument as text: Square.backward(ȳ).
 
     `weights` are what the cotangents of outputs are called.
     """

@@ -1,4 +1,4 @@
-"""What a call did to the gradients in a script: hooks, `.grad` before and after, and what is not finite."""
+"""The effects of a call on a script's gradients: hooks, `.grad` before and after, and values that are not finite."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SHOWN = 36  # elements of an array that is written out
 
 
 def done(call: Call, scene: CallScene, explained: bool) -> list[Sentence]:
-    """Return what a call did; `explained` is whether the page shows its gradients."""
+    """Return the effects of a call; `explained` is whether the page shows its gradients."""
     lines = [*((text,) for text in _hooks(call, scene)), *_accumulated(call, scene, explained)]
     lines += [*_not_kept(call, scene), *_unused(call, scene), *_unreached(call, scene)]
     if call.freed:
@@ -60,7 +60,7 @@ def done(call: Call, scene: CallScene, explained: bool) -> list[Sentence]:
 
 
 def _hooks(call: Call, scene: CallScene) -> Iterator[str]:
-    """Yield what hooks changed, in their order."""
+    """Yield the changes by hooks, in their order."""
     for k, change in enumerate(call.changes):
         if not k:
             yield "Hooks changed gradients in this backward; the formulas above leave that out."
@@ -68,7 +68,7 @@ def _hooks(call: Call, scene: CallScene) -> Iterator[str]:
 
 
 def _hook(change: Any, scene: CallScene) -> str:
-    """Return what a hook is called: x's hook (line 5), or that of a module."""
+    """Return the name of a hook: x's hook (line 5), or that of a module."""
     module, hook = getattr(change.hook, "of", (None, change.hook))
     function = hook if hasattr(hook, "__code__") else type(hook).__call__
     code = getattr(function, "__code__", None)
@@ -84,7 +84,7 @@ def _hook(change: Any, scene: CallScene) -> str:
 
 
 def _accumulated(call: Call, scene: CallScene, explained: bool) -> Iterator[Sentence]:
-    """Yield what each `.grad` was, and what it is."""
+    """Yield each `.grad` before and after the call."""
     if explained and _is_first_of_many(call, scene):
         first, *others = call.contributions
         whose: Sentence = ("Each ", _GRAD) if others else (Grad(scene.name(first.tensor)),)
@@ -135,7 +135,7 @@ def _of_leaves(call: Call, scene: CallScene, explained: bool) -> Iterator[Senten
 
 
 def _held(c: Contribution, scene: CallScene) -> str:
-    """Return what a `.grad` was, by which line, and what is added to it: [2] (left by line 5) + [4]."""
+    """Return a `.grad` before the call, the line that left it, and what is added to it: [2] (left by line 5) + [4]."""
     cleared, reached = c.tensor._cleared, scene.reached.get(id(c.tensor))
     if c.before is None:
         return f"None (cleared in {scene.where(cleared)})" if cleared is not None else "None"
@@ -176,7 +176,7 @@ def _unused(call: Call, scene: CallScene) -> Iterator[Sentence]:
 
 
 def _unreached(call: Call, scene: CallScene) -> Iterator[Sentence]:
-    """Yield what keeps a gradient and was not reached, because numbers went on alone on the way to it."""
+    """Yield the tensors whose `.grad` stays None because the graph is cut between them and the loss."""
     left = _left(call, scene)
     if not left or not CUTS:
         return
@@ -189,7 +189,7 @@ def _unreached(call: Call, scene: CallScene) -> Iterator[Sentence]:
 
 
 def _left(call: Call, scene: CallScene) -> dict[str, Tensor]:
-    """Return what keeps a gradient in the script, by name, and was not reached by a call for all, nor by one before."""
+    """Return the tensors of the script, by name, that should get a `.grad` and that no call has reached."""
     reached = {id(c.tensor) for c in call.contributions}
     without = {n: x for n, x in scene.names.tensors.items() if x._grad is None and x.requires_grad}
     leaves = {n: x for n, x in without.items() if x._fn is None or (x._fn.retained and not x._fn.reached)}
@@ -245,7 +245,7 @@ def _op(step: Step) -> str:
 
 
 def _safer(call: Call, step: Step, scene: CallScene) -> str:
-    """Return what to type instead of a step, in one line."""
+    """Return the numerically safer expression for a step, in one line."""
     edge, x = step.edges[0] if step.edges else None, next(iter(step.operands or ()), None)
     name = scene.recorded.steps.get(edge, "") if edge is not None else scene.names.of(x)
     name, op = name or (scene.names.of(edge) if edge is not None else "") or "x", _op(step)

@@ -123,7 +123,7 @@ def earlier_names(scene: CallScene) -> Iterator[str]:
 
 
 def _cut(how: How) -> str:
-    """Return what was done to a tensor that is cut off from the graph.
+    """Return how a tensor was cut from the graph, in words.
 
     >>> _cut(How(Kind.DETACHED, ".detach()")), _cut(How(Kind.UNRECORDED, "no_grad()"))
     ('detached', 'computed under no_grad()')

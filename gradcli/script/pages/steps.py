@@ -1,4 +1,4 @@
-"""What an optimizer's step did with `.grad`: its rule, and the numbers where they are few."""
+"""The step of an optimizer: its rule, and the numbers where they are few."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Done = tuple[Any, Any, dict[str, float], dict[str, Any]]
 
 
 def step_lines(optimizer: Any, done: Sequence[Done], scene: Scene) -> list[str]:
-    """Return what a step did: w ← w - lr·w.grad = 0.5 - 0.1·2 = 0.3; with several parameters, a line for each."""
+    """Return a step in formulas: w ← w - lr·w.grad = 0.5 - 0.1·2 = 0.3; with several parameters, a line for each."""
     if not done:
         return [_nothing(optimizer, scene)]
     names = [_name(p, scene) for p, *_ in done]

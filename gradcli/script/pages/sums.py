@@ -55,7 +55,7 @@ class Sums:
             self.added.add(line)
 
     def words(self, line: int) -> str:
-        """Return what adds up at a line: x.grad adds up to [8, 16, 24]; nothing where nothing does."""
+        """Return which gradients accumulate at a line: x.grad accumulates to [8, 16, 24]; "" where none does."""
         result = list(self.lines.get(line, {}).values()) if line in self.added else []
         each = " over the updates: call `optimizer.zero_grad()` once per step" if line in self.moved else ""
         if len(result) == 1:

@@ -43,7 +43,7 @@ def parameters_to_vector(parameters: Any) -> Any:
 
 
 def vector_to_parameters(vec: Any, parameters: Any) -> None:
-    """Let parameters show parts of a vector, one after the other."""
+    """Make parameters views of the parts of a vector, in order."""
     begin = 0
     for p in parameters:
         p.data = vec[begin : begin + p.numel()].view_as(p).data
