@@ -213,7 +213,7 @@ def explain(
     *,
     wrt: Sequence[str] | None = None,
 ) -> Explanation:
-    """Return what `backward` computes at a point: as text the page of `gradcli backward`, in a notebook a live page.
+    """Return the gradients at a point: as text the page of `gradcli backward`, in a notebook a live page.
 
     `at` holds a number or an array for each input, `v` the cotangent of each output; a single scalar output has 1
     without one.  The live page has fields for the inputs and for v; its method `html` returns it as a file.

@@ -49,7 +49,7 @@ class CompiledCall:
         self._ready: dict[Any, list[_Ready]] = {}
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Return what the function or the derivative is at these arguments."""
+        """Return the value of the function, or of the derivative, at these arguments."""
         values: Sequence[Any] = args
         key: Any = None
         tail = self._tails.get(len(args)) if not named else None

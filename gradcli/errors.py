@@ -1,4 +1,4 @@
-"""What the user did wrong, where, and how to fix it."""
+"""The user's mistakes: each with its place in the text and a hint."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Span(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where in a file this is, in words that go on: ` (line 3 of net.grad)`; nothing for the command line."""
+        """The line of a file as the end of a sentence: ` (line 3 of net.grad)`; "" for the command line."""
         line, _ = self.source.locate(self.start)
         return f" (line {line + 1} of {self.source.label})" if self.source.label else ""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """What a command printed, for a notebook to show; printed, it is the text."""
+    """The output of a command, for a notebook to show; printed, it is the text."""
 
     text: str
     style: str

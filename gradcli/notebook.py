@@ -23,21 +23,21 @@ _DIGITS = 6
 
 
 def show_graphs() -> None:
-    """Let notebooks draw graphs."""
+    """Register the display of graphs in notebooks."""
     from gradcli.graph.graph import Graph
 
     _give(Graph, "_repr_svg_", graph_svg)
 
 
 def show_jacobians() -> None:
-    """Let notebooks typeset Jacobians."""
+    """Register the display of Jacobians in notebooks, typeset."""
     from gradcli.algebra.symbolic_jacobian import SymbolicJacobian
 
     _give(SymbolicJacobian, "_repr_latex_", jacobian_latex)
 
 
 def show_verdicts() -> None:
-    """Let notebooks, and `print`, show verdicts as their page."""
+    """Register the display of verdicts, in notebooks and by `print`: their page."""
     from gradcli.explain.check.verdicts import CheckResult
 
     _give(CheckResult, "__str__", verdicts_text)
@@ -118,7 +118,7 @@ def _page(result: CheckResult, style: str) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """What `gradcli.explain` returns: a system at a point, with the cotangents of its outputs."""
+    """The result of `gradcli.explain`: a system at a point, with the cotangents of its outputs."""
 
     graph: Graph
     wrt: Sequence[str]

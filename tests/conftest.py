@@ -145,7 +145,7 @@ def whole(err: str) -> str:
 
 
 def said(err: str) -> str:
-    """Return a refusal without its excerpt of what the user typed: a word found there has not been said by gradcli."""
+    """Return an error without its excerpt of what the user typed: a word found there has not been said by gradcli."""
     return re.sub(r"\n  .*\n *\^+(?=\n|$)", "", err)
 
 

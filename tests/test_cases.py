@@ -1,4 +1,4 @@
-"""The worked examples: every value, Jacobian, gradient, running sum and refusal, through the JSON of both commands."""
+"""The worked examples: every value, Jacobian, gradient, running sum and error, through the JSON of both commands."""
 
 from __future__ import annotations
 

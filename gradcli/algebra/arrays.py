@@ -209,7 +209,7 @@ def _products(a: Exprs, b: Exprs) -> Iterator[sympy.Expr]:
 
 
 def _by_numpy(node: Node, *args: Exprs) -> Exprs:
-    """Return what NumPy makes of arrays of expressions: it moves, adds and multiplies them as it does numbers."""
+    """Return NumPy's result for arrays of expressions: it moves, adds and multiplies them as it does numbers."""
     result = forward(node)(*(a[..., None] for a in args))[..., 0]
     return objects([sympy.sympify(e) for e in np.ravel(result)], node.shape)
 

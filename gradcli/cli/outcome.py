@@ -72,7 +72,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> int:
         return _mistake(error, typed_words, command)
 
 
-def _refused(error: click.ClickException, typed_words: Sequence[str]) -> InputError:
+def _input_error(error: click.ClickException, typed_words: Sequence[str]) -> InputError:
     """Return an error of click's as an `InputError`, with a hint."""
     from gradcli.errors import InputError, did_you_mean
 
@@ -178,7 +178,7 @@ def in_command_line(error: Exception, typed_words: Sequence[str], group: click.G
     from gradcli.errors import InputError
 
     if isinstance(error, click.ClickException):
-        error = _refused(error, typed_words)
+        error = _input_error(error, typed_words)
     if isinstance(error, ClaimError):
         return _to_check(error, typed_words, group)
     if not isinstance(error, InputError):

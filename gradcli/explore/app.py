@@ -36,7 +36,7 @@ _KEYS = (
 
 
 class Setting(NamedTuple):
-    """How an explorer is shown: its title, whether with the tables of steps, and whether in Unicode.
+    """The settings of an explorer: its title, whether it has the tables of steps, and whether it prints Unicode.
 
     `leave` is the help of the key `q`.
     """
@@ -405,7 +405,7 @@ class ExplorerApp(App[None]):
     # Typing
 
     def action_type(self) -> None:
-        """Let a value be typed into the field in focus."""
+        """Open the field in focus for typing."""
         self.query_one("#prompt").display = True
         self.query_one("#keys").display = False
         self.query_one("#wrong", Static).update("")
@@ -435,7 +435,7 @@ class ExplorerApp(App[None]):
 
 
 def run_app(explorer: Explorer, setting: Setting) -> ExplorerApp:
-    """Let a system be explored on the terminal; return the app after its end."""
+    """Run the explorer of a system on the terminal; return the app after its end."""
     app = ExplorerApp(explorer, setting)
     app.run()
     return app

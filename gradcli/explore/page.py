@@ -23,7 +23,7 @@ MARK = "▶ "
 
 
 class Look(NamedTuple):
-    """How a page is shown: with the tables of steps or not, which step is marked (from 1; 0: none), and how wide.
+    """The settings of a page: whether it has the tables of steps, the marked step (from 1; 0: none), and the width.
 
     Without `unicode`, in plain characters, of which some take more room.
     """

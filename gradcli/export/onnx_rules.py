@@ -1,4 +1,4 @@
-"""What each operation is in ONNX.
+"""The operations in ONNX.
 
 A rule gets the names of the arguments and returns that of the result; it adds the nodes that compute it.
 """

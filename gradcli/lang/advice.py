@@ -155,7 +155,7 @@ def _is_method(tree: ast.Attribute, call: ast.Call) -> bool:
 
 
 class Advice(NamedTuple):
-    """How to correct a text: a hint, and the replacement of its characters from `start` to `end`."""
+    """A correction of a text: a hint, and the replacement of its characters from `start` to `end`."""
 
     hint: str
     start: int = 0

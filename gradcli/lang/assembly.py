@@ -1,4 +1,4 @@
-"""What statements assign, in the order of the text: names, and vectors that are assigned element by element."""
+"""Assignments in the order of the text: names, and vectors that are assigned element by element."""
 
 from __future__ import annotations
 

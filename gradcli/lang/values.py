@@ -46,7 +46,7 @@ class Assignment(NamedTuple):
 
 
 class Cotangent(NamedTuple):
-    """What `--v` says: a keyword (`ones`, `onehot`, `stdin`), values in order, or values by name."""
+    """A value of `--v`: a keyword (`ones`, `onehot`, `stdin`), values in order, or values by name."""
 
     source: Source
     keyword: str | None = None
@@ -174,7 +174,7 @@ def read_shapes(text: str) -> dict[str, Shape]:
 
 
 def read_cotangent(text: str) -> Cotangent:
-    """Return what one `--v` says.
+    """Return the value of one `--v`.
 
     >>> read_cotangent("onehot:y1").target
     'y1'

@@ -54,7 +54,7 @@ class IndexMap:
 
     @cached_property
     def strides(self) -> tuple[int, ...] | None:
-        """How far apart neighbours along each axis are; None unless offsets are affine in the counters of the axes.
+        """The stride of each axis; None unless offsets are affine in the counters of the axes.
 
         >>> IndexMap(np.arange(6).reshape(2, 3).T).strides, IndexMap(np.array([0, 1, 4])).strides
         ((1, 3), None)

@@ -36,7 +36,7 @@ Scope = MutableMapping[str, Value | None]
 
 
 class Translator:
-    """What turns the nodes of one model into nodes of a graph, real numbers in the type `dtype`."""
+    """The translation of one model's nodes into nodes of a graph, real numbers in the type `dtype`."""
 
     def __init__(self, model: Any, folder: Path, label: str, dtype: DType = "float64") -> None:
         self.folder = folder
@@ -156,7 +156,7 @@ class Translator:
     def _computed(
         self, row: Operator, inputs: Sequence[Value | None], attributes: Mapping[str, Any], outputs: int
     ) -> Sequence[Value]:
-        """Return what an operator makes of its inputs."""
+        """Return the results of an operator of its inputs."""
         known = dict(attributes)
         if "outputs" in row.attributes:
             known["outputs"] = outputs
@@ -189,7 +189,7 @@ class Translator:
         return value
 
     def _called(self, function: Any, node: Any, inputs: Sequence[Value | None], depth: int) -> Sequence[Value | None]:
-        """Return what a function computes: its nodes, with the attributes of the call in place of its parameters."""
+        """Return the nodes of a function, with the attributes of the call in place of its parameters."""
         if depth >= MAX_DEPTH:
             raise InputError(f"functions call each other more than {MAX_DEPTH} deep", hint="the model is damaged")
         attributes = {a.name: a for a in node.attribute}

@@ -1,4 +1,4 @@
-"""What flows through a model: numbers that are known while it is read, and nodes.
+"""The values in a model: numbers that are known while it is read, and nodes.
 
 Integers, booleans and text are always known, so that shapes are; real numbers are known where they are initializers.
 """

@@ -51,7 +51,7 @@ class FunctionSystem:
 
     @cached_property
     def _arguments(self) -> dict[str, Any]:
-        """What the function is called with, by parameter."""
+        """The arguments of the function, by parameter."""
         result: dict[str, Any] = {}
         for p in parameters_of(self._function).values():
             if p.kind in (Declared.VAR_POSITIONAL, Declared.VAR_KEYWORD):
@@ -106,7 +106,7 @@ class FunctionSystem:
 
     @property
     def names(self) -> Sequence[str]:
-        """What is computed: local variables, then the results."""
+        """The computed values: local variables, then the results."""
         return list(self._trace.graph.names)
 
     @property

@@ -20,7 +20,7 @@ from gradcli.pytorch.calls import called
 from gradcli.pytorch.double_backward import added, recorded_vjp
 from gradcli.pytorch.dtypes import OF_NUMPY
 from gradcli.pytorch.functions import fact, root_name
-from gradcli.pytorch.messages import message, missing_if, refusal, refuse_if, warn
+from gradcli.pytorch.messages import message, missing_if, raise_if, torch_error, warn
 from gradcli.pytorch.modes import Mode, _Switch
 from gradcli.pytorch.record import (
     Edge,
@@ -206,10 +206,10 @@ class Call:
             g = g.reshape(step.shape)  # of a tensor that was transposed in place under no_grad
         name = step.name()
         if name == "torch::autograd::NotImplemented":
-            raise refusal("no derivative", step.recipe.op)
+            raise torch_error("no derivative", step.recipe.op)
         if missing := fact("no_derivative", name.removesuffix("Backward0")):
             words = (missing, f"inplace version of {missing[:-1]}") if missing[-1] == "_" else (step.recipe.op, missing)
-            raise refusal("no derivative of its name", *words)
+            raise torch_error("no derivative of its name", *words)
         grad_inputs = step.grad_inputs(g, self.create) if step.is_custom else vjp(step, g, self.create)
         if self.explained:
             within = step.traced(g._a, grad_inputs) if not step.is_custom else ()
@@ -218,7 +218,7 @@ class Call:
             self.arose = Pulled(step, g, grad_inputs)
         for i, p in enumerate(grad_inputs) if Mode.anomaly and Mode.check_nan else ():
             if p is not None and np.isnan(p._a).any():
-                raise refusal("nan in a backward", name, i, about=(self.arose.step if self.arose else step,))
+                raise torch_error("nan in a backward", name, i, about=(self.arose.step if self.arose else step,))
         if step._posts:
             grad_inputs = self.hooked_after(step, grad_inputs, g)
         if self.freed:
@@ -230,9 +230,9 @@ class Call:
         grads = tuple(grad_inputs)
         for hook in list(step._posts or ()):
             if (result := hook(grads, (g,))) is not None:
-                refuse_if(not isinstance(result, tuple), "kind of a hook's values", type(result).__name__)
+                raise_if(not isinstance(result, tuple), "kind of a hook's values", type(result).__name__)
                 wrong = len(result) != len(grads)
-                refuse_if(wrong, "count of a hook's values", hook.__name__, len(result), len(grads))
+                raise_if(wrong, "count of a hook's values", hook.__name__, len(result), len(grads))
                 changed = zip(step.edges, grads, result, strict=True)
                 self.changes += [Change(e, hook, a, b, step) for e, a, b in changed if e and a is not b]  # type: ignore[arg-type]
                 grads = result
@@ -259,7 +259,7 @@ class Call:
         for hook in list(leaf._dones or ()):
             if (result := hook(x)) is not None and result is not x:
                 _check_returned(hook, g, result)
-                raise refusal("value of a hook behind the gradient")
+                raise torch_error("value of a hook behind the gradient")
         for hook in list(leaf._posts or ()):
             hook((), (g,))
 
@@ -315,10 +315,10 @@ Recorder.called = called_by_script
 
 def _check_returned(hook: Any, before: Any, result: Any) -> None:
     """Raise PyTorch's error if a hook returns something that cannot replace the gradient."""
-    refuse_if(not isinstance(result, type(before)), "kind of a hook's value", type(result).__name__)
+    raise_if(not isinstance(result, type(before)), "kind of a hook's value", type(result).__name__)
     name = getattr(hook, "__name__", "<unknown>")
-    refuse_if(result.dtype != before.dtype, "dtype of a hook's value", name, before.type(), result.type())
-    refuse_if(result.shape != before.shape, "size of a hook's value", name)
+    raise_if(result.dtype != before.dtype, "dtype of a hook's value", name, before.type(), result.type())
+    raise_if(result.shape != before.shape, "size of a hook's value", name)
 
 
 def _finite(g: Any) -> bool:
@@ -330,7 +330,7 @@ def _finite(g: Any) -> bool:
 def check_kept(step: Step, checks: Any) -> None:
     """Raise PyTorch's error if a step is freed, or a tensor that it keeps was changed in place."""
     if step.freed is not None:
-        raise refusal("freed graph", about=(step,))
+        raise torch_error("freed graph", about=(step,))
     for memory, version, array, tensor, _ in checks:
         if memory.version != version:
             source, sizes = step if tensor is None else tensor._step, array.shape[:-1]
@@ -340,7 +340,7 @@ def check_kept(step: Step, checks: Any) -> None:
             kind, size = OF_NUMPY[array.dtype].tensor, ", ".join(map(str, sizes))
             hint = message("changed while anomalies are detected" if Mode.anomaly else "how to detect anomalies")
             versions = memory.version, version
-            raise refusal("changed in place", kind, size, known, *versions, hint, about=(step, memory, version))
+            raise torch_error("changed in place", kind, size, known, *versions, hint, about=(step, memory, version))
 
 
 def _leading_to(edges: dict[Edge, int], targets: dict[Edge, Any]) -> set[Edge]:

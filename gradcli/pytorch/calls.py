@@ -20,7 +20,7 @@ from gradcli.pytorch import dtypes
 from gradcli.pytorch.dtypes import default_dtype, result_dtype
 from gradcli.pytorch.functions import fact, grad_name
 from gradcli.pytorch.limits import check_limits, limits
-from gradcli.pytorch.messages import builtin_name, facts_of, refusal, refuse_if, warn_once
+from gradcli.pytorch.messages import builtin_name, facts_of, raise_if, torch_error, warn_once
 from gradcli.pytorch.operations.definitions import ELEMENTWISE
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.signatures import REQUIRED, find, signature
@@ -42,7 +42,7 @@ def tensor_like(x: Any) -> bool:
 def number(value: Any, dtype: dtypes.dtype, op: str = "add") -> Array:
     """Return a Python number as an operand; it is never None, as the `.grad` is that nobody computed."""
     if value is None or isinstance(value, np.ndarray | list | tuple | str):
-        raise refusal("no tensor", op, "other", 1, builtin_name(value))
+        raise torch_error("no tensor", op, "other", 1, builtin_name(value))
     if -256 < value < _LARGEST and (value >= 0 or dtype.numpy != np.uint8):
         return np.array([value], dtype.numpy)
     with np.errstate(all="ignore"):
@@ -64,7 +64,7 @@ def held(value: Any, dtype: dtypes.dtype) -> Array:
         most = float(np.finfo(dtype.numpy).max) if is_float else np.iinfo(dtype.numpy).max
         is_small = -most - (dtype.is_signed and not is_float) <= value <= most
         fits = is_small or (is_float and not math.isfinite(value))
-        refuse_if(not fits, "number that is not held", _HOLDERS[dtype.name])
+        raise_if(not fits, "number that is not held", _HOLDERS[dtype.name])
     return result
 
 
@@ -95,7 +95,7 @@ def check_numbers(op: str, dtype: dtypes.dtype) -> None:
     kernel = None if dtype.is_floating_point else fact("no_integers", op)
     if dtype.name == "bool":
         kernel = kernel or fact("no_booleans", op)
-    refuse_if(kernel, "no kernel", kernel, dtype.word)
+    raise_if(kernel, "no kernel", kernel, dtype.word)
 
 
 def is_boolean(x: Any) -> bool:
@@ -261,7 +261,7 @@ class VocabularyRow:
         rank = args[0].dim() if args and isinstance(args[0], Tensor) else 0
         settings = Arguments(self._setting(k, v, rank, operands) for k, v in values.items())
         if args and not operands:
-            raise refusal("no tensor", self.name, "input", 1, builtin_name(args[0]))
+            raise torch_error("no tensor", self.name, "input", 1, builtin_name(args[0]))
         if not self._required <= values.keys() or len(args) > self._most:
             self.signature.check_call(self.name, args, kwargs, skipped)
         numbers = [v for k, v in values.items() if k not in self._apart and isinstance(v, _NUMBERS)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.pytorch import linalg
 from gradcli.pytorch.distribution import NONE, POSITIVE, REAL, REAL_VECTOR, Constraint, Distribution, broadcast, derived
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.names import TORCH
 
@@ -156,7 +156,7 @@ class MultivariateNormal(_Continuous):
     ) -> None:  # fmt: skip
         forms = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
         named = {name: x for name, x in forms.items() if x is not None}
-        refuse_if(len(named) != 1, "matrix of a normal vector")
+        raise_if(len(named) != 1, "matrix of a normal vector")
         ((name, matrix),) = named.items()
         batch = TORCH["broadcast_shapes"](matrix.shape[:-2], loc.shape[:-1])
         self.loc = loc.expand(*batch, loc.shape[-1])

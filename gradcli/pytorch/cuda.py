@@ -2,7 +2,7 @@
 
 from typing import NoReturn
 
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import torch_error
 
 deterministic = benchmark = False  # of cuDNN
 enabled = True
@@ -23,7 +23,7 @@ memory_allocated = max_memory_allocated = memory_reserved = max_memory_reserved 
 
 
 def _absent(*_: object, **__: object) -> NoReturn:
-    raise refusal("no CUDA")
+    raise torch_error("no CUDA")
 
 
 current_device = get_device_name = get_device_properties = get_device_capability = synchronize = _absent
@@ -48,16 +48,16 @@ class device:
         """Take any."""
 
     def __enter__(self) -> NoReturn:
-        raise refusal("device without CUDA")
+        raise torch_error("device without CUDA")
 
     def __exit__(self, *_: object) -> None: ...
 
 
 def _no_type(name: str) -> type:
-    def refused(*_: object) -> NoReturn:
-        raise refusal("type of CUDA", name)
+    def no_cuda(*_: object) -> NoReturn:
+        raise torch_error("type of CUDA", name)
 
-    return type(name, (), {"__new__": refused, "__module__": "torch.cuda"})
+    return type(name, (), {"__new__": no_cuda, "__module__": "torch.cuda"})
 
 
 FloatTensor, LongTensor, DoubleTensor = map(_no_type, ("FloatTensor", "LongTensor", "DoubleTensor"))

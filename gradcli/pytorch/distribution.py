@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from gradcli.pytorch.dtypes import Size, default_dtype
-from gradcli.pytorch.messages import MissingError, refusal, refuse_if
+from gradcli.pytorch.messages import MissingError, raise_if, torch_error
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.operations.creation import tensor
 from gradcli.pytorch.operations.joining import broadcast_tensors
@@ -36,7 +36,7 @@ POSITIVE = Constraint("GreaterThan(lower_bound=0.0)", lambda x: x > 0)
 def broadcast(*values: Any) -> tuple[Any, ...]:
     """Return tensors and numbers as tensors of one shape."""
     wrong = not all(isinstance(v, Tensor | int | float) for v in values)
-    refuse_if(wrong, "parameter of a distribution")
+    raise_if(wrong, "parameter of a distribution")
     dtype = next((v.dtype for v in values if isinstance(v, Tensor)), default_dtype())
     return broadcast_tensors(*(v if isinstance(v, Tensor) else tensor(v, dtype=dtype) for v in values))
 
@@ -68,7 +68,7 @@ class Distribution:
             value = vars(self).get(name)
             if value is not None and not constraint.check(value).all():
                 details = type(value).__name__, tuple(value.shape), self, constraint, value
-                raise refusal("parameter out of range", name, *details)
+                raise torch_error("parameter out of range", name, *details)
 
     batch_shape = property(lambda self: self._batch_shape)
     event_shape = property(lambda self: self._event_shape)
@@ -111,12 +111,12 @@ class Distribution:
         """Check that a value may be a sample."""
         if not self._validate_args:
             return
-        refuse_if(not isinstance(value, Tensor), "value that is no tensor")
+        raise_if(not isinstance(value, Tensor), "value that is no tensor")
         shape = self._batch_shape + self._event_shape
         fits = all(1 in (m, n) or m == n for m, n in zip(value.shape[::-1], shape[::-1], strict=False))
-        refuse_if(not fits, "shape of a value", value.shape, shape)
+        raise_if(not fits, "shape of a value", value.shape, shape)
         if not self.support.check(value).all():
-            raise refusal("value out of the support", tuple(value.shape), self.support, self, value)
+            raise torch_error("value out of the support", tuple(value.shape), self.support, self, value)
 
     def __repr__(self) -> str:
         parameters = {name: vars(self)[name] for name in self.arg_constraints if name in vars(self)}

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.pytorch.distribution import NONE, POSITIVE, REAL, REAL_VECTOR, Constraint, Distribution, broadcast, derived
 from gradcli.pytorch.dtypes import Size
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if
+from gradcli.pytorch.messages import missing_if, raise_if, torch_error
 from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.names import TORCH
 from gradcli.pytorch.nn import functional as F
@@ -76,7 +76,7 @@ class _OfProbabilities(Distribution):
     logits: Any
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        refuse_if((probs is None) == (logits is None), "probabilities or logits")
+        raise_if((probs is None) == (logits is None), "probabilities or logits")
         kind, values = ("logits", logits) if probs is None else ("probs", probs)
         self._param = vars(self)[kind] = self._normalized(kind, values)
         super().__init__(self._batch(), validate_args=validate_args)
@@ -142,7 +142,7 @@ class Categorical(_OfProbabilities):
     mean = variance = property(lambda self: TORCH["full"](self._batch_shape, math.nan, dtype=self.probs.dtype))
 
     def _normalized(self, kind: str, parameters: Any) -> Any:
-        refuse_if(parameters.dim() < 1, "axes of a Categorical", kind)
+        raise_if(parameters.dim() < 1, "axes of a Categorical", kind)
         return (
             parameters / parameters.sum(-1, keepdim=True)
             if kind == "probs"
@@ -207,8 +207,8 @@ def kl_divergence(p: Any, q: Any) -> Any:
                 not isinstance(d, tuple(_DIVERGENCES)), f"kl_divergence of torch.distributions.{type(d).__name__}"
             )
         others = all(isinstance(d, Normal | Bernoulli) for d in (p, q))
-        refuse_if(others, "divergence of exponential families", " " * 29)
-        raise refusal("divergence", type(p).__name__, type(q).__name__)
+        raise_if(others, "divergence of exponential families", " " * 29)
+        raise torch_error("divergence", type(p).__name__, type(q).__name__)
     return _DIVERGENCES[kind](p, q)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.dtypes import FLOATING, DType, promoted
-from gradcli.pytorch.messages import missing_if, refuse_if
+from gradcli.pytorch.messages import missing_if, raise_if
 
 _IN_C = {"Byte": "unsigned char", "Char": "signed char", "Short": "short int", "Long": "long int", "Half": "c10::Half"}
 
@@ -65,7 +65,7 @@ def set_default_dtype(d: dtype) -> None:
 
     Errors: `TypeError` for one that is not of real numbers.
     """
-    refuse_if(not d.is_floating_point, "default dtype")
+    raise_if(not d.is_floating_point, "default dtype")
     _Default.dtype = d
 
 
@@ -105,7 +105,7 @@ def chosen(kind: Any, usual: Any) -> Any:
     if kind is None:
         return usual
     result = {float: float64, int: int64, bool: bool_}.get(kind, kind)
-    refuse_if(not isinstance(result, dtype), "no dtype", type(kind).__name__)
+    raise_if(not isinstance(result, dtype), "no dtype", type(kind).__name__)
     return result
 
 
@@ -166,10 +166,10 @@ class device:
     """
 
     def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
-        refuse_if(isinstance(type, int), "no accelerator")
+        raise_if(isinstance(type, int), "no accelerator")
         name: str = str(type)
         kind, _, number = name.partition(":")
-        refuse_if(kind not in _DEVICES.split(", "), "type of a device", _DEVICES, name)
+        raise_if(kind not in _DEVICES.split(", "), "type of a device", _DEVICES, name)
         self.type: str = kind
         self.index = int(number) if number else index
 
@@ -200,5 +200,5 @@ def check_device(place: Any) -> None:
     Errors: those of a PyTorch without other devices.
     """
     kind = "cpu" if place is None else device(place).type
-    refuse_if(kind == "cuda", "no CUDA")
-    refuse_if(kind != "cpu", "no such device", kind)
+    raise_if(kind == "cuda", "no CUDA")
+    raise_if(kind != "cpu", "no such device", kind)

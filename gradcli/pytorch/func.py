@@ -26,7 +26,7 @@ from gradcli.pytorch.calls import called
 from gradcli.pytorch.functions import fact
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.limits import limited
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if
+from gradcli.pytorch.messages import missing_if, raise_if, torch_error
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.operations.joining import stack, unbind
@@ -76,7 +76,7 @@ def _applied(func: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, An
 
 def _with_aux(result: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
     """Return the part of a function's result that is differentiated, and the auxiliary part."""
-    refuse_if(has_aux and not (isinstance(result, tuple) and len(result) == 2), "nothing beside a result", what)
+    raise_if(has_aux and not (isinstance(result, tuple) and len(result) == 2), "nothing beside a result", what)
     return result if has_aux else (result, None)
 
 
@@ -86,8 +86,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         with enable_grad():
             arguments, xs = _chosen(func, args, argnums)
             y, aux = _with_aux(_applied(func, arguments, kwargs), has_aux, "grad_and_value(f)(*args)")
-            refuse_if(not isinstance(y, Tensor), "no tensor to differentiate", type(y), type(y).__name__)
-            refuse_if(y.dim(), "not a scalar to differentiate", y.dim())
+            raise_if(not isinstance(y, Tensor), "no tensor to differentiate", type(y), type(y).__name__)
+            raise_if(y.dim(), "not a scalar to differentiate", y.dim())
             grads = _arranged(gradients(y, xs), arguments, argnums)
         grads, value, aux = _cut((grads, y, aux), xs)
         return (grads, (value, aux)) if has_aux else (grads, value)
@@ -112,7 +112,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     y, aux = _with_aux(_applied(func, arguments, {}), has_aux, "vjp(f, *primals)")
 
     def pull(v: Any, *_: Any) -> tuple[Any, ...]:
-        refuse_if(_structure(v) != _structure(y), "structure of v", _structure(v), _structure(y))
+        raise_if(_structure(v) != _structure(y), "structure of v", _structure(v), _structure(y))
         flowing = [(o, w) for o, w in zip(leaves(y), leaves(v), strict=True) if o.requires_grad]
         grads: Sequence[Any] = [*map(zeros_like, xs)]
         with enable_grad(), requested(Request("vjp")) as request:
@@ -138,7 +138,7 @@ def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any,
     with enable_grad():
         xs = variables(func, primals)
         for x, v in zip(xs, leaves(tangents), strict=False):
-            refuse_if(x.shape != v.shape, "size of a tangent", list(x.shape), list(v.shape))
+            raise_if(x.shape != v.shape, "size of a tangent", list(x.shape), list(v.shape))
         y, aux = _with_aux(_applied(func, filled(primals, iter(xs)), {}), has_aux, what)
         outputs = leaves(y)
         result = filled(y, (o[...] for o in outputs)), filled(y, (pushed(o, xs, leaves(tangents)) for o in outputs))
@@ -201,8 +201,8 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
 
 
 def _lanes(x: Any, dim: int, call: str) -> tuple[Tensor, ...]:
-    refuse_if(not isinstance(x, Tensor), "no tensor to map over", call, dim, type(x))
-    refuse_if(not -x.dim() <= dim < x.dim(), "no axis to map over", call, dim, x.dim())
+    raise_if(not isinstance(x, Tensor), "no tensor to map over", call, dim, type(x))
+    raise_if(not -x.dim() <= dim < x.dim(), "no axis to map over", call, dim, x.dim())
     lanes = unbind(x, dim)
     for lane in lanes:
         lane._map = min(x._map, Mode.maps + 1)
@@ -232,14 +232,14 @@ def _form(tree: Any, indent: int = 2) -> str:
 
 def _rows(args: tuple[Any, ...], in_dims: Any, call: str) -> list[Any]:
     """Return the arguments for each element along the axes to map over."""
-    refuse_if(not isinstance(in_dims, int | tuple), "axes to map over", call, type(in_dims))
+    raise_if(not isinstance(in_dims, int | tuple), "axes to map over", call, type(in_dims))
     try:
         dims = _spread(in_dims, args)
     except (ValueError, KeyError):
-        raise refusal("form of the axes to map over", call, _form(in_dims), _form(args)) from None
+        raise torch_error("form of the axes to map over", call, _form(in_dims), _form(args)) from None
     parts = [repeat(x) if d is None else _lanes(x, d, call) for x, d in zip(leaves(args), dims, strict=True)]
     sizes = [len(p) for p in parts if isinstance(p, tuple)]
-    refuse_if(len({*sizes}) > 1, "sizes to map over", sizes)
+    raise_if(len({*sizes}) > 1, "sizes to map over", sizes)
     missing_if(not sizes[0], "vmap over an axis of no elements")
     return [filled(args, iter(row)) for row in zip(*parts, strict=False)]
 
@@ -271,7 +271,7 @@ def vmap(
             with _Switch(mapped=Mode.mapped or i < len(rows), **inside):
                 result.append(func(*row, **kwargs))
             for y in leaves(result[-1]):
-                refuse_if(not isinstance(y, Tensor), "no tensor of a map", name, type(y))
+                raise_if(not isinstance(y, Tensor), "no tensor of a map", name, type(y))
         columns = zip(zip(*map(leaves, result), strict=True), _spread(out_dims, result[0]), strict=True)
         return filled(result[0], (_stacked(column, d) for column, d in columns))
 

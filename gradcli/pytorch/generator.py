@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.messages import missing_if, refuse_if
+from gradcli.pytorch.messages import missing_if, raise_if
 from gradcli.pytorch.modes import Mode
 
 Array = np.ndarray[Any, Any]
@@ -55,7 +55,7 @@ class Generator:
 
     def words(self, n: int) -> Array:
         """Return words of 32 bits."""
-        refuse_if(Mode.randomness == "error", "random numbers in a map")
+        raise_if(Mode.randomness == "error", "random numbers in a map")
         return self._words.randint(0, 2**32, size=n, dtype=np.uint32)
 
     def long_words(self, n: int) -> Array:

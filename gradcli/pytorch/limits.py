@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.messages import MissingError, refusal
+from gradcli.pytorch.messages import MissingError, torch_error
 from gradcli.pytorch.tables import lines
 from gradcli.pytorch.tensor import Number, Tensor
 
@@ -76,7 +76,7 @@ class Limit(NamedTuple):
             return
         if self.key == "missing":
             raise MissingError(f"{words[0]}{name}({self.quantities[0].argument}=…)", *words[1:])
-        raise refusal(self.key, *words, actual, *([other] if self.other else []), name)
+        raise torch_error(self.key, *words, actual, *([other] if self.other else []), name)
 
 
 @cache

@@ -13,14 +13,14 @@ from gradcli.graph.matrices import eigvalsh as eigvalsh_node
 from gradcli.graph.matrices import eigvecsh as eigvecsh_node
 from gradcli.graph.matrices import singular_vectors
 from gradcli.graph.matrices import svdvals as svdvals_node
+from gradcli.pytorch.argument_checks import check_matrix, first_zero
 from gradcli.pytorch.calls import called, check_numbers, named
 from gradcli.pytorch.limits import limited
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if
+from gradcli.pytorch.messages import missing_if, raise_if, torch_error
 from gradcli.pytorch.names import return_type
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.operations.reductions import norm as _norm
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_matrix, first_zero
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 __all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_rank"]
@@ -52,7 +52,7 @@ def solve(A: Tensor, B: Tensor) -> Tensor:
     check_matrix("linalg.solve", A)
     of_vectors = B.dim() < 2 or B.shape == A.shape[:-1]
     rows, columns = ((*B.shape, 1)[-1 - bool(B.dim())], 1) if of_vectors else B.shape[-2:]
-    refuse_if(rows != A.shape[-1], "sizes of a solve", A.shape[-1], rows, columns)
+    raise_if(rows != A.shape[-1], "sizes of a solve", A.shape[-1], rows, columns)
     return _solved("solve", A, B)
 
 
@@ -64,7 +64,7 @@ def _solved(name: str, A: Tensor, *B: Tensor) -> Tensor:
     result = named(name, A, *B)
     if not np.isfinite(result._a).all() and (zero := first_zero(A._a[..., 0])):
         element = f"(Batch element {zero[0]}): " * (A.dim() > 2)
-        raise refusal(f"singular matrix in {name}", element, zero[1], kind=LinAlgError)
+        raise torch_error(f"singular matrix in {name}", element, zero[1], kind=LinAlgError)
     return result
 
 
@@ -78,7 +78,7 @@ def cholesky(A: Any, *, upper: bool = False) -> Tensor:
     factor: Any = apply("cholesky", cholesky_node, (symmetric,), (), "LinalgCholeskyExBackward0")
     if bad := np.argwhere(~(factor._a[..., 0].diagonal(axis1=-2, axis2=-1) > 0)).tolist():
         element = f"(Batch element {bad[0][0]}): " * (A.dim() > 2)
-        raise refusal("matrix that is not positive-definite", element, bad[0][-1] + 1, kind=LinAlgError)
+        raise torch_error("matrix that is not positive-definite", element, bad[0][-1] + 1, kind=LinAlgError)
     return called(factor.mT, "LinalgCholeskyExBackward0") if upper else factor
 
 
@@ -171,7 +171,7 @@ def svdvals(A: Any) -> Tensor:
     """
     check_matrix("linalg.svd", A, square=False)
     if not np.isfinite(A._a).all():
-        raise refusal("infinite matrix in svd", kind=LinAlgError)
+        raise torch_error("infinite matrix in svd", kind=LinAlgError)
     return apply("svdvals", svdvals_node, (A,), (), "LinalgSvdBackward0")
 
 

@@ -50,10 +50,10 @@ class Facts:
     about: tuple[Any, ...] = ()
 
 
-def refusal(key: str, *values: Any, about: tuple[Any, ...] = (), kind: type[Exception] | None = None) -> Exception:
+def torch_error(key: str, *values: Any, about: tuple[Any, ...] = (), kind: type[Exception] | None = None) -> Exception:
     """Return the error of a key, which knows its facts.  Its class is `kind`, or else the one that the table names.
 
-    >>> facts_of(refusal("count of gradients", 2, 1))
+    >>> facts_of(torch_error("count of gradients", 2, 1))
     Facts(key='count of gradients', values=(2, 1), about=())
     """
     error: Exception = (kind or getattr(builtins, _table()[key][0]))(message(key, *values))
@@ -61,10 +61,10 @@ def refusal(key: str, *values: Any, about: tuple[Any, ...] = (), kind: type[Exce
     return error
 
 
-def refuse_if(wrong: Any, key: str, *values: Any, about: tuple[Any, ...] = ()) -> None:
+def raise_if(wrong: Any, key: str, *values: Any, about: tuple[Any, ...] = ()) -> None:
     """Raise the error of a key where something is wrong."""
     if wrong:
-        raise refusal(key, *values, about=about)
+        raise torch_error(key, *values, about=about)
 
 
 def facts_of(error: BaseException) -> Facts | None:

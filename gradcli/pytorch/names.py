@@ -16,7 +16,7 @@ import numpy as np
 from gradcli.pytorch.calls import vocabulary_row
 from gradcli.pytorch.cuts import Kind, note_lost
 from gradcli.pytorch.limits import check_limits, limits
-from gradcli.pytorch.messages import facts_of, missing, refusal
+from gradcli.pytorch.messages import facts_of, missing, torch_error
 from gradcli.pytorch.overloads import SIZES
 from gradcli.pytorch.signatures import OF_ARGUMENTS, Signature, find
 from gradcli.pytorch.tables import paragraphs
@@ -192,7 +192,7 @@ for _name in pytorch_names()["Tensor"]:
 def absent(module: str, name: str, known: Iterable[str]) -> BaseException:
     """Return the error for a name that a module does not have: PyTorch's for a misspelt name, else `MissingError`."""
     if name.startswith("__") or name not in pytorch_names().get(module, (name,)):
-        return refusal("name of no module", module, name)
+        return torch_error("name of no module", module, name)
     return missing(name, [n for n in known if not n.startswith("_")], f"{module}.")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import dtype
 from gradcli.pytorch.generator import Generator
-from gradcli.pytorch.messages import builtin_name, refusal, refuse_if
+from gradcli.pytorch.messages import builtin_name, raise_if, torch_error
 from gradcli.pytorch.tables import paragraphs
 from gradcli.pytorch.tensor import Number, Tensor
 
@@ -93,24 +93,26 @@ class Overload(NamedTuple):
         values, most, least = self.bound(args, keywords), len(self.positional), len(self.required)
         if len(self.joined(args)) > most:
             if not most and not self.parameters:
-                raise refusal("no arguments", name, len(args))
+                raise torch_error("no arguments", name, len(args))
             takes = most if least == most else f"from {least} to {most}"
             are = "were" if len(args) > 1 or least != most else "was"
-            raise refusal("too many arguments", name, takes, "s" if most != 1 or least != most else "", len(args), are)
+            raise torch_error(
+                "too many arguments", name, takes, "s" if most != 1 or least != most else "", len(args), are
+            )
         missing = [f'"{p.name}"' for p in self.required if p.name not in values]
         for i, p in enumerate(self.parameters, 1):
             if p.name in values and not p.takes(values[p.name]):
                 at = "" if p.name in keywords else f" (position {i})"
                 if p.is_sizes(x := values[p.name]) and p.name not in keywords:
-                    raise refusal("first size of another kind", name, p.name, at, _typename(x[0]))
+                    raise torch_error("first size of another kind", name, p.name, at, _typename(x[0]))
                 word = ("Tensor" if p.name == "other" else "Number") if p.type == "Scalar" else p.type
-                raise refusal("type of an argument", name, p.name, at, word, _typename(values[p.name]))
+                raise torch_error("type of an argument", name, p.name, at, word, _typename(values[p.name]))
             for k, n in enumerate(values[p.name] if p.name in values and p.is_sizes(values[p.name]) else ()):
                 kind = _typename(n)
-                refuse_if(not _is_integer(n), "later size of another kind", name, p.name, k + 1, kind)
+                raise_if(not _is_integer(n), "later size of another kind", name, p.name, k + 1, kind)
             if f'"{p.name}"' in missing:
                 words = "positional arguments" if len(missing) == 1 else "positional argument"  # as in PyTorch
-                raise refusal("arguments that are missing", name, len(missing), words, ", ".join(missing))
+                raise torch_error("arguments that are missing", name, len(missing), words, ", ".join(missing))
 
     def mismatch(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> str:
         """Return PyTorch's line on why a call with as many arguments does not fit; empty for another number of them."""
@@ -149,9 +151,9 @@ def no_overload(
     given += ", " * bool(keywords and not args)
     types = tuple(map(_typename, [*args, *keywords.values()]))
     if len(overloads) == 1:
-        return refusal("arguments of another type", name, given, f"({overloads[0].text})", about=types)
+        return torch_error("arguments of another type", name, given, f"({overloads[0].text})", about=types)
     lines = [line for o in overloads for line in (f" * ({o.text})", o.mismatch(args, keywords)) if line]
-    return refusal("arguments of no overload", name, given, "\n".join(lines), about=types)
+    return torch_error("arguments of no overload", name, given, "\n".join(lines), about=types)
 
 
 def _is_integer(x: Any) -> bool:

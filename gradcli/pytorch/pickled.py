@@ -13,7 +13,7 @@ from typing import Any
 
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.archives import Archive, Damaged, checked_key
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.nn.module import rebuilt_parameter
 from gradcli.pytorch.operations.creation import rebuilt
 from gradcli.pytorch.tensor import Tensor
@@ -46,14 +46,14 @@ def _tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: An
     if not isinstance(storage, _Storage):
         raise Damaged("a tensor has no storage")
     array = storage.archive.array(storage.data, storage.dtype.numpy, size, stride, offset)
-    refuse_if(requires_grad and not storage.dtype.is_floating_point, "requires_grad of integers")
+    raise_if(requires_grad and not storage.dtype.is_floating_point, "requires_grad of integers")
     return rebuilt(array, bool(requires_grad))
 
 
 def _parameter(data: Any, requires_grad: Any, *_: Any) -> Tensor:
     if not isinstance(data, Tensor):
         raise Damaged("a parameter has no tensor")
-    refuse_if(requires_grad and not data.dtype.is_floating_point, "requires_grad of integers")
+    raise_if(requires_grad and not data.dtype.is_floating_point, "requires_grad of integers")
     return rebuilt_parameter(data._a[..., 0], bool(requires_grad))
 
 

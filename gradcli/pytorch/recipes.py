@@ -25,7 +25,7 @@ from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.rewrite import common_subexpressions, substituted
 from gradcli.graph.vjp import sweep
 from gradcli.pytorch.functions import fact
-from gradcli.pytorch.messages import refusal
+from gradcli.pytorch.messages import torch_error
 
 Array = np.ndarray[Any, Any]
 Build = Callable[..., Node]
@@ -246,9 +246,9 @@ def recipe_for(key: Any, build: Callable[..., Node], arrays: Sequence[Array]) ->
 def _in_pytorchs_words(op: str, error: InputError, operands: Sequence[Node]) -> Exception:
     """Return PyTorch's error for shapes that do not broadcast or are too large, or else the constructor's message."""
     if error.key == "size of an array":
-        return refusal("no room", math.prod(error.facts) * np.dtype(operands[0].dtype).itemsize)
+        return torch_error("no room", math.prod(error.facts) * np.dtype(operands[0].dtype).itemsize)
     if error.key == "broadcast":
-        return refusal("sizes that do not broadcast", *error.facts)
+        return torch_error("sizes that do not broadcast", *error.facts)
     return RuntimeError(f"{op}(): {error.message}" + (f" ({error.hint})" if error.hint else ""))
 
 
@@ -260,4 +260,4 @@ def common_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
     try:
         return graph_shapes.common_shape(map(tuple, shapes))
     except InputError as error:
-        raise refusal("sizes that do not broadcast", *error.facts) from None
+        raise torch_error("sizes that do not broadcast", *error.facts) from None

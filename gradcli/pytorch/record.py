@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.graph.node import Node
 from gradcli.pytorch.functions import edges_shown, grad_name
-from gradcli.pytorch.messages import refusal, refuse_if
+from gradcli.pytorch.messages import raise_if, torch_error
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.origins import Maker, Origin
 from gradcli.pytorch.recipes import Array, Pull, Recipe, recipe_for
@@ -146,7 +146,7 @@ class Edge:
     def __call__(self, *grads: Any) -> Any:
         """Return the gradients of the inputs for a gradient that a script passes, without calling hooks."""
         if len(grads) != 1:
-            raise refusal("count of gradients of a step", len(grads))
+            raise torch_error("count of gradients of a step", len(grads))
         return Recorder.called(self, *grads)
 
     def hooked(self, kind: str, hook: Callable[..., Any]) -> Handle:
@@ -166,7 +166,7 @@ class Edge:
 
 def _first(grads: Any) -> Any:
     """Return the first of the gradients that a hook returns."""
-    refuse_if(grads is not None and not isinstance(grads, tuple), "kind of a hook's values", type(grads).__name__)
+    raise_if(grads is not None and not isinstance(grads, tuple), "kind of a hook's values", type(grads).__name__)
     return grads and grads[0]
 
 
@@ -247,7 +247,7 @@ def _class(name: str) -> type:
 
 def _attribute(step: Step, name: str) -> Any:
     if not name.startswith("_saved_"):
-        raise refusal("unknown attribute", type(step).__name__, name)
+        raise torch_error("unknown attribute", type(step).__name__, name)
     return Recorder.saved(step, name)
 
 
@@ -372,7 +372,7 @@ def record(out: Tensor, name: str, recipe: Recipe, operands: Sequence[Any], acti
             if i in reads:  # a copy of what PyTorch's own rule does not read: a later change in place does no harm
                 kept[i] = a if i in needed else a.copy("K")
             if i in needed and x is not a:
-                refuse_if(x._inference, "inference tensor saved")
+                raise_if(x._inference, "inference tensor saved")
                 checks.append((x._memory, x._memory.version, a, None if x is out else x, i))
         step.checks, step.kept = checks, kept
     if Recorder.explains or Mode.anomaly:

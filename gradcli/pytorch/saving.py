@@ -20,7 +20,7 @@ import numpy as np
 from gradcli.data.replacement import Replacement
 from gradcli.pytorch import dtypes, nn
 from gradcli.pytorch.archives import Archive, Damaged, checked_key
-from gradcli.pytorch.messages import MissingError, missing_if, refusal, refuse_if, typename
+from gradcli.pytorch.messages import MissingError, missing_if, raise_if, torch_error, typename
 from gradcli.pytorch.nn.module import Module, Parameter, rebuilt_parameter
 from gradcli.pytorch.operations.creation import rebuilt
 from gradcli.pytorch.pickled import Reader
@@ -40,7 +40,7 @@ def save(obj: Any, f: Any, **_: Any) -> None:
     Errors: `MissingError` for anything else; `RuntimeError` where the folder is not there; `OSError`.
     """
     folder = os.path.dirname(f) if isinstance(f, str | os.PathLike) else ""
-    refuse_if(folder and not os.path.isdir(folder), "no folder", folder)
+    raise_if(folder and not os.path.isdir(folder), "no folder", folder)
     writer = _Writer()
     structure = writer.described(obj)
     if not isinstance(f, str | os.PathLike):
@@ -119,7 +119,7 @@ def load(f: Any, map_location: Any = None, weights_only: bool = True, **_: Any) 
         with zipfile.ZipFile(f) as file:
             return _loaded(Archive(file), weights_only)
     except zipfile.BadZipFile:
-        raise refusal("not an archive") from None
+        raise torch_error("not an archive") from None
     except (LookupError, TypeError, ValueError, RecursionError, NotImplementedError, EOFError, struct.error) as error:
         raise Damaged("what it says cannot be read") from error
 
@@ -129,7 +129,7 @@ def _loaded(archive: Archive, weights_only: bool) -> Any:
         return _Maker(archive, weights_only).restored(json.loads(archive.read(_STRUCTURE)))
     index = next((name for name in archive.names if name.endswith("/data.pkl")), None)
     if index is None:
-        raise refusal("not an archive")
+        raise torch_error("not an archive")
     reader = Reader(archive, index.removesuffix("/data.pkl"), lambda name: _unknown(name, weights_only))
     return reader.read(archive.read(index))
 
@@ -178,14 +178,14 @@ class _Maker:
         array = self.archive.array(self.archive.read(f"data/{number}"), kind, shape)
         if grad is None:
             return array[()] if scalar else array
-        refuse_if(grad and kind.kind != "f", "requires_grad of integers")
+        raise_if(grad and kind.kind != "f", "requires_grad of integers")
         return (rebuilt_parameter if parameter else rebuilt)(array, bool(grad))
 
     def _module(self, name: str, holds: list[Any], index: int) -> Any:
         self._check(name)
         kind = _class_named(name)
         if kind is None:
-            raise refusal("class that is not there", name.rpartition(".")[2])
+            raise torch_error("class that is not there", name.rpartition(".")[2])
         self.seen[index] = result = object.__new__(kind)
         for key, value in holds:
             result.__dict__[key] = self.restored(value)
@@ -202,4 +202,4 @@ def _unknown(name: str, weights_only: bool) -> BaseException:
 
 def _more(name: str) -> Exception:
     """Return the error for what is more than weights where no more is wanted."""
-    return refusal("more than weights", name, "\x1b[1m", "\x1b[0m", kind=pickle.UnpicklingError)
+    return torch_error("more than weights", name, "\x1b[1m", "\x1b[0m", kind=pickle.UnpicklingError)

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from gradcli.pytorch.functions import table
-from gradcli.pytorch.messages import builtin_name, missing_if, refusal
+from gradcli.pytorch.messages import builtin_name, missing_if, torch_error
 from gradcli.pytorch.overloads import SIZES, Overload, Parameter, check_overloads, overloads
 from gradcli.pytorch.tensor import Number, Tensor, listed
 
@@ -89,7 +89,7 @@ class Signature(NamedTuple):
             missing_if(keyword not in self.known and keyword in _LATER, f"{name}({keyword}=…)")
             if keyword not in self.known or keyword in values:
                 is_second = keyword in values
-                raise refusal("two values for an argument" if is_second else "unknown keyword", name, keyword)
+                raise torch_error("two values for an argument" if is_second else "unknown keyword", name, keyword)
             values[keyword] = listed((value,)) if keyword == self.rest else value
         return values
 
@@ -122,8 +122,10 @@ class Signature(NamedTuple):
             if not isinstance(value, Tensor) and not argument.takes(value):
                 position, kind = i + 1 - skipped, builtin_name(value)
                 if argument.kind == "Scalar" and argument.name != "other":
-                    raise refusal("type of an argument", name, argument.name, f" (position {position})", "Number", kind)
-                raise refusal("no tensor", name, argument.name, position, kind)
+                    raise torch_error(
+                        "type of an argument", name, argument.name, f" (position {position})", "Number", kind
+                    )
+                raise torch_error("no tensor", name, argument.name, position, kind)
 
 
 _default = cache(literal_eval)

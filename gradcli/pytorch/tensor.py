@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.pytorch import record
 from gradcli.pytorch.cuts import Cut, Kind, cut
 from gradcli.pytorch.dtypes import CPU, OF_NUMPY, Size, dtype, strided
-from gradcli.pytorch.messages import refusal, refuse_if, warn, warn_once
+from gradcli.pytorch.messages import raise_if, torch_error, warn, warn_once
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.origins import Origin
 from gradcli.pytorch.printing import tensor_text
@@ -132,16 +132,16 @@ class Tensor(TensorBase):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        refuse_if(self._fn is not None, "requires_grad of a result" if value else "no requires_grad of a result")
-        refuse_if(value and self._a.dtype.kind != "f", "requires_grad of integers")
-        refuse_if(self._inference and value, "requires_grad of an inference tensor")
+        raise_if(self._fn is not None, "requires_grad of a result" if value else "no requires_grad of a result")
+        raise_if(value and self._a.dtype.kind != "f", "requires_grad of integers")
+        raise_if(self._inference and value, "requires_grad of an inference tensor")
         if record.Recorder.explains and value != self._requires:
             self._frozen = None if value else record.script_line()
         self._requires = value
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        refuse_if(Mode.transforms, "requires_grad_ in a transform")
-        refuse_if(requires_grad and self._a.dtype.kind != "f", "requires_grad_ of integers")
+        raise_if(Mode.transforms, "requires_grad_ in a transform")
+        raise_if(requires_grad and self._a.dtype.kind != "f", "requires_grad_ of integers")
         if self._fn is None or not requires_grad:
             self.requires_grad = requires_grad
         return self
@@ -157,12 +157,12 @@ class Tensor(TensorBase):
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None and not isinstance(value, Tensor):
-            raise refusal("kind of a .grad", type(value).__name__)
-        refuse_if(value is self, "tensor as its own .grad")
+            raise torch_error("kind of a .grad", type(value).__name__)
+        raise_if(value is self, "tensor as its own .grad")
         if value is not None and value._a.dtype != self._a.dtype:
-            raise refusal("dtype of a .grad", value.dtype.word.lower(), self.dtype.word.lower())
+            raise torch_error("dtype of a .grad", value.dtype.word.lower(), self.dtype.word.lower())
         if value is not None and value._a.shape != self._a.shape:
-            raise refusal("size of a .grad", list(value.shape), list(self.shape))
+            raise torch_error("size of a .grad", list(value.shape), list(self.shape))
         if value is None:
             self.cleared()
         self._grad = value
@@ -177,8 +177,8 @@ class Tensor(TensorBase):
             self._cleared = record.script_line()
 
     def retain_grad(self) -> None:
-        refuse_if(Mode.transforms, "retain_grad in a transform")
-        refuse_if(not self.requires_grad, "retain_grad without a gradient")
+        raise_if(Mode.transforms, "retain_grad in a transform")
+        raise_if(not self.requires_grad, "retain_grad without a gradient")
         if (step := self._step) is not None:
             step.retained = weakref.ref(self)
 
@@ -189,16 +189,16 @@ class Tensor(TensorBase):
         return self._fn is not None and self._fn.retained is not None and self._fn.retained() is self
 
     def register_hook(self, hook: Callable[..., Any]) -> Handle:
-        refuse_if(not self.requires_grad, "hook without a gradient")
+        raise_if(not self.requires_grad, "hook without a gradient")
         return edge_of(self).hooked("_pres", hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[..., Any]) -> Handle:
-        refuse_if(not self.is_leaf or not self.requires_grad, "hook behind the gradient of no leaf")
+        raise_if(not self.is_leaf or not self.requires_grad, "hook behind the gradient of no leaf")
         return edge_of(self).hooked("_dones", hook)
 
     @property
     def _version(self) -> int:
-        refuse_if(self._inference, "version of an inference tensor")
+        raise_if(self._inference, "version of an inference tensor")
         return self._memory.version
 
     def _is_view(self) -> bool:
@@ -210,11 +210,11 @@ class Tensor(TensorBase):
     # What Python asks
 
     def item(self) -> Any:
-        refuse_if(self._a.size != 1, "item of several elements", self._a.size)
+        raise_if(self._a.size != 1, "item of several elements", self._a.size)
         return self._number(".item()")
 
     def _number(self, how: str) -> Any:
-        refuse_if(self._a.size != 1, "number of several elements")
+        raise_if(self._a.size != 1, "number of several elements")
         check_unmapped("item of a map", self)
         cut(self, Kind.NUMBER, how)
         return self._a.item()
@@ -228,17 +228,17 @@ class Tensor(TensorBase):
         return int(self._number("int()"))
 
     def __index__(self) -> int:
-        refuse_if(self._a.dtype.kind not in "iu" or self._a.size != 1, "index that is no integer")
+        raise_if(self._a.dtype.kind not in "iu" or self._a.size != 1, "index that is no integer")
         return int(self._number("int()"))
 
     def __bool__(self) -> bool:
         if self._a.size != 1:
-            raise refusal("truth of several elements" if self._a.size else "truth of no elements")
+            raise torch_error("truth of several elements" if self._a.size else "truth of no elements")
         check_unmapped("control flow in a map", self)
         return bool(self._a.item())
 
     def __len__(self) -> int:
-        refuse_if(self._a.ndim == 1, "length of a number")
+        raise_if(self._a.ndim == 1, "length of a number")
         return len(self._a)
 
     def __hash__(self) -> int:
@@ -256,7 +256,7 @@ class Tensor(TensorBase):
         return self._a[..., 0].tolist()
 
     def numpy(self, *, force: bool = False) -> Array:
-        refuse_if(Mode.grad and self.requires_grad and not force, "numpy of what requires grad")
+        raise_if(Mode.grad and self.requires_grad and not force, "numpy of what requires grad")
         check_unmapped("numbers of a map", self)
         cut(self, Kind.ARRAY, ".numpy()")
         return self._a[..., 0]
@@ -280,7 +280,7 @@ class Tensor(TensorBase):
         return result
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        refuse_if(self._step is not None, "copy of a result")
+        raise_if(self._step is not None, "copy of a result")
         if id(self) in memo:
             return memo[id(self)]  # type: ignore[no-any-return]
         result = new(self._a.copy(), type(self))
@@ -323,7 +323,7 @@ def tangent_of(x: Any) -> Tensor | None:
 
 def check_unmapped(why: str, x: Tensor) -> None:
     """Raise PyTorch's error for reading the numbers of a tensor in a `vmap`."""
-    refuse_if(x._map <= Mode.maps, why)
+    raise_if(x._map <= Mode.maps, why)
 
 
 def of_array(values: Array) -> Tensor:
@@ -337,7 +337,7 @@ def axis_of(dim: int, rank: int) -> int:
     Errors: `IndexError` where there is none, in PyTorch's words.
     """
     most = max(rank, 1)
-    refuse_if(not -most <= dim < most, "no such axis", -most, most - 1, dim)
+    raise_if(not -most <= dim < most, "no such axis", -most, most - 1, dim)
     return dim % most
 
 
@@ -356,5 +356,5 @@ def different_axes(dims: Iterable[int], rank: int) -> tuple[int, ...]:
     """
     axes = tuple(axis_of(d, rank) for d in dims)
     for axis in axes:
-        refuse_if(axes.count(axis) > 1, "axis given twice", axis)
+        raise_if(axes.count(axis) > 1, "axis given twice", axis)
     return axes

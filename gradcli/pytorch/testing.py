@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.tensor import Number, Tensor, of_array
 
 __all__ = ["assert_close"]
@@ -27,7 +27,7 @@ def assert_close(
     same = ("shape", *["dtype"] * check_dtype, *["stride()"] * check_stride)
     for a, b, where in pairs:
         is_one = (rtol is None) != (atol is None) and not isinstance(a, bool)
-        refuse_if(is_one, "one tolerance", "rtol" if rtol is None else "atol", where)
+        raise_if(is_one, "one tolerance", "rtol" if rtol is None else "atol", where)
         try:
             _compare(a, b, same, None if rtol is None else (rtol, atol), equal_nan)
         except AssertionError as error:
@@ -39,15 +39,15 @@ def _pairs(a: Any, b: Any, allow_subclasses: bool, *path: Any) -> Iterator[tuple
     """Find what is to be compared in lists and dicts, and where it stands."""
     where = f"\n\nThe failure occurred for item {''.join(f'[{key!r}]' for key in path)}" if path else ""
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        refuse_if(len(a) != len(b), "lengths that differ", len(a), len(b), where)
+        raise_if(len(a) != len(b), "lengths that differ", len(a), len(b), where)
         a, b = dict(enumerate(a)), dict(enumerate(b))
     if isinstance(a, dict) and isinstance(b, dict):
         absent, more = ([k for k in x if k not in y] for x, y in ((b, a), (a, b)))
-        refuse_if(absent or more, "keys that differ", absent, more, where)
+        raise_if(absent or more, "keys that differ", absent, more, where)
         for key in a:
             yield from _pairs(a[key], b[key], allow_subclasses, *path, key)
     elif a is not None or b is not None:
-        refuse_if(not _is_pair(a, b, allow_subclasses), "no such pair", type(a), type(b), where)
+        raise_if(not _is_pair(a, b, allow_subclasses), "no such pair", type(a), type(b), where)
         yield a, b, where
 
 
@@ -63,13 +63,13 @@ def _compare(a: Any, b: Any, same: Sequence[str], near: Any, equal_nan: bool) ->
     """Compare two numbers, or two arrays."""
     kinds = type(a), type(b)
     if isinstance(a, Number):
-        refuse_if("dtype" in same and kinds[0] is not kinds[1], "types that differ", *kinds)
-        refuse_if(bool in kinds and a != b, "booleans that differ", a, b)
+        raise_if("dtype" in same and kinds[0] is not kinds[1], "types that differ", *kinds)
+        raise_if(bool in kinds and a != b, "booleans that differ", a, b)
         same = ()
     x, y = (v if isinstance(v, Tensor) else of_array(np.asarray(v)) for v in (a, b))
     for name in same:
         mine, other = (v.stride() if name == "stride()" else getattr(v, name) for v in (x, y))
-        refuse_if(mine != other, "attributes that differ", name, mine, other)
+        raise_if(mine != other, "attributes that differ", name, mine, other)
     usual = [_TOLERANCES.get(v.dtype.name, (0.0, 0.0)) for v in (x, y)]
     rtol, atol = near or map(max, *usual)
     one, two = (v._a[..., 0] if v.is_floating_point() else v._a[..., 0].astype(int) for v in (x, y))

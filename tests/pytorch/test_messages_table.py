@@ -13,7 +13,7 @@ import pytest
 import gradcli.pytorch
 from gradcli.pytorch import linalg, nn, torch
 from gradcli.pytorch.limits import limits
-from gradcli.pytorch.messages import facts_of, message, refusal
+from gradcli.pytorch.messages import facts_of, message, torch_error
 from gradcli.pytorch.nn.table import rows
 
 HERE = Path(gradcli.pytorch.__file__).parent
@@ -22,12 +22,12 @@ TEXTS = {head.rpartition(": ")[0]: text for head, _, text in (p.partition("\n") 
 
 
 TELLING = {
-    "refusal": 0,
+    "torch_error": 0,
     "message": 0,
     "warn": 0,
     "warn_once": 0,
     "check_unmapped": 0,
-    "refuse_if": 1,
+    "raise_if": 1,
 }  # where the name is
 
 
@@ -66,7 +66,7 @@ def test_every_message_is_told_with_its_values():
 
 
 def test_a_message_is_one_line_unless_it_says_where_another_begins():
-    error = refusal("sizes of an expand", 3, 2, 0, [3], [2])
+    error = torch_error("sizes of an expand", 3, 2, 0, [3], [2])
     assert type(error) is RuntimeError
     assert str(error).endswith("at non-singleton dimension 0.  Target sizes: [3].  Tensor sizes: [2]")
     assert "\n\tadd(Number alpha, Tensor other)\n" in message("factor in front", "add", "alpha", "Tensor other")

@@ -101,7 +101,7 @@ def _transposed(e: Evidence) -> str:
 
 
 def _also_transposed(e: Evidence) -> str:
-    """Return what is wrong with the transpose of a square claim, which is transposed as well, or ""."""
+    """Return the diagnosis of the transpose of a square claim that is transposed as well, or ""."""
     if len(e.shape) != 2 or e.shape[0] != e.shape[1]:
         return ""
     yours = e.yours.reshape(*e.shape, -1).swapaxes(0, 1).reshape(e.yours.shape)

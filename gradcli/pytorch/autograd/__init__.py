@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.backward import Call, Contribution
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
+from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import method
 from gradcli.pytorch.record import Recorder, edge_of
@@ -28,7 +28,7 @@ def _listed(x: Any) -> list[Any]:
 def _chosen(inputs: Any, function: str) -> list[Tensor]:
     """Return the tensors whose gradients are requested."""
     result = _listed(inputs)
-    refuse_if(not result, "empty inputs", function)
+    raise_if(not result, "empty inputs", function)
     return result
 
 
@@ -36,7 +36,7 @@ def backward(
     tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, create_graph: bool = False, *, inputs: Any = None
 ) -> None:
     """Add the gradients of tensors, weighted by `grad_tensors`, to the `.grad` of the leaves."""
-    refuse_if(Mode.transforms, "backward in a transform")
+    raise_if(Mode.transforms, "backward in a transform")
     chosen = None if inputs is None else _chosen(inputs, "backward")
     call = _begun(tensors, grad_tensors, retain_graph, create_graph)
     if create_graph:
@@ -66,17 +66,17 @@ def grad(
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """Return the gradients of outputs with respect to inputs, and leave every `.grad` as it is."""
     if materialize_grads and allow_unused is False:
-        raise refusal("unused, yet materialized")
+        raise torch_error("unused, yet materialized")
     missing_if(is_grads_batched, "autograd.grad(is_grads_batched=…)", "torch.func.vmap")
     by_script = Mode.maps and not sys._getframe(1).f_globals.get("__name__", "").startswith("gradcli.")
     for i, y in enumerate(_listed(outputs)):
         if by_script and Mode.maps == Mode.transforms and y._map <= Mode.maps:  # it stands for all elements
-            raise refusal("no gradient in a map", i, about=(y,))
+            raise torch_error("no gradient in a map", i, about=(y,))
     call = _begun(outputs, grad_outputs, retain_graph, create_graph)
     call.inputs = chosen = _chosen(inputs, "grad")
     call.returns = True
     for x in chosen:
-        refuse_if(not x.requires_grad, "input without a gradient", about=(x,))
+        raise_if(not x.requires_grad, "input without a gradient", about=(x,))
     call.run()
     result: list[Tensor | None] = []
     for i, x in enumerate(chosen):
@@ -87,7 +87,7 @@ def grad(
             g = new(np.zeros_like(x._a))
             g._requires = create_graph
         elif not allow_unused:
-            raise refusal("unused input", i, about=(x, [y for y, _ in call.roots]))
+            raise torch_error("unused input", i, about=(x, [y for y, _ in call.roots]))
         result.append(g)
     if Recorder.done is not None:
         Recorder.done(call)
@@ -102,20 +102,20 @@ def _begun(outputs: Any, grad_outputs: Any, retain: bool | None, create: bool) -
     roots = _listed(outputs)
     vs: list[Any] = [None] * len(roots) if grad_outputs is None else _listed(grad_outputs)
     for v in vs[: len(roots)]:
-        refuse_if(v is not None and not isinstance(v, Tensor), "kind of a gradient", type(v).__name__)
+        raise_if(v is not None and not isinstance(v, Tensor), "kind of a gradient", type(v).__name__)
     seeds = [_seed(i, y, v) for i, (y, v) in enumerate(zip(roots, vs, strict=False))]
-    refuse_if(len(vs) != len(roots), "count of gradients", len(roots), len(vs))
+    raise_if(len(vs) != len(roots), "count of gradients", len(roots), len(vs))
     for i, y in enumerate(roots):
-        refuse_if(not y.requires_grad, "no gradient to start from", i, about=(y,))
+        raise_if(not y.requires_grad, "no gradient to start from", i, about=(y,))
     freed = not ((create if retain is None else retain) or Mode.mapped)
     return Call([*zip(roots, seeds, strict=True)], freed=freed, create=create, implicit=grad_outputs is None)
 
 
 def _seed(i: int, y: Tensor, v: Any) -> Any:
     if v is None:
-        refuse_if(y.requires_grad and y._a.size != 1, "no v for several numbers", about=(y,))
+        raise_if(y.requires_grad and y._a.size != 1, "no v for several numbers", about=(y,))
         return new(np.ones(y._a.shape, y._a.dtype))
-    refuse_if(v.shape != y.shape, "shape of v", i, v.shape, y.shape, about=(y, v))
+    raise_if(v.shape != y.shape, "shape of v", i, v.shape, y.shape, about=(y, v))
     return v.to(y.dtype)
 
 
@@ -128,12 +128,12 @@ class Variable(metaclass=_VariableType):
     """The older name of tensors with gradients: it returns the tensor itself."""
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
-        refuse_if(not isinstance(data, Tensor), "variable of no tensor", type(data).__name__)
+        raise_if(not isinstance(data, Tensor), "variable of no tensor", type(data).__name__)
         if volatile:
             warn("volatile")
         result = alias(data)
         if requires_grad:
-            refuse_if(result._a.dtype.kind != "f", "integers that require grad")
+            raise_if(result._a.dtype.kind != "f", "integers that require grad")
             result.requires_grad_()
         return result
 

@@ -10,7 +10,7 @@ from gradcli.graph.jvp import push
 from gradcli.graph.node import Node, cast
 from gradcli.graph.rewrite import substituted
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.modes import Mode, _set, _Switch
 from gradcli.pytorch.recipes import Recipe
 from gradcli.pytorch.record import Recorder, apply
@@ -31,14 +31,14 @@ UnpackedDualTensor.__module__ = "torch.autograd.forward_ad"
 
 def enter_dual_level() -> int:
     """Begin a level of forward mode; return its number."""
-    refuse_if(Mode.dual is not None, "nested levels of tangents")
+    raise_if(Mode.dual is not None, "nested levels of tangents")
     _set({"dual": object()})
     return 0
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """Drop the tangents of all tensors."""
-    refuse_if(Mode.dual is None, "no level of tangents to exit")
+    raise_if(Mode.dual is None, "no level of tangents to exit")
     _set({"dual": None})
 
 
@@ -54,12 +54,12 @@ class dual_level:
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     """Return a view of a tensor with a tangent."""
-    refuse_if(Mode.dual is None, "no level of tangents")
+    raise_if(Mode.dual is None, "no level of tangents")
     for name, x in (("primal", tensor), ("tangent", tangent)):
-        refuse_if(not x.is_floating_point(), "dtype of a dual tensor", name, x.dtype)
-    refuse_if(tangent_of(tensor) is not None, "tangent of a dual tensor")
+        raise_if(not x.is_floating_point(), "dtype of a dual tensor", name, x.dtype)
+    raise_if(tangent_of(tensor) is not None, "tangent of a dual tensor")
     sizes = list(tensor.shape), list(tangent.shape)
-    refuse_if(sizes[0] != sizes[1], "size of a forward tangent", *sizes)
+    raise_if(sizes[0] != sizes[1], "size of a forward tangent", *sizes)
     dual = tensor[...]
     dual._tangent = Mode.dual, tangent
     return dual

@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.pytorch.backward import check_kept
 from gradcli.pytorch.dtypes import BY_NAME
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
+from gradcli.pytorch.messages import missing_if, raise_if, torch_error, typename, warn
 from gradcli.pytorch.modes import Mode, no_grad
 from gradcli.pytorch.operations import inplace
 from gradcli.pytorch.origins import Maker, Origin
@@ -33,7 +33,7 @@ class Context:
         self._function, self.needs_input_grad = function, needed
 
     def __getattr__(self, name: str) -> Any:
-        raise refusal("unknown attribute", f"{self._function.__name__}Backward", name)
+        raise torch_error("unknown attribute", f"{self._function.__name__}Backward", name)
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for the backward."""
@@ -131,19 +131,19 @@ class FunctionStep(Step):
         count = len(self.edges)
         while len(grads) > count and grads[-1] is None:
             grads.pop()
-        refuse_if(len(grads) != count, "count of a function's gradients", self.cls.__name__, count, len(grads))
+        raise_if(len(grads) != count, "count of a function's gradients", self.cls.__name__, count, len(grads))
         grad_inputs = [self._fitting(i, edge, g) for i, (edge, g) in enumerate(zip(self.edges, grads, strict=True))]
         return [g if g is None or create else new(g._a) for g in grad_inputs]
 
     def _fitting(self, i: int, edge: Any, g: Any) -> Any:
         """Return the gradient of an argument, in its shape and dtype."""
-        refuse_if(g is not None and i not in self.tensors, "gradient of no tensor", self.cls.__name__, i + 1)
-        refuse_if(g is not None and not isinstance(g, Tensor), "kind of a function's gradient", typename(g))
+        raise_if(g is not None and i not in self.tensors, "gradient of no tensor", self.cls.__name__, i + 1)
+        raise_if(g is not None and not isinstance(g, Tensor), "kind of a function's gradient", typename(g))
         if edge is None or g is None:
             return None
         actual, shape = g.shape, tuple(edge.variable.shape if isinstance(edge, Leaf) else edge.shape)
         fits = all(n in (1, m) for n, m in zip(shape[::-1], actual[::-1], strict=False)) and len(actual) >= len(shape)
-        refuse_if(not fits, "shape of a function's gradient", self.cls.__name__, i, list(actual), list(shape))
+        raise_if(not fits, "shape of a function's gradient", self.cls.__name__, i, list(actual), list(shape))
         g = g.sum_to_size(shape) if actual != shape else g
         if isinstance(edge, Leaf):
             return g.to(edge.variable.dtype)
@@ -156,7 +156,7 @@ def _watched(tensors: Sequence[Any], outputs: Sequence[Tensor]) -> list[tuple[An
     numbers = {id(y): k for k, y in enumerate(outputs) if y._fn is None}
     result: list[tuple[Any, int | None, Any]] = []
     for i, x in enumerate(tensors):
-        refuse_if(x is not None and not isinstance(x, Tensor), "no tensor to save", i, typename(x))
+        raise_if(x is not None and not isinstance(x, Tensor), "no tensor to save", i, typename(x))
         number = numbers.get(id(x))
         source = x if number is None else None
         checks = [(x._memory, x._memory.version, x._a, source, i)] if isinstance(x, Tensor) else []
@@ -200,17 +200,17 @@ class Function:
 
     def __call__(self, *_: Any) -> Any:
         """Raise PyTorch's error for functions of the old style."""
-        raise refusal("old function")
+        raise torch_error("old function")
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the result; each function defines it."""
-        raise refusal("no forward")
+        raise torch_error("no forward")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         """Return the gradients of the arguments; each function defines it."""
-        raise refusal("no backward")
+        raise torch_error("no backward")
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -246,7 +246,7 @@ def forward(cls: Any, args: Sequence[Any], kwargs: dict[str, Any], needed: tuple
 def _recorded(cls: type[Function], context: Context, args: Sequence[Any], outputs: list[Tensor], edges: Any) -> Any:
     """Return the step of the outputs, with these edges."""
     for x in context._dirty:
-        refuse_if(x._base is None and x.is_leaf and x.requires_grad, "leaf marked dirty")
+        raise_if(x._base is None and x.is_leaf and x.requires_grad, "leaf marked dirty")
     return cls._backward_cls(cls, context, args, edges, outputs)
 
 
@@ -289,22 +289,23 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         if not Mode.grad or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return result
         parts = result if isinstance(result, tuple) else (result,)
-        refused = tuple(
-            _Refusal.apply(new(p._a).requires_grad_(), *grads) if isinstance(p, Tensor) else p for p in parts
+        marked = tuple(
+            _WithoutDoubleBackward.apply(new(p._a).requires_grad_(), *grads) if isinstance(p, Tensor) else p
+            for p in parts
         )
-        return refused if isinstance(result, tuple) else refused[0]
+        return marked if isinstance(result, tuple) else marked[0]
 
     return call
 
 
-class _Refusal(Function):
+class _WithoutDoubleBackward(Function):
     @staticmethod
     def forward(ctx: Any, result: Tensor, *grads: Tensor) -> Any:
         return result.clone()
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise refusal("twice through a function")
+        raise torch_error("twice through a function")
 
 
 Function.__module__ = "torch.autograd.function"

@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.backward import Request, requested
-from gradcli.pytorch.messages import refusal, refuse_if
+from gradcli.pytorch.messages import raise_if, torch_error
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad
 from gradcli.pytorch.operations.creation import ones_like, zeros_like
 from gradcli.pytorch.operations.joining import stack
@@ -52,7 +52,7 @@ def variables(func: Callable[..., Any], inputs: Any, outside: bool = True) -> tu
 
 
 def _variables(func: Callable[..., Any], inputs: Any, create: bool) -> tuple[Tensor, ...]:
-    refuse_if(Mode.transforms, "requires_grad_ in a transform")
+    raise_if(Mode.transforms, "requires_grad_ in a transform")
     return variables(func, inputs, create)
 
 
@@ -65,14 +65,14 @@ def _vectors(v: Any, others: Any, function: str) -> list[Tensor]:
     """Return a vector v for each of other tensors; 1 for a single number."""
     outputs, result = leaves(others), leaves(v)
     if v is None:
-        refuse_if(len(outputs) != 1 or outputs[0].numel() != 1, "no v", function)
+        raise_if(len(outputs) != 1 or outputs[0].numel() != 1, "no v", function)
         return [ones_like(outputs[0].detach())]
     if len(result) != len(outputs):
         one = isinstance(others, Tensor)
-        raise refusal("several v") if one else refusal("count of v", len(outputs), len(result))
+        raise torch_error("several v") if one else torch_error("count of v", len(outputs), len(result))
     for i, (x, y) in enumerate(zip(result, outputs, strict=True)):
         which = "" if isinstance(others, Tensor) else f"Entry {i} in "
-        refuse_if(x.shape != y.shape, "size of v", which, y.shape, x.shape)
+        raise_if(x.shape != y.shape, "size of v", which, y.shape, x.shape)
     return result
 
 
@@ -125,7 +125,7 @@ def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, 
 def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, **_: Any) -> Any:
     xs = _variables(func, inputs, create_graph)
     y = func(*xs)
-    refuse_if(y.numel() != 1, "result of a hessian")
+    raise_if(y.numel() != 1, "result of a hessian")
     with requested(Request("hessian")) as request:
         request.result = [derivatives(g, xs, create_graph) for g in gradients(y, xs)]
     rows = (filled(inputs, iter(blocks)) for blocks in request.result)

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.pytorch.autograd import grad
 from gradcli.pytorch.autograd.functional import derivatives, leaves
 from gradcli.pytorch.backward import Request, requested
-from gradcli.pytorch.messages import refusal, refuse_if, warn
+from gradcli.pytorch.messages import raise_if, torch_error, warn
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.tensor import Tensor, of_array
@@ -35,7 +35,7 @@ def gradcheck(
     """
     arguments = list(inputs) if isinstance(inputs, tuple | list) else [inputs]
     active = [i for i, x in enumerate(arguments) if isinstance(x, Tensor) and x.requires_grad]
-    refuse_if(not active, "gradcheck of no input")
+    raise_if(not active, "gradcheck of no input")
     for i in active:
         if arguments[i]._a.dtype != np.float64:
             warn("gradcheck of another dtype", i)
@@ -76,13 +76,13 @@ def _compare(
 
 def _compare_with_none(numerics: Iterable[Any], atol: float) -> None:
     if not all(np.allclose(numeric, 0, atol=atol) for numeric in numerics):
-        raise refusal("numerical gradient that is not 0", kind=GradcheckError)
+        raise torch_error("numerical gradient that is not 0", kind=GradcheckError)
 
 
 def _compare_one(where: str, numeric: Any, analytic: Any, near: dict[str, float]) -> None:
     if not np.allclose(numeric, analytic, **near, equal_nan=True):
         both = of_array(numeric), of_array(analytic)
-        raise refusal("Jacobian that differs", where, *both, about=(numeric.dtype,), kind=GradcheckError)
+        raise torch_error("Jacobian that differs", where, *both, about=(numeric.dtype,), kind=GradcheckError)
 
 
 def _numeric(func: Callable[..., Any], arguments: list[Any], i: int, k: int, eps: float) -> Any:

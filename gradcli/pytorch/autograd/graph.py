@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.pytorch.backward import check_kept
 from gradcli.pytorch.functions import fact
-from gradcli.pytorch.messages import MissingError, missing_if, refuse_if
+from gradcli.pytorch.messages import MissingError, missing_if, raise_if
 from gradcli.pytorch.modes import _Switch
 from gradcli.pytorch.record import Edge, Recorder, Step, leading
 from gradcli.pytorch.tensor import Tensor
@@ -84,7 +84,7 @@ class Hooks:
         before = x._memory.version
         with _Switch(grad=False, hooks=None):
             result = self.packer(x)
-        refuse_if(x._memory.version != before, "pack hook in place")
+        raise_if(x._memory.version != before, "pack hook in place")
         return Packed(result, self.unpacker)
 
 
@@ -102,5 +102,5 @@ class Packed:
         """
         with _Switch(hooks=None):
             result = self.unpacker(self.value)
-        refuse_if(not isinstance(result, Tensor), "no tensor of an unpack hook", type(result).__name__)
+        raise_if(not isinstance(result, Tensor), "no tensor of an unpack hook", type(result).__name__)
         return leading(result._a, edge)

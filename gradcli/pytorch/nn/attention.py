@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.messages import refuse_if, warn
+from gradcli.pytorch.messages import raise_if, warn
 from gradcli.pytorch.names import TORCH, calling
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
@@ -32,9 +32,9 @@ def scaled_dot_product_attention(
 ) -> Any:  # fmt: skip
     """Return softmax(query @ key.mT · scale + mask) @ value."""
     other = attn_mask is not None and attn_mask.dtype.name not in ("bool", "float32", query.dtype.name)
-    refuse_if(other, "dtype of an attention mask", *(x.dtype.in_c for x in (attn_mask, query) if other))
+    raise_if(other, "dtype of an attention mask", *(x.dtype.in_c for x in (attn_mask, query) if other))
     is_fused = _is_fused(query, key, value, attn_mask, dropout_p, enable_gqa)
-    refuse_if(is_causal and attn_mask is not None and not is_fused, "causal beside a mask")
+    raise_if(is_causal and attn_mask is not None and not is_fused, "causal beside a mask")
     if enable_gqa:
         key, value = (x.repeat_interleave(query.shape[-3] // x.shape[-3], -3) for x in (key, value))
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
@@ -77,7 +77,7 @@ class MultiheadAttention(_Layer):
         size, heads = self.embed_dim, self.num_heads
         self.kdim, self.vdim = (size if n is None else n for n in (self.kdim, self.vdim))
         self.head_dim = size // heads
-        refuse_if(size % heads, "heads of attention")
+        raise_if(size % heads, "heads of attention")
         self._qkv_same_embed_dim = self.kdim == size == self.vdim
         separate = {"q_proj_weight": size, "k_proj_weight": self.kdim, "v_proj_weight": self.vdim}
         for name, inputs in separate.items():
@@ -110,7 +110,7 @@ class MultiheadAttention(_Layer):
         if not is_batched:
             query, key, value = (x.unsqueeze(1) for x in (query, key, value))
         self._check_sizes(query, key, value)
-        refuse_if(is_causal and attn_mask is None, "causal without a mask")
+        raise_if(is_causal and attn_mask is None, "causal without a mask")
         q, k, v = self._heads(*self._projected(query, key, value))
         is_causal = is_causal and key_padding_mask is None and not need_weights  # then the mask is not read
         mask = None if is_causal else self._mask(*masks, query, key, k.shape[1])
@@ -131,17 +131,17 @@ class MultiheadAttention(_Layer):
     def _check_masks(self, padding: Any, mask: Any) -> None:
         for name, each in (("key_padding_mask", padding), ("attn_mask", mask)):
             other = each is not None and each.dtype.name != "bool" and not each.is_floating_point()
-            refuse_if(other, "dtype of a mask of attention", name)
+            raise_if(other, "dtype of a mask of attention", name)
         if padding is not None and mask is not None and padding.dtype != mask.dtype:
             warn("masks of attention of two dtypes")
 
     def _check_sizes(self, query: Any, key: Any, value: Any) -> None:
-        refuse_if(query.shape[-1] != self.embed_dim, "size of attention", self.embed_dim, query.shape[-1])
+        raise_if(query.shape[-1] != self.embed_dim, "size of attention", self.embed_dim, query.shape[-1])
         if self._qkv_same_embed_dim:
-            refuse_if(key.shape != value.shape, "sizes of keys and values", key.shape, value.shape)
+            raise_if(key.shape != value.shape, "sizes of keys and values", key.shape, value.shape)
         else:
             sizes = key.shape[:2], value.shape[:2]
-            refuse_if(sizes[0] != sizes[1], "lengths of keys and values", *sizes)
+            raise_if(sizes[0] != sizes[1], "lengths of keys and values", *sizes)
 
     def _projected(self, *inputs: Any) -> tuple[Any, ...]:
         """Return the linear maps of queries, keys and values."""
@@ -168,7 +168,7 @@ class MultiheadAttention(_Layer):
         batch = query.shape[1]
         if mask is not None:
             expected = (len(query), len(key)) if mask.dim() == 2 else (batch * self.num_heads, len(query), len(key))
-            refuse_if(mask.shape != expected, "shape of an attention mask", mask.dim(), mask.shape, expected)
+            raise_if(mask.shape != expected, "shape of an attention mask", mask.dim(), mask.shape, expected)
             mask = _added(mask, query.dtype)
             mask = F.pad(mask, (0, length - len(key))) if length > len(key) else mask
             mask = mask.unsqueeze(0) if mask.dim() == 2 else mask
@@ -177,7 +177,7 @@ class MultiheadAttention(_Layer):
         padding = _added(padding if padding.dim() == 2 else padding.unsqueeze(0), query.dtype)
         padding = F.pad(padding, (0, length - len(key))) if length > len(key) else padding
         for axis, size in enumerate((batch, length)):
-            refuse_if(padding.shape[axis] != size, "shape of a padding mask", axis, size, padding.shape[axis])
+            raise_if(padding.shape[axis] != size, "shape of a padding mask", axis, size, padding.shape[axis])
         padding = padding.view(batch, 1, 1, length).expand(-1, self.num_heads, -1, -1)
         padding = padding.reshape(batch * self.num_heads, 1, length)
         return padding if mask is None else mask + padding
@@ -200,14 +200,14 @@ class MultiheadAttention(_Layer):
 
 def _check_ranks(query: Any, key: Any, value: Any, padding: Any, mask: Any, heads: int) -> None:
     rank = query.dim()
-    refuse_if(rank not in (2, 3), "rank of a query", rank)
+    raise_if(rank not in (2, 3), "rank of a query", rank)
     kind = "batched (3-D)" if rank == 3 else "unbatched (2-D)"
     others = key.dim(), value.dim()
-    refuse_if(others != (rank, rank), "ranks of keys and values", kind, rank, *others)
+    raise_if(others != (rank, rank), "ranks of keys and values", kind, rank, *others)
     wrong = padding is not None and padding.dim() != rank - 1
-    refuse_if(wrong, "rank of a padding mask", kind, rank - 1, wrong and padding.dim())
+    raise_if(wrong, "rank of a padding mask", kind, rank - 1, wrong and padding.dim())
     if mask is not None:
-        refuse_if(mask.dim() not in (2, 3), "rank of an attention mask", kind, mask.dim())
+        raise_if(mask.dim() not in (2, 3), "rank of an attention mask", kind, mask.dim())
         expected = (heads, len(query), len(key))
         wrong = rank == 2 and mask.dim() == 3 and mask.shape != expected
-        refuse_if(wrong, "shape of heads' masks", expected, mask.shape)
+        raise_if(wrong, "shape of heads' masks", expected, mask.shape)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.messages import missing_if, refuse_if, warn
+from gradcli.pytorch.messages import missing_if, raise_if, warn
 from gradcli.pytorch.names import calling
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn.layers import Embedding
@@ -49,18 +49,18 @@ def embedding_bag(
 
 def _check(input: Any, weight: Any, offsets: Any, mode: str, factors: Any) -> None:
     if factors is not None:
-        refuse_if(factors.shape != input.shape, "shape of weights in bags", factors.shape, input.shape)
+        raise_if(factors.shape != input.shape, "shape of weights in bags", factors.shape, input.shape)
     rank = input.dim()
-    refuse_if(rank == 2 and offsets is not None, "offsets beside rows", type(offsets))
-    refuse_if(rank == 1 and not isinstance(offsets, Tensor), "no offsets", type(offsets).__name__.removesuffix("Type"))
-    refuse_if(rank == 1 and offsets.dim() != 1, "axes of offsets")
-    refuse_if(factors is not None and mode != "sum", "weights of bags that are not summed up", mode)
+    raise_if(rank == 2 and offsets is not None, "offsets beside rows", type(offsets))
+    raise_if(rank == 1 and not isinstance(offsets, Tensor), "no offsets", type(offsets).__name__.removesuffix("Type"))
+    raise_if(rank == 1 and offsets.dim() != 1, "axes of offsets")
+    raise_if(factors is not None and mode != "sum", "weights of bags that are not summed up", mode)
     ids = input._a.reshape(-1)
-    refuse_if(ids.dtype.kind != "i", "dtype of indices in bags", input.type())
+    raise_if(ids.dtype.kind != "i", "dtype of indices in bags", input.type())
     bad = np.flatnonzero((ids < 0) | (ids >= len(weight)))[:1]
-    refuse_if(bad.size, "index in a bag", *bad, *ids[bad], len(weight))
+    raise_if(bad.size, "index in a bag", *bad, *ids[bad], len(weight))
     other = factors is not None and factors.dtype is not weight.dtype
-    refuse_if(other, "dtype of weights in bags", weight.type(), other and factors.type())
+    raise_if(other, "dtype of weights in bags", weight.type(), other and factors.type())
 
 
 def _ends(input: Any, offsets: Any, with_last: bool) -> list[int]:
@@ -70,8 +70,8 @@ def _ends(input: Any, offsets: Any, with_last: bool) -> list[int]:
         return [k * columns for k in range(rows + 1)]
     ends: list[int] = offsets._a[..., 0].tolist()
     count = input.numel()
-    refuse_if(ends and ends[0], "first offset", *ends[:1])
-    refuse_if(ends and ends[-1] > count, "last offset", count, *ends[-1:])
+    raise_if(ends and ends[0], "first offset", *ends[:1])
+    raise_if(ends and ends[-1] > count, "last offset", count, *ends[-1:])
     missing_if(sorted(ends) != ends, "torch.nn.functional.embedding_bag with offsets that decrease")
     return ends if with_last else [*ends, count]
 

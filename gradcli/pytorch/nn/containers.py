@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.nn.module import Module, Parameter
 
 
@@ -25,7 +25,7 @@ class _Listed(Module):
 
     def extend(self, values: Any) -> Any:
         is_list = isinstance(values, Iterable)
-        refuse_if(not is_list, "no modules to extend by", type(self).__name__, type(values).__name__)
+        raise_if(not is_list, "no modules to extend by", type(self).__name__, type(values).__name__)
         for value in list(values):
             self.append(value)
         return self
@@ -34,7 +34,7 @@ class _Listed(Module):
 
     def insert(self, index: int, value: Any) -> Any:
         modules = list(self)
-        refuse_if(isinstance(self, Sequential) and abs(index) > len(modules), "position to insert", index)
+        raise_if(isinstance(self, Sequential) and abs(index) > len(modules), "position to insert", index)
         modules.insert(index, value)
         return self._become(modules)
 
@@ -55,7 +55,7 @@ class _Listed(Module):
         return iter(self.__dict__[self.kind].values())
 
     def __getitem__(self, key: Any) -> Any:
-        refuse_if(isinstance(key, int) and not -len(self) <= key < len(self), "index in a list", key)
+        raise_if(isinstance(key, int) and not -len(self) <= key < len(self), "index in a list", key)
         result = list(self)[key]
         return type(self)(result) if isinstance(key, slice) else result
 
@@ -64,7 +64,7 @@ class _Listed(Module):
         items[list(items)[key]] = value
 
     def __delitem__(self, key: Any) -> None:
-        refuse_if(isinstance(key, int) and not -len(self) <= key < len(self), "index in a list", key)
+        raise_if(isinstance(key, int) and not -len(self) <= key < len(self), "index in a list", key)
         items = list(self)
         del items[key]
         self._become(items)

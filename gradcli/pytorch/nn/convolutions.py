@@ -10,13 +10,13 @@ from gradcli.graph.graph import Graph
 from gradcli.graph.node import Node, leaf
 from gradcli.graph.rewrite import substituted
 from gradcli.graph.vjp import sweep
+from gradcli.pytorch.argument_checks import check_convolution, several
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if
+from gradcli.pytorch.messages import missing_if, raise_if, torch_error
 from gradcli.pytorch.names import calling
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn.layers import _Linear
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_convolution, several
 from gradcli.pytorch.signatures import signature
 from gradcli.pytorch.tensor import Tensor
 from gradcli.vocabulary import FUNCTIONS
@@ -57,7 +57,7 @@ def _check_output_padding(axes: int, settings: dict[str, Any]) -> None:
     rows = [several(settings[name], axes) for name in ("output_padding", "stride", "dilation")]
     if any(more >= max(others) for more, *others in zip(*rows, strict=True)):
         ends = [pair if axes == 2 else [least, *pair] for pair, least in zip(rows, (0, 1, 1), strict=True)]
-        raise refusal("output padding", *ends[0], *ends[1], *ends[2])
+        raise torch_error("output padding", *ends[0], *ends[1], *ends[2])
 
 
 conv_transpose1d, conv_transpose2d = (calling(_transposed(n), f"conv_transpose{n}d") for n in (1, 2))
@@ -74,7 +74,7 @@ class _Conv(_Linear):
             if isinstance(value := getattr(self, name), int | list):
                 setattr(self, name, tuple(value) if isinstance(value, list) else (value,) * self.axes)
         for which in ("in_channels", "out_channels"):
-            refuse_if(getattr(self, which) % self.groups, "channels of groups", which)
+            raise_if(getattr(self, which) % self.groups, "channels of groups", which)
         other = isinstance(self.padding, str) or isinstance(self, _ConvTranspose)
         missing_if(self.padding_mode != "zeros" and other, f"torch.nn.{type(self).__name__}(padding_mode=…)")
         self._weights(self.out_channels, *self._planes(), *self.kernel_size)

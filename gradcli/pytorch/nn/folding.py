@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 from gradcli.graph.windows import Window
+from gradcli.pytorch.argument_checks import several
 from gradcli.pytorch.calls import called, check_numbers
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.names import calling
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.operations.creation import zeros
-from gradcli.pytorch.refusals import several
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
 # What each setting is called in errors, and the least that it may be.
@@ -25,10 +25,10 @@ def _windows(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> list
     """Return the windows along the rows and the columns."""
     sizes = [several(setting, 2) for setting in (kernel_size, dilation, padding, stride)]
     for name, values in zip(_SETTINGS, sizes, strict=True):
-        refuse_if(len(values) != 2, "count of a block's sizes", name, len(values))
+        raise_if(len(values) != 2, "count of a block's sizes", name, len(values))
         words, short, least = _SETTINGS[name]
         how = "greater than zero" if least else "non-negative"
-        refuse_if(min(values) < least, "sizes of a block", words, how, short, values[0], short, values[1])
+        raise_if(min(values) < least, "sizes of a block", words, how, short, values[0], short, values[1])
     return [Window(k, step, end, apart) for k, apart, end, step in zip(*sizes, strict=True)]
 
 
@@ -52,13 +52,13 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     """Return the blocks of pictures as columns: (batch, channels · elements of a block, blocks)."""
     windows = _windows(kernel_size, dilation, padding, stride)
     axis_of(2, input.dim())
-    refuse_if(input.dim() not in (3, 4), "rank for unfold", list(input.shape))
+    raise_if(input.dim() not in (3, 4), "rank for unfold", list(input.shape))
     *outer, channels, _, _ = input.shape
     sizes = tuple(input.shape[-2:])
     counts = tuple(w.fitting(n) for w, n in zip(windows, sizes, strict=True))
     settings = _settings(windows)
     first_three = [settings[name] for name in ("kernel_size", "dilation", "padding")]
-    refuse_if(min(counts) < 1, "blocks of unfold", sizes, *first_three, counts)
+    raise_if(min(counts) < 1, "blocks of unfold", sizes, *first_three, counts)
     check_numbers("im2col", input.dtype)
     (top, left) = settings["padding"]
     flat = F.pad(input, (left, left, top, top)).flatten(-2)
@@ -77,11 +77,11 @@ def fold(
     settings = _settings(windows)
     kernel, size = settings["kernel_size"], math.prod(settings["kernel_size"])
     axis = input.dim() - 2
-    refuse_if(height % size, "channels of fold", axis, axis, height, kernel)
+    raise_if(height % size, "channels of fold", axis, axis, height, kernel)
     counts = [w.fitting(n) for w, n in zip(windows, sizes, strict=True)]
     count = math.prod(counts)
     wrong = min(counts) < 1 or length != count
-    refuse_if(wrong, "blocks of fold", sizes, *settings.values(), axis + 1, *counts, count, axis + 1, length)
+    raise_if(wrong, "blocks of fold", sizes, *settings.values(), axis + 1, *counts, count, axis + 1, length)
     check_numbers("col2im", input.dtype)
     padded = [w.padded(n) for w, n in zip(windows, sizes, strict=True)]
     terms = input.reshape(*outer, height // size, size * length)

@@ -14,11 +14,12 @@ import numpy as np
 from gradcli.graph.construct import call
 from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, const, elementwise
+from gradcli.pytorch.argument_checks import check_convolution, check_pooling, several
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.functions import fact, table
 from gradcli.pytorch.generator import DEFAULT
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
+from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import calling, row_named
 from gradcli.pytorch.nn import losses
@@ -30,7 +31,6 @@ from gradcli.pytorch.operations.products import addmm, matmul
 from gradcli.pytorch.operations.random import dropped
 from gradcli.pytorch.operations.views import t
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_convolution, check_pooling, several
 from gradcli.pytorch.signatures import signature
 from gradcli.pytorch.tensor import Tensor, axis_of, new, of_array
 
@@ -42,21 +42,21 @@ def _activated(name: str, compute: Any, input: Tensor, *, inplace: bool = False,
 
 
 def _bounded(name: str, compute: Any, input: Tensor, *, inplace: bool = False, **more: Any) -> Tensor:
-    refuse_if(not inplace and more.get("min_val", -1) > more.get("max_val", 1), "bounds of hardtanh")
+    raise_if(not inplace and more.get("min_val", -1) > more.get("max_val", 1), "bounds of hardtanh")
     return _activated(name, compute, input, inplace=inplace, **more)
 
 
 def _shrunk(name: str, compute: Any, input: Tensor, *, lambd: float = 0.5) -> Tensor:
     if input._a.dtype.kind == "f":
         most = float(np.finfo(input._a.dtype).max)
-        refuse_if(not 0 <= lambd <= most, "reach of softshrink", f"{most:g}", input.dtype.word, f"{lambd:g}")
+        raise_if(not 0 <= lambd <= most, "reach of softshrink", f"{most:g}", input.dtype.word, f"{lambd:g}")
     return _activated(name, compute, input, lambd=lambd)
 
 
 def _pooled(
     name: str, compute: Any, input: Tensor, *, kernel_size: Any = None, stride: Any = None, **more: Any
 ) -> Any:  # fmt: skip
-    refuse_if(kernel_size is None, "argument that is missing", f"_{name}", "kernel_size")
+    raise_if(kernel_size is None, "argument that is missing", f"_{name}", "kernel_size")
     with_indices = more.pop("return_indices", False)
     steps = kernel_size if stride is None or stride == [] else stride
     settings = {"kernel_size": kernel_size, "stride": steps, "padding": more.get("padding", 0)}
@@ -143,7 +143,7 @@ def rrelu(
 def glu(input: Any, dim: int = -1) -> Tensor:
     axis = axis_of(dim, input.dim())
     size = input.shape[axis]
-    refuse_if(size % 2, "half of an odd size", axis, size)
+    raise_if(size % 2, "half of an odd size", axis, size)
 
     def build(x: Node) -> Node:
         first, second = (take(x, axis, IndexArray.of(range(i, i + size // 2))) for i in (0, size // 2))
@@ -154,7 +154,7 @@ def glu(input: Any, dim: int = -1) -> Tensor:
 
 @partial(calling, name="prelu")
 def prelu(input: Tensor, weight: Any) -> Tensor:
-    refuse_if(weight.numel() > 1 and not input.dim(), "slopes of a number")
+    raise_if(weight.numel() > 1 and not input.dim(), "slopes of a number")
     slopes = weight.view(()) if weight.numel() == 1 else weight.view(-1, *(1,) * (input.dim() - 2))
     return named("prelu_kernel", input, slopes)
 
@@ -191,7 +191,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 @partial(calling, name="linear")
 def linear(input: Any, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     ranks = (input.dim(), weight.dim())
-    refuse_if(0 in ranks, "product with a number", "linear", *ranks)
+    raise_if(0 in ranks, "product with a number", "linear", *ranks)
     transposed = t(weight)
     if bias is None:
         return matmul(input, transposed)
@@ -222,7 +222,7 @@ def drop(input: Tensor, p: float, training: bool, inplace: bool, shape: Sequence
     """Return the input after dropout, with one draw for each element of a shape that broadcasts."""
     if not training or not input.numel():
         return input
-    refuse_if(input._a.dtype.kind != "f", "dtype of what is written", "Float", input.dtype.word)
+    raise_if(input._a.dtype.kind != "f", "dtype of what is written", "Float", input.dtype.word)
     if not inplace:
         return dropped(input, p, tuple(shape))
     return change(input, lambda x: dropped(x, p, tuple(shape)), "dropout_")
@@ -235,8 +235,8 @@ def embedding(
 ) -> Tensor:  # fmt: skip
     ids = input._a[..., 0]
     if ids.dtype.kind != "i":
-        raise refusal("kind of indices", "CPUBoolType" if ids.dtype == bool else input.type())
-    refuse_if(ids.size and not 0 <= ids.min() <= ids.max() < weight.shape[0], "slice outside")
+        raise torch_error("kind of indices", "CPUBoolType" if ids.dtype == bool else input.type())
+    raise_if(ids.size and not 0 <= ids.min() <= ids.max() < weight.shape[0], "slice outside")
     for i in np.unique(ids) if max_norm is not None else ():
         row = weight.detach()[i]
         if (length := row.norm(norm_type).item()) > max_norm:
@@ -255,14 +255,14 @@ def embedding(
 def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     sizes = list(normalized_shape)
     if list(input.shape[-len(sizes) :]) != sizes:
-        raise refusal("shape for layer_norm", sizes, ", ".join(map(str, sizes)), list(input.shape))
+        raise torch_error("shape for layer_norm", sizes, ", ".join(map(str, sizes)), list(input.shape))
     return named("layer_norm", input, tuple(normalized_shape), weight, bias, eps)
 
 
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Tensor:
     sizes = list(normalized_shape)
     fits = list(input.shape[-len(sizes) :]) == sizes
-    refuse_if(not fits, "shape for rms_norm", sizes, ", ".join(map(str, sizes)), list(input.shape))
+    raise_if(not fits, "shape for rms_norm", sizes, ", ".join(map(str, sizes)), list(input.shape))
     least = float(np.finfo(input._a.dtype).eps) if eps is None else eps
     result = input * (input.pow(2).mean(tuple(range(-len(sizes), 0)), True) + least).rsqrt()
     return result if weight is None else result * weight
@@ -274,11 +274,11 @@ def batch_norm(
     bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
     size = input.numel() // input.shape[1]
-    refuse_if(training and size == 1, "single value in a batch", input.shape)
+    raise_if(training and size == 1, "single value in a batch", input.shape)
     vectors = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     for name, x in vectors.items():
         if x is not None:
-            refuse_if(x.numel() != input.shape[1], "size of a statistic", name, input.shape[1], x.numel())
+            raise_if(x.numel() != input.shape[1], "size of a statistic", name, input.shape[1], x.numel())
     if training and running_mean is not None and running_var is not None:
         axes = tuple(i for i in range(input.dim()) if i != 1)
         wide = input._a[..., 0].astype(np.float64)
@@ -305,7 +305,7 @@ def instance_norm(
 
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Tensor:
     count, channels, *rest = input.shape
-    refuse_if(channels % num_groups, "channels in groups", list(input.shape), num_groups)
+    raise_if(channels % num_groups, "channels in groups", list(input.shape), num_groups)
     rows = (channels // num_groups, *rest)
     result = layer_norm(input.reshape(count, num_groups, *rows), rows, None, None, eps).reshape(input.shape)
     for p, step in ((weight, Tensor.__mul__), (bias, Tensor.__add__)):
@@ -362,7 +362,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         fill_value = (value or 0) if input.is_floating_point() else int(value or 0)
         return named("pad", input, tuple(pad), mode, fill_value)
     if mode not in _PADDED:
-        raise refusal("mode of a padding", mode)
+        raise torch_error("mode of a padding", mode)
     how, name = _PADDED[mode]
     axes, rank = len(pad) // 2, input.dim()
     missing_if(rank - axes not in (1, 2), f"torch.nn.functional.pad(mode={mode!r}) of {rank} axes")
@@ -370,8 +370,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     for i, (axis, *more) in enumerate(ends):
         size = input.shape[axis]
         around = "{}, {}".format(*more), axis, list(input.shape)
-        refuse_if(mode == "reflect" and max(more) >= size, "size of a reflection", 2 * i + 4, *around)
-        refuse_if(mode == "circular" and max(more) > size, "several rounds")
+        raise_if(mode == "reflect" and max(more) >= size, "size of a reflection", 2 * i + 4, *around)
+        raise_if(mode == "circular" and max(more) > size, "several rounds")
 
     def build(x: Node) -> Node:
         for axis, *more in ends:

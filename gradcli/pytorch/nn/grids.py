@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.limits import check_limits
-from gradcli.pytorch.messages import missing_if, refuse_if, warn
+from gradcli.pytorch.messages import missing_if, raise_if, warn
 from gradcli.pytorch.names import TORCH
 
 
@@ -16,11 +16,11 @@ def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any
     sizes = tuple(size)
     if align_corners is None:
         warn("corners of a grid")
-    refuse_if(len(sizes) not in (4, 5), "size of a grid", size)
+    raise_if(len(sizes) not in (4, 5), "size of a grid", size)
     missing_if(len(sizes) == 5, "torch.nn.functional.affine_grid of 5 axes")
     wrong = theta.dim() != 3 or theta.shape[-2:] != (2, 3)
-    refuse_if(wrong, "matrices of a grid", size, theta.shape)
-    refuse_if(min(sizes) < 1, "empty grid", size)
+    raise_if(wrong, "matrices of a grid", size, theta.shape)
+    raise_if(min(sizes) < 1, "empty grid", size)
     count, _, rows, columns = sizes
     y, x = (_axis(n, bool(align_corners), theta.dtype) for n in (rows, columns))
     x, y = x.expand(rows, columns), y[:, None].expand(rows, columns)
@@ -46,7 +46,7 @@ def grid_sample(
     check_limits("grid_sample", locals())
     if align_corners is None:
         warn("corners of a grid")
-    refuse_if(len(input) != len(grid), "batches of a sample", list(input.shape), list(grid.shape))
+    raise_if(len(input) != len(grid), "batches of a sample", list(input.shape), list(grid.shape))
     missing_if(input.dim() != 4, f"torch.nn.functional.grid_sample of {input.dim()} axes")
     aligned, (rows, columns) = bool(align_corners), input.shape[2:]
     padded = partial(_padded, padding_mode=padding_mode, align_corners=aligned)

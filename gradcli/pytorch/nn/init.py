@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.pytorch.generator import DEFAULT
 from gradcli.pytorch.limits import limited
-from gradcli.pytorch.messages import refuse_if, warn
+from gradcli.pytorch.messages import raise_if, warn
 from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.operations.creation import eye
 from gradcli.pytorch.tensor import Tensor, of_array
@@ -61,10 +61,10 @@ _LINEAR = ("linear", "sigmoid", *(f"conv{t}{n}d" for t in ("", "_transpose") for
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     if nonlinearity == "leaky_relu":
         is_number = param is None or (isinstance(param, int | float) and not isinstance(param, bool))
-        refuse_if(not is_number, "slope that is no number", param)
+        raise_if(not is_number, "slope that is no number", param)
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
     gains = dict.fromkeys(_LINEAR, 1) | {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
-    refuse_if(nonlinearity not in gains, "unknown gain", nonlinearity)
+    raise_if(nonlinearity not in gains, "unknown gain", nonlinearity)
     return gains[nonlinearity]
 
 
@@ -89,7 +89,7 @@ def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     if not tensor.numel():
         warn("nothing to initialize")
         return 0.0
-    refuse_if(mode.lower() not in ("fan_in", "fan_out"), "mode of a fan", mode.lower())
+    raise_if(mode.lower() not in ("fan_in", "fan_out"), "mode of a fan", mode.lower())
     fan = _fans(tensor)[mode.lower() == "fan_out"]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from gradcli.graph.index_arrays import IndexArray, take
 from gradcli.graph.node import Node, cast, const
+from gradcli.pytorch.argument_checks import several
 from gradcli.pytorch.calls import exact
-from gradcli.pytorch.messages import missing_if, refuse_if
+from gradcli.pytorch.messages import missing_if, raise_if
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import several
 from gradcli.pytorch.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -28,8 +28,8 @@ def interpolate(
         missing_if(value, f"torch.nn.functional.interpolate({name}=…)")
     axes = input.dim() - 2
     which = "either" if size is None else "only one of"
-    refuse_if((size is None) == (scale_factor is None), "size and factor", which)
-    refuse_if(mode == "nearest" and align_corners is not None, "corners of another mode")
+    raise_if((size is None) == (scale_factor is None), "size and factor", which)
+    raise_if(mode == "nearest" and align_corners is not None, "corners of another mode")
     missing_if((mode, axes) not in _MODES, f"torch.nn.functional.interpolate(mode={mode!r}) of {input.dim()} axes")
     sizes = list(input.shape[2:])
     factors = [None] * axes if size is not None else several(scale_factor, axes)

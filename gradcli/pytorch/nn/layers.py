@@ -11,7 +11,7 @@ import numpy as np
 
 from gradcli.pytorch.dtypes import check_device, chosen, default_dtype
 from gradcli.pytorch.limits import check_limits
-from gradcli.pytorch.messages import missing_if, refuse_if
+from gradcli.pytorch.messages import missing_if, raise_if
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.module import Module, Parameter
@@ -170,7 +170,7 @@ class Embedding(_Layer):
     def _build(self) -> None:
         rows = self.num_embeddings
         if self.padding_idx is not None:
-            refuse_if(not -rows <= self.padding_idx < rows, "padding outside")
+            raise_if(not -rows <= self.padding_idx < rows, "padding outside")
             self.padding_idx = self.padding_idx % rows
         initial = self._buffers.pop("_weight", self.__dict__.pop("_weight", None))
         self.weight = init.normal_(self._empty(rows, self.embedding_dim)) if initial is None else Parameter(initial)
@@ -215,7 +215,7 @@ class GroupNorm(_Layer):
     """Normalisation in groups of channels."""
 
     def _build(self) -> None:
-        refuse_if(self.num_channels % self.num_groups, "channels of group_norm", self.num_channels, self.num_groups)
+        raise_if(self.num_channels % self.num_groups, "channels of group_norm", self.num_channels, self.num_groups)
         self._affine((self.num_channels,), self.affine, self.affine)
 
 

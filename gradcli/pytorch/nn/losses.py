@@ -15,7 +15,7 @@ from gradcli.pytorch.calls import called, check_numbers, exact, named
 from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.functions import fact, grad_name
 from gradcli.pytorch.limits import check_limits
-from gradcli.pytorch.messages import refusal, refuse_if, warn
+from gradcli.pytorch.messages import raise_if, torch_error, warn
 from gradcli.pytorch.nn.table import taken
 from gradcli.pytorch.operations.joining import broadcast_tensors
 from gradcli.pytorch.operations.operators import where
@@ -39,7 +39,7 @@ def reduction_of(size_average: Any, reduce_: Any, reduction: str) -> str:
     if reduction == "elementwise_mean":
         warn("oldest reduction")
         return "mean"
-    refuse_if(reduction not in ("mean", "sum", "none"), "unknown reduction", reduction)
+    raise_if(reduction not in ("mean", "sum", "none"), "unknown reduction", reduction)
     return reduction
 
 
@@ -111,7 +111,7 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
         input, target = broadcast_tensors(input, target)
     if weight is not None:
         loss = _compared(name, input, target, "none", None, **more)
-        refuse_if(weight.shape != loss.shape, "size of weights")
+        raise_if(weight.shape != loss.shape, "size of weights")
         loss = loss * weight
         return loss.sum() / weight.sum() if how == "mean" and name != "huber_loss" else _one(loss, how)
     kind = result_dtype((input, target))
@@ -133,10 +133,10 @@ def _compared(name: str, input: Any, target: Any, how: str, weight: Tensor | Non
 
 @_reducing()
 def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor | None = None) -> Tensor:
-    refuse_if(target.size() != input.size(), "size of the target, refused", target.shape, input.shape)
-    refuse_if(target._a.dtype != input._a.dtype, "dtype of a target", target.dtype.word, input.dtype.word)
+    raise_if(target.size() != input.size(), "size of the target, an error", target.shape, input.shape)
+    raise_if(target._a.dtype != input._a.dtype, "dtype of a target", target.dtype.word, input.dtype.word)
     for what, array in (("input", input._a), ("target", target._a)):
-        refuse_if(((array < 0) | (array > 1)).any(), "no probabilities", what)
+        raise_if(((array < 0) | (array > 1)).any(), "no probabilities", what)
     return named("binary_cross_entropy", input, target, weight, how)
 
 
@@ -144,10 +144,10 @@ def binary_cross_entropy(input: Tensor, target: Tensor, how: str, weight: Tensor
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, how: str, weight: Tensor | None = None, pos_weight: Tensor | None = None
 ) -> Tensor:
-    refuse_if(target.size() != input.size(), "size of the target of logits", target.shape, input.shape)
+    raise_if(target.size() != input.size(), "size of the target of logits", target.shape, input.shape)
     name = "binary_cross_entropy_with_logits"
     check_numbers(name, input.dtype)
-    refuse_if(target._a.dtype.kind != "f", "dtype of what is written", "Float", target.dtype.word)
+    raise_if(target._a.dtype.kind != "f", "dtype of what is written", "Float", target.dtype.word)
     dtype = target.dtype.name
 
     def build(x: Node, y: Node, *more: Node) -> Node:
@@ -163,7 +163,7 @@ def binary_cross_entropy_with_logits(
 def kl_div(input: Any, target: Any, how: str, log_target: bool = False) -> Tensor:
     if how == "mean":
         warn("mean of a divergence")
-    refuse_if(input._a.dtype.kind != "f" or target._a.dtype.kind != "f", "integers in a divergence")
+    raise_if(input._a.dtype.kind != "f" or target._a.dtype.kind != "f", "integers in a divergence")
     loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
     if how != "batchmean":
         return _one(loss, how)
@@ -184,7 +184,7 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool
 
 @_reducing()
 def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6) -> Any:
-    refuse_if((var._a < 0).any(), "negative variance")
+    raise_if((var._a < 0).any(), "negative variance")
     spread = var.clamp(min=eps)
     loss = 0.5 * (spread.log() + (input - target) ** 2 / spread)
     return loss + 0.5 * np.log(2 * np.pi) if full else loss
@@ -239,7 +239,7 @@ def cross_entropy(
     if target.shape == input.shape:
         if target._a.dtype.kind == "f":
             return _of_probabilities(input, target, weight, how, label_smoothing)
-        raise refusal("dtype of probabilities", target.dtype.word)
+        raise torch_error("dtype of probabilities", target.dtype.word)
     axis = 1 if input.dim() > 1 else 0
     scores = named("log_softmax", input, axis)
     hard = _of_classes(scores, target, weight, ignore_index, how)
@@ -337,17 +337,19 @@ def _check_classes(scores: Tensor, target: Tensor, weight: Tensor | None, ignore
     """Check that targets are classes, in PyTorch's order and with its messages."""
     shape, classes = list(scores.shape), target._a[..., 0]
     rank, sizes, expected = len(shape), list(classes.shape), [*shape[:1], *shape[2:]]
-    refuse_if(not rank, "scores without an axis")
+    raise_if(not rank, "scores without an axis")
     count = shape[min(1, rank - 1)]
-    refuse_if(rank > 1 and sizes[:1] != shape[:1], "size of the batch", shape[0], sizes[0] if sizes else 0)
-    refuse_if(rank < 3 and len(sizes) > 1, "several targets")
+    raise_if(rank > 1 and sizes[:1] != shape[:1], "size of the batch", shape[0], sizes[0] if sizes else 0)
+    raise_if(rank < 3 and len(sizes) > 1, "several targets")
     if weight is not None and weight.shape != (count,):
-        raise refusal("weights of classes" if rank < 3 else "weights of classes in places", count, list(weight.shape))
-    refuse_if(rank == 4 and len(sizes) != 3, "targets in places", len(sizes))
-    refuse_if(rank in (3, 5) and sizes != expected, "size of targets", expected, sizes)
-    refuse_if(classes.dtype not in (np.int64, np.uint8), "dtype of targets", target.dtype.word)
-    refuse_if(rank == 1 and sizes not in ([], [1]), "size of a single target", classes.size)
-    refuse_if(rank == 4 and sizes != expected, "size of targets in places", shape, sizes)
+        raise torch_error(
+            "weights of classes" if rank < 3 else "weights of classes in places", count, list(weight.shape)
+        )
+    raise_if(rank == 4 and len(sizes) != 3, "targets in places", len(sizes))
+    raise_if(rank in (3, 5) and sizes != expected, "size of targets", expected, sizes)
+    raise_if(classes.dtype not in (np.int64, np.uint8), "dtype of targets", target.dtype.word)
+    raise_if(rank == 1 and sizes not in ([], [1]), "size of a single target", classes.size)
+    raise_if(rank == 4 and sizes != expected, "size of targets in places", shape, sizes)
     bad = (classes != ignored) & ((classes < 0) | (classes >= count))
     if bad.any():
-        raise refusal("class out of bounds", classes[bad].reshape(-1)[0])
+        raise torch_error("class out of bounds", classes[bad].reshape(-1)[0])

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from gradcli.pytorch.dtypes import float16, float32, float64
-from gradcli.pytorch.messages import message, missing, missing_if, refusal, refuse_if, typename
+from gradcli.pytorch.messages import message, missing, missing_if, raise_if, torch_error, typename
 from gradcli.pytorch.names import pytorch_names
 from gradcli.pytorch.nn.module_hooks import Watched, watch_step
 from gradcli.pytorch.nn.table import rows
@@ -25,7 +25,7 @@ class Parameter(Tensor):
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         result = alias(new(np.zeros((0, 1), np.float32)) if data is None else data.detach(), cls)
-        refuse_if(requires_grad and result._a.dtype.kind != "f", "integers that require grad")
+        raise_if(requires_grad and result._a.dtype.kind != "f", "integers that require grad")
         result._requires = requires_grad
         return result
 
@@ -60,7 +60,7 @@ def _hooking(kind: str) -> Callable[..., Handle]:
         missing_if(any(more.values()), f"torch.nn.Module's hooks with {', '.join(f'{n}=…' for n in more)}")
         hooks = self.__dict__["_hooks"]
         other = {"backward": "old", "old": "backward"}.get(kind)
-        refuse_if(other and hooks[other], "two kinds of backward hooks")
+        raise_if(other and hooks[other], "two kinds of backward hooks")
         return Handle(hooks[kind], hook, object())
 
     return register
@@ -107,7 +107,7 @@ class Module:
     def __setattr__(self, name: str, value: Any) -> None:
         kind = "_parameters" if isinstance(value, Parameter) else "_modules" if isinstance(value, Module) else ""
         if kind:
-            refuse_if(kind not in self.__dict__, "module before its making", f"{_KINDS[kind]}{'s' * (kind[1] == 'p')}")
+            raise_if(kind not in self.__dict__, "module before its making", f"{_KINDS[kind]}{'s' * (kind[1] == 'p')}")
             members = self.__dict__[kind]
             if name not in members:
                 self._forget(name)
@@ -115,7 +115,7 @@ class Module:
         elif holder := self._holder(name):
             if value is not None and holder is not self._buffers:
                 is_module = holder is self._modules
-                raise refusal("no module to assign" if is_module else "no parameter to assign", _word(value), name)
+                raise torch_error("no module to assign" if is_module else "no parameter to assign", _word(value), name)
             holder[name] = value
         else:
             super().__setattr__(name, value)
@@ -130,7 +130,7 @@ class Module:
             return holder[name]
         if name in pytorch_names()["torch.nn.Module"]:
             raise missing(name, dir(Module), "torch.nn.Module.")
-        raise refusal("unknown attribute", type(self).__name__, name)
+        raise torch_error("unknown attribute", type(self).__name__, name)
 
     def __delattr__(self, name: str) -> None:
         if holder := self._holder(name):
@@ -145,36 +145,36 @@ class Module:
     def register_parameter(self, name: str, param: Tensor | None) -> None:
         self._check_name("_parameters", name)
         wrong = param is not None and not isinstance(param, Parameter)
-        refuse_if(wrong, "no parameter to register", _word(param), "parameter", name, "torch.nn.Parameter")
+        raise_if(wrong, "no parameter to register", _word(param), "parameter", name, "torch.nn.Parameter")
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         self._check_name("_buffers", name)
         wrong = tensor is not None and not isinstance(tensor, Tensor)
-        refuse_if(wrong, "no parameter to register", _word(tensor), "buffer", name, "torch Tensor")
+        raise_if(wrong, "no parameter to register", _word(tensor), "buffer", name, "torch Tensor")
         self._buffers[name] = tensor
         if not persistent:
             self.__dict__["_transient"].append(name)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        refuse_if(module is not None and not isinstance(module, Module), "no module", typename(module))
+        raise_if(module is not None and not isinstance(module, Module), "no module", typename(module))
         self._check_name("_modules", name)
         self._modules[name] = module
 
     def _check_name(self, kind: str, name: Any) -> None:
         """Check that a name is valid, and not that of an attribute of another kind."""
         word = _KINDS[kind]
-        refuse_if(not isinstance(name, str), "name that is no text", word, type(name).__name__)
-        refuse_if("." in name, "dot in a name", word, f", got: {name}" * (word == "module"))
-        refuse_if(not name, "empty name", word)
-        refuse_if(name not in self.__dict__[kind] and hasattr(self, name), "name that is taken", name)
+        raise_if(not isinstance(name, str), "name that is no text", word, type(name).__name__)
+        raise_if("." in name, "dot in a name", word, f", got: {name}" * (word == "module"))
+        raise_if(not name, "empty name", word)
+        raise_if(name not in self.__dict__[kind] and hasattr(self, name), "name that is taken", name)
 
     add_module = register_module
 
     # Calls
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        raise refusal("module without a forward", type(self).__name__)
+        raise torch_error("module without a forward", type(self).__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         hooks = self.__dict__["_hooks"]
@@ -286,7 +286,7 @@ class Module:
                 continue
             state[name]._a[...] = value._a
             state[name]._memory.version += 1
-        refuse_if(lines, "errors in loading", type(self).__name__, "\n\t".join(lines))
+        raise_if(lines, "errors in loading", type(self).__name__, "\n\t".join(lines))
         return _IncompatibleKeys(absent, unexpected)
 
     # What is done to all of it
@@ -315,7 +315,7 @@ class Module:
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         dtype = zeros(0).to(*args, **kwargs).dtype
-        refuse_if(not dtype.is_floating_point, "dtype of a module", dtype)
+        raise_if(not dtype.is_floating_point, "dtype of a module", dtype)
         for value in (*self.parameters(), *self.buffers()):
             if value.is_floating_point():
                 value._a = value.detach().to(*args, **kwargs)._a
@@ -328,7 +328,7 @@ class Module:
 
     def cuda(self, device: Any = None) -> Self:
         for value in (*self.parameters(), *self.buffers()):
-            value.cuda(device)  # which is refused
+            value.cuda(device)  # which is an error
         return self
 
     def extra_repr(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial, update_wrapper
 from typing import Any
 
-from gradcli.pytorch.messages import refuse_if, warn
+from gradcli.pytorch.messages import raise_if, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.operations.creation import zeros_like
 from gradcli.pytorch.operations.views import _reshaped
@@ -97,7 +97,7 @@ class Watched:
         for hook in list(self.hooks.values()):
             result = hook(self.module, grads, tuple(self.out))
             if result is not None:
-                refuse_if(len(result) != len(grads), "count of a hook's gradients", len(result), len(grads))
+                raise_if(len(result) != len(grads), "count of a hook's gradients", len(result), len(grads))
                 grads = changed = tuple(result) if isinstance(result, tuple | list) else (result,)
         return changed
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any
 
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.argument_checks import several
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.nn import convolutions, layers
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn.layers import _Layer
 from gradcli.pytorch.nn.losses import reduction_of
 from gradcli.pytorch.nn.table import Row, parameters, rows
-from gradcli.pytorch.refusals import several
 
 
 class _Pool(_Layer):
@@ -39,7 +39,7 @@ class _Pad(_Layer):
 
 class _Hardtanh(_Layer):
     def _build(self) -> None:
-        refuse_if(self.max_val <= self.min_val, "bounds of a Hardtanh", self.max_val, self.min_val)
+        raise_if(self.max_val <= self.min_val, "bounds of a Hardtanh", self.max_val, self.min_val)
 
 
 class _Loss(_Layer):

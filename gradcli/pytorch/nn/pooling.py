@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.pytorch.argument_checks import several
 from gradcli.pytorch.calls import called
 from gradcli.pytorch.cuts import note_lost
-from gradcli.pytorch.messages import refusal, refuse_if
+from gradcli.pytorch.messages import raise_if, torch_error
 from gradcli.pytorch.names import calling
 from gradcli.pytorch.operations.creation import zeros
-from gradcli.pytorch.refusals import several
 from gradcli.pytorch.tensor import Tensor, of_array
 
 Array = np.ndarray[Any, Any]
@@ -79,7 +79,7 @@ def _unpooled(axes: int) -> Callable[..., Any]:
         size = usual if output_size is None else _chosen(output_size, usual, steps)
         flat = indices.flatten(-axes)
         bad = flat._a[(flat._a < 0) | (flat._a >= math.prod(size))]
-        refuse_if(bad.size, "index to unpool", *bad[-1:], *([1, *size][-2:]))
+        raise_if(bad.size, "index to unpool", *bad[-1:], *([1, *size][-2:]))
         empty = zeros(*input.shape[:-axes], math.prod(size), dtype=input.dtype)
         result = empty.scatter(-1, flat, input.flatten(-axes)).unflatten(-1, size)
         return called(result, "SqueezeBackward1" if axes == 1 else "MaxUnpool2DBackward0")
@@ -91,10 +91,10 @@ def _chosen(requested: Sequence[int], usual: Sequence[int], steps: Sequence[int]
     """Return the size that a script chooses among those that pooling makes as small."""
     size = list(requested)[-len(usual) :] if len(requested) == len(usual) + 2 else list(requested)
     if len(size) != len(usual):
-        raise refusal("count of unpooled sizes", len(usual), len(usual) + 2, len(size))
+        raise torch_error("count of unpooled sizes", len(usual), len(usual) + 2, len(size))
     for axis, (n, middle, step) in enumerate(zip(size, usual, steps, strict=True)):
         wrong = not middle - step < n < middle + step
-        refuse_if(wrong, "unpooled size", requested, axis, middle - step, middle + step)
+        raise_if(wrong, "unpooled size", requested, axis, middle - step, middle + step)
     return size
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.messages import refusal, refuse_if, warn
+from gradcli.pytorch.messages import raise_if, torch_error, warn
 from gradcli.pytorch.nn import functional as F
 from gradcli.pytorch.nn import init
 from gradcli.pytorch.nn.layers import _Layer
@@ -103,7 +103,7 @@ class _Recurrent(_Weights):
     transposition, fused = "TransposeBackward1", ""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        refuse_if("proj_size" in kwargs and "proj_size" not in self.takes, "projection of another recurrence")
+        raise_if("proj_size" in kwargs and "proj_size" not in self.takes, "projection of another recurrence")
         super().__init__(*args, **kwargs)
 
     def _build(self) -> None:
@@ -119,7 +119,7 @@ class _Recurrent(_Weights):
     def _check_settings(self) -> None:
         if self.dropout and self.num_layers == 1:
             warn("dropout of a single layer", self.dropout, self.num_layers)
-        refuse_if(self.proj_size >= self.hidden_size, "size of a projection")
+        raise_if(self.proj_size >= self.hidden_size, "size of a projection")
 
     def flatten_parameters(self) -> None:
         """Do nothing: on a GPU, PyTorch moves the weights together."""
@@ -141,11 +141,11 @@ class _Recurrent(_Weights):
 
     def _unpacked(self, input: Any, state: State | None) -> tuple[Any, State]:
         kind, rank = type(self).__name__, input.dim()
-        refuse_if(
+        raise_if(
             rank not in (2, 3), "rank for a recurrence", "RNN" if kind == "RNN" else kind, 2, 3, rank, _TENSOR[kind]
         )
         self._check_rank(rank, state)
-        refuse_if(input.shape[-1] != self.input_size, "features of a recurrence", self.input_size, input.shape[-1])
+        raise_if(input.shape[-1] != self.input_size, "features of a recurrence", self.input_size, input.shape[-1])
         batch_axis = int(not self.batch_first)
         x = input if rank == 3 else input.unsqueeze(batch_axis)
         x = x.transpose(0, 1) if self.batch_first else x
@@ -163,8 +163,8 @@ class _Recurrent(_Weights):
             return
         what = "batched 3-D input" if rank == 3 else "unbatched 2-D input"
         if self.states == 1:
-            raise refusal("rank of a state beside its input", what, rank, state[0].dim())
-        raise refusal("rank of two states beside their input", what, rank, *(s.dim() for s in state))
+            raise torch_error("rank of a state beside its input", what, rank, state[0].dim())
+        raise torch_error("rank of two states beside their input", what, rank, *(s.dim() for s in state))
 
     def _packed(self, input: Any, state: State | None) -> tuple[Any, State]:
         """Go through sequences of different lengths, the longest first."""
@@ -183,7 +183,7 @@ class _Recurrent(_Weights):
             state = tuple(zeros(*shape, dtype=x.dtype) for shape in shapes)
         for i, (s, shape) in enumerate(zip(state, shapes, strict=True)):
             which = f"[{i}]" if self.states > 1 else ""
-            refuse_if(tuple(s.shape) != shape, "size of a state", which, shape, list(s.shape))
+            raise_if(tuple(s.shape) != shape, "size of a state", which, shape, list(s.shape))
         if self.proj_size and x.dtype.name == "float32":
             warn("projection of an LSTM")
         last: list[State] = []
@@ -254,7 +254,7 @@ class _Cell(_Weights):
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         rank, kind = input.dim(), type(self).__name__
-        refuse_if(rank not in (1, 2), "rank for a recurrence", kind, 1, 2, rank, "")
+        raise_if(rank not in (1, 2), "rank for a recurrence", kind, 1, 2, rank, "")
         if hx is None:
             state: State = (zeros(*input.shape[:-1], self.hidden_size, dtype=input.dtype),) * self.states
         else:
@@ -269,14 +269,14 @@ class _Cell(_Weights):
     def _check_state(self, input: Any, state: State) -> None:
         for i, s in enumerate(state):
             which = f"hx[{i}]" if self.states > 1 else "hidden"
-            refuse_if(s.dim() not in (1, 2), "rank of a state", type(self).__name__, which, s.dim())
+            raise_if(s.dim() not in (1, 2), "rank of a state", type(self).__name__, which, s.dim())
         features = input.shape[-1]
-        refuse_if(features != self.input_size, "features of a cell's input", features, self.input_size)
+        raise_if(features != self.input_size, "features of a cell's input", features, self.input_size)
         for i, s in enumerate(state):
             counts = input.shape[:-1], s.shape[: input.dim() - 1]
-            refuse_if(counts[0] != counts[1], "batch of a cell's state", *(n[0] for n in counts if n), i)
+            raise_if(counts[0] != counts[1], "batch of a cell's state", *(n[0] for n in counts if n), i)
             size = s.shape[min(input.dim(), s.dim()) - 1]
-            refuse_if(size != self.hidden_size, "features of a cell's state", i, size, self.hidden_size)
+            raise_if(size != self.hidden_size, "features of a cell's state", i, size, self.hidden_size)
 
 
 class RNNCell(_Cell, _Elman):
@@ -287,7 +287,7 @@ class LSTMCell(_Cell, _LSTM):
     """One step of long short-term memory."""
 
     def forward(self, input: Any, hx: Any = None) -> Any:
-        refuse_if(hx is not None and not isinstance(hx, tuple | list), "state of an LSTMCell", type(hx).__name__)
+        raise_if(hx is not None and not isinstance(hx, tuple | list), "state of an LSTMCell", type(hx).__name__)
         return super().forward(input, hx)
 
 

@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import Any
 
 from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
+from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import TORCH
 from gradcli.pytorch.nn import functional as F
@@ -108,7 +108,7 @@ def _activation(value: Any) -> Callable[[Any], Any]:
     if not isinstance(value, str):
         return value  # type: ignore[no-any-return]
     if value not in _ACTIVATIONS:
-        raise refusal("activation of a transformer", value)
+        raise torch_error("activation of a transformer", value)
     return getattr(F, value)  # type: ignore[no-any-return]
 
 
@@ -188,8 +188,8 @@ class Transformer(_Layer):
         src_is_causal: bool | None = None, tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
     ) -> Any:  # fmt: skip
         batch = int(not self.batch_first)
-        refuse_if(src.dim() == 3 and src.shape[batch] != tgt.shape[batch], "batches of a transformer")
-        refuse_if({src.shape[-1], tgt.shape[-1]} != {self.d_model}, "features of a transformer")
+        raise_if(src.dim() == 3 and src.shape[batch] != tgt.shape[batch], "batches of a transformer")
+        raise_if({src.shape[-1], tgt.shape[-1]} != {self.d_model}, "features of a transformer")
         memory = self.encoder(
             src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
         )  # fmt: skip

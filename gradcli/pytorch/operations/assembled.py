@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import called, named
-from gradcli.pytorch.messages import missing_if, refuse_if
+from gradcli.pytorch.messages import missing_if, raise_if
 from gradcli.pytorch.names import TORCH, function, method
 from gradcli.pytorch.tensor import Tensor, listed, of_array
 
@@ -71,7 +71,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     """Return a tensor with the elements of another one, in their order, where a mask is true."""
     full = np.broadcast_to(mask._a[..., 0], np.broadcast_shapes(mask.shape, input.shape))
     count = int(full.sum())
-    refuse_if(count > source.numel(), "source of a masked_scatter")
+    raise_if(count > source.numel(), "source of a masked_scatter")
     order = of_array(np.maximum(np.cumsum(full.reshape(-1)) - 1, 0).reshape(full.shape))
     values = source.reshape(-1)[order] if source.numel() else input
     return called(TORCH["where"](of_array(full.copy()), values, input), "MaskedScatterBackward0")

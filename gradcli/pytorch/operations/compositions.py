@@ -15,10 +15,11 @@ from gradcli.graph.construct import call
 from gradcli.graph.index_arrays import IndexArray, scatter_add
 from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.pytorch import dtypes, linalg
+from gradcli.pytorch.argument_checks import check_matrix
 from gradcli.pytorch.calls import called, check_numbers, named
 from gradcli.pytorch.dtypes import Size, result_dtype
 from gradcli.pytorch.functions import fact, grad_name
-from gradcli.pytorch.messages import refusal, refuse_if, warn_once
+from gradcli.pytorch.messages import raise_if, torch_error, warn_once
 from gradcli.pytorch.names import TORCH, function, method, return_type
 from gradcli.pytorch.operations.joining import cat
 from gradcli.pytorch.operations.operators import where
@@ -26,7 +27,6 @@ from gradcli.pytorch.operations.products import einsum, weighted
 from gradcli.pytorch.operations.views import diagonal_by
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.refusals import check_matrix
 from gradcli.pytorch.tensor import Tensor, listed, of_array
 
 _SVD = return_type("svd", "U", "S", "V")
@@ -53,9 +53,9 @@ def _differences(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, app
 
 def _rolled(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     dims = None if dims == () else dims
-    refuse_if(not input.dim() and dims is not None, "axes of a number to roll")
+    raise_if(not input.dim() and dims is not None, "axes of a number to roll")
     counts = [len(p) if isinstance(p, tuple | list) else 1 for p in (shifts, dims)]
-    refuse_if(dims is not None and counts[0] != counts[1], "shifts of axes", *counts)
+    raise_if(dims is not None and counts[0] != counts[1], "shifts of axes", *counts)
     return named("roll", input, shifts, dims)
 
 
@@ -131,7 +131,7 @@ def _tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     first, second = dims if not isinstance(dims, int) else (range(-dims, 0), range(dims))
     left, right = list(ascii_letters[: a.dim()]), list(ascii_letters[26 : 26 + b.dim()])
     for i, j in zip(first, second, strict=True):
-        refuse_if(a.shape[i] != b.shape[j], "sizes of a tensordot", a.shape[i], i, b.shape[j], j)
+        raise_if(a.shape[i] != b.shape[j], "sizes of a tensordot", a.shape[i], i, b.shape[j], j)
         right[j] = left[i]
     kept = [c for c in left + right if (c in left) != (c in right)]
     return einsum(f"{''.join(left)},{''.join(right)}->{''.join(kept)}", a, b)
@@ -201,7 +201,7 @@ def _svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
 
 def _symeig(*_: Any, **__: Any) -> Any:
     """Raise PyTorch's error for a function that it has removed."""
-    raise refusal("old symeig")
+    raise torch_error("old symeig")
 
 
 BOTH: dict[str, Callable[..., Any]] = {

@@ -7,7 +7,7 @@ from typing import Any
 from gradcli.graph.dtypes import DType
 from gradcli.graph.node import cast
 from gradcli.pytorch import dtypes
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.names import method
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor
@@ -45,10 +45,10 @@ TYPES = {text: d for d in dtypes.ALL for text in (f"torch.{d.tensor}", repr(d))}
 def type_(self: Tensor, dtype: Any = None) -> Any:
     if dtype is None:
         return f"torch.{self.dtype.tensor}"
-    refuse_if(isinstance(dtype, str) and dtype not in TYPES, "name of a type", dtype)
+    raise_if(isinstance(dtype, str) and dtype not in TYPES, "name of a type", dtype)
     return to(self, TYPES[dtype] if isinstance(dtype, str) else getattr(dtype, "dtype", dtype))
 
 
 method("type_as")(lambda self, other: to(self, other.dtype))
 method("cpu")(lambda self, *_, **__: self)
-method("cuda")(lambda self, device=None, *_, **__: to(self, device if type(device) is int else "cuda"))  # refused
+method("cuda")(lambda self, device=None, *_, **__: to(self, device if type(device) is int else "cuda"))  # an error

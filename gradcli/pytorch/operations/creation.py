@@ -18,8 +18,8 @@ from gradcli.pytorch.messages import (
     MissingError,
     builtin_name,
     missing_if,
-    refusal,
-    refuse_if,
+    raise_if,
+    torch_error,
     typename,
     warn,
     warn_once,
@@ -39,10 +39,10 @@ def _values(data: Any, dtype: Any = None) -> Array:
     result = np.asarray(_plain(data, kinds))
     kind = result.dtype.kind
     missing_if(kind == "c", "torch.complex64")
-    refuse_if(kind in "US", "text among numbers", "str" if kind == "U" else "bytes")
+    raise_if(kind in "US", "text among numbers", "str" if kind == "U" else "bytes")
     for value in result.flat if kind == "O" else ():
-        refuse_if(not isinstance(value, Number), "no number", type(value).__name__)
-    refuse_if(kind == "O", "integer too large")
+        raise_if(not isinstance(value, Number), "no number", type(value).__name__)
+    raise_if(kind == "O", "integer too large")
     names: Any = {k if isinstance(k, str) else dtypes.of_number(k()).name for k in kinds}
     usual = BY_NAME[promoted(names)] if names else default_dtype()
     return _fitting(result, chosen(dtype, usual).numpy)
@@ -55,7 +55,7 @@ def _fitting(numbers: Array, kind: np.dtype[Any]) -> Array:
         wraps = kind.kind == "u" and numbers.dtype.kind != "f"  # what is negative counts from the end
         least = -most if wraps else np.iinfo(kind).min
         too_large = np.isfinite(numbers).all() and ((numbers < least) | (numbers > most)).any()
-        refuse_if(too_large, "number too large", kind.name)
+        raise_if(too_large, "number too large", kind.name)
     with np.errstate(all="ignore"):
         return numbers.astype(np.int64 if kind.kind == "u" else kind).astype(kind)
 
@@ -63,7 +63,7 @@ def _fitting(numbers: Array, kind: np.dtype[Any]) -> Array:
 def _plain(data: Any, kinds: set[Any]) -> Any:
     """Return numbers in lists, a tensor there as its only element; its dtype, an array's, or a type is noted."""
     if isinstance(data, Tensor):
-        refuse_if(data._a.size != 1, "array among numbers")
+        raise_if(data._a.size != 1, "array among numbers")
         kinds.add(data.dtype.name)
         if data.requires_grad:
             warn_once("scalar of what requires grad")
@@ -75,7 +75,7 @@ def _plain(data: Any, kinds: set[Any]) -> Any:
         lengths = [len(e) for e in data if isinstance(e, list | tuple)]
         result = [_plain(e, kinds) for e in data]
         for n in lengths:
-            refuse_if(n != lengths[0], "ragged list", lengths[0], n)
+            raise_if(n != lengths[0], "ragged list", lengths[0], n)
         return result
     if not isinstance(data, np.ndarray | np.generic):
         kinds.add(type(data))
@@ -91,9 +91,9 @@ def tensor_of(array: Array, dtype: Any = None, requires_grad: bool = False, devi
     if target is None and array.dtype.kind in "uc":
         raise MissingError(f"torch.{array.dtype.name}")
     kind = array.dtype.type
-    refuse_if(target is None, "array of another dtype", kind.__module__, kind.__name__)
+    raise_if(target is None, "array of another dtype", kind.__module__, kind.__name__)
     result = of_array(array.astype(target.numpy, copy=False))
-    refuse_if(requires_grad and result._a.dtype.kind != "f", "integers that require grad")
+    raise_if(requires_grad and result._a.dtype.kind != "f", "integers that require grad")
     result._requires = requires_grad
     return result
 
@@ -123,7 +123,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
 @function("from_numpy")
 def from_numpy(array: Array) -> Tensor:
     kind = typename(array) if isinstance(array, np.generic) else type(array).__name__
-    refuse_if(not isinstance(array, np.ndarray), "no array", kind)
+    raise_if(not isinstance(array, np.ndarray), "no array", kind)
     return tensor_of(array)
 
 
@@ -142,13 +142,13 @@ def sized(
     what = others.pop("what", "empty")
     result_kind = chosen(dtype, usual or default_dtype())
     for name in others.keys() - _UNUSED:
-        raise refusal("unknown keyword", what, name)
+        raise torch_error("unknown keyword", what, name)
     check_device(device)
     shape = shape_of(size)
     for n in shape:
-        refuse_if(n < 0, "negative size", n, list(shape))
+        raise_if(n < 0, "negative size", n, list(shape))
     count = math.prod(shape)
-    refuse_if(count * result_kind.itemsize > _MOST, "no room", count * result_kind.itemsize)
+    raise_if(count * result_kind.itemsize > _MOST, "no room", count * result_kind.itemsize)
     return tensor_of(np.asarray(fill(count, result_kind.numpy), result_kind.numpy).reshape(shape), None, requires_grad)
 
 
@@ -173,7 +173,7 @@ def creating(name: str, make: Callable[..., Tensor], call: Any = None) -> Callab
 
 def _full(size: Any, fill_value: Any, **options: Any) -> Tensor:
     value = _number(fill_value)
-    refuse_if(not isinstance(value, (*Number, complex)), "number to fill with", builtin_name(value))
+    raise_if(not isinstance(value, (*Number, complex)), "number to fill with", builtin_name(value))
 
     def fill(count: int, kind: Any) -> Array:
         return np.full(count, held(value, dtypes.OF_NUMPY[np.dtype(kind)])[0])
@@ -212,7 +212,7 @@ method("new_tensor")(
 @method("values", "index")
 def values(self: Tensor, *args: Any) -> None:
     """Raise an error: a dense tensor has no `values`.  Plotting libraries look for this method, and for `index`."""
-    refuse_if(not args, "values of a dense tensor")
+    raise_if(not args, "values of a dense tensor")
     raise MissingError("Tensor.index")
 
 
@@ -239,8 +239,8 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, **options: Any) ->
         start, end, step = map(int, bounds)
         bounds = (start, end, step) if dtype is dtypes.int64 else bounds
     whole, (first, last, by) = all(isinstance(v, int) for v in (start, end, step)), bounds
-    refuse_if(not by, "no step")
-    refuse_if((last - first) * by < 0, "step away from the end")
+    raise_if(not by, "no step")
+    raise_if((last - first) * by < 0, "step away from the end")
     fill = (lambda n, _: start + step * np.arange(n)) if whole else partial(_steps, start, step)
     return sized((math.ceil((last - first) / by),), fill, dtypes.int64 if whole else None, **options)
 
@@ -302,7 +302,7 @@ _OLD = [
 
 
 def _made(cls: type[Tensor], *args: Any, **keywords: Any) -> Tensor:
-    """Return what `torch.Tensor(…)` makes; a class of the script's may take keywords of its own."""
+    """Return the tensor of `torch.Tensor(…)`; a class of the script's may take keywords of its own."""
     named = [keywords.pop(k) for k in ("data", "size", "other") if k in keywords]
     if cls is Tensor and keywords.keys() - {"device"}:
         raise no_overload("new", _OLD, args, keywords)
@@ -314,9 +314,9 @@ def old_tensor(cls: type[Tensor], *args: Any, dtype: Any = None) -> Tensor:
     kind = (dtype or default_dtype()).numpy
     if len(args) == 1 and isinstance(args[0], Tensor):
         after, before = dtype or args[0].dtype, args[0].dtype
-        refuse_if(after is not before, "old tensor of another dtype", after.in_c, before.in_c)
+        raise_if(after is not before, "old tensor of another dtype", after.in_c, before.in_c)
         return args[0][...] if cls is Tensor else new(args[0]._a, cls)
-    refuse_if(args and isinstance(args[0], float), "number for a new tensor")
+    raise_if(args and isinstance(args[0], float), "number for a new tensor")
     if len(args) == 1 and isinstance(args[0], list | tuple | np.ndarray) and not isinstance(args[0], dtypes.Size):
         result = np.array(_values(args[0], dtype or default_dtype())).astype(kind)
     else:

@@ -16,7 +16,7 @@ import numpy as np
 from gradcli.graph.construct import call, equal, where
 from gradcli.graph.dtypes import FLOATING
 from gradcli.graph.node import Node, compare, const
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 
 Build = Callable[..., Node]
 
@@ -91,7 +91,7 @@ def _is_negative(x: Node) -> Node:
 
 
 def _clamped(x: Node, low: Node | None, high: Node | None) -> Node:
-    refuse_if(low is None and high is None, "no bound")
+    raise_if(low is None and high is None, "no bound")
     if x.dtype in FLOATING:
         return call("clamp", x, const(-math.inf) if low is None else low, const(math.inf) if high is None else high)
     x = x if low is None else call("maximum", x, low)

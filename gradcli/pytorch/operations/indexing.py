@@ -11,7 +11,7 @@ from gradcli.graph import construct
 from gradcli.graph.index_arrays import IndexArray, pick, scatter_add, take
 from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch.calls import moved
-from gradcli.pytorch.messages import refusal, refuse_if, warn
+from gradcli.pytorch.messages import raise_if, torch_error, warn
 from gradcli.pytorch.record import apply
 from gradcli.pytorch.tensor import Tensor
 
@@ -23,7 +23,7 @@ def checked_indices(numbers: Any, size: int, dim: int = 0) -> Any:
     """
     indices = np.asarray(numbers, dtype=np.int64)
     bad = indices[(indices < -size) | (indices >= size)]
-    refuse_if(bad.size, "index outside", *bad.reshape(-1)[:1], dim, size)
+    raise_if(bad.size, "index outside", *bad.reshape(-1)[:1], dim, size)
     return np.where(indices < 0, indices + size, indices)
 
 
@@ -40,10 +40,10 @@ def read(x: Tensor, key: Any) -> tuple[tuple[Any, ...], str]:
     axis, name = 0, "AliasBackward0"
     for k in _parts(x, key):
         if axis + _width(k) > x.dim():  # an index of more axes than there are
-            refuse_if(x.dim() or not isinstance(key, int | slice), "too many indices", x.dim())
-            refuse_if(isinstance(key, slice), "slice of a number")
-            refuse_if(key, "index outside", key, 0, 0)
-            raise refusal("index of a number")
+            raise_if(x.dim() or not isinstance(key, int | slice), "too many indices", x.dim())
+            raise_if(isinstance(key, slice), "slice of a number")
+            raise_if(key, "index outside", key, 0, 0)
+            raise torch_error("index of a number")
         parts = [None] if k is None else _key(x, axis, k)
         shows_all = isinstance(k, slice) and k is not key and parts[0] == range(x.shape[axis])
         if any(isinstance(p, IndexArray) for p in parts):
@@ -89,18 +89,18 @@ def _key(x: Tensor, axis: int, k: Any) -> list[Any]:
     size = x.shape[axis] if axis < x.dim() else 0
     if isinstance(k, slice):
         start, stop, step = map(_whole, (k.start, k.stop, k.step))
-        refuse_if(step is not None and step <= 0, "step of a slice")
+        raise_if(step is not None and step <= 0, "step of a slice")
         return [range(size)[start:stop:step]]
     if isinstance(k, Tensor):
         k = k._a[..., 0] if k.dim() or k._a.dtype.kind not in "i" else int(k)
     if isinstance(k, int | np.integer) and not isinstance(k, bool):
         return [int(checked_indices(k, size, axis))]
-    refuse_if(isinstance(k, str), "text as an index")
-    refuse_if(not isinstance(k, list | tuple | range | np.ndarray), "kind of an index", type(k).__name__)
+    raise_if(isinstance(k, str), "text as an index")
+    raise_if(not isinstance(k, list | tuple | range | np.ndarray), "kind of an index", type(k).__name__)
     is_empty, array = isinstance(k, list) and not k, np.asarray(list(map(_whole, k)) if isinstance(k, list) else k)
     if array.dtype == bool or (array.dtype == np.uint8 and array.ndim):
         return _masked(x, axis, array)
-    refuse_if(array.dtype.kind not in "iu" and not is_empty, "dtype of an index")
+    raise_if(array.dtype.kind not in "iu" and not is_empty, "dtype of an index")
     return [IndexArray.of(checked_indices(array, size, axis))]
 
 
@@ -114,7 +114,7 @@ def _masked(x: Tensor, axis: int, mask: np.ndarray[Any, Any]) -> list[Any]:
         warn("old mask")
     shape = tuple(x.shape[axis : axis + mask.ndim])
     at = next((i for i, (m, n) in enumerate(zip(mask.shape, shape, strict=True)) if m != n), 0)
-    refuse_if(mask.shape != shape, "shape of a mask", list(mask.shape), at, list(x.shape), axis + at)
+    raise_if(mask.shape != shape, "shape of a mask", list(mask.shape), at, list(x.shape), axis + at)
     return [IndexArray.of(p) for p in np.nonzero(mask)]
 
 
@@ -126,7 +126,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     if not name:
         shapes = [p.shape for p in index if isinstance(p, IndexArray)]
         if any(len({*sizes} - {1}) > 1 for sizes in zip_longest(*(s[::-1] for s in shapes), fillvalue=1)):
-            raise refusal("shapes of indices", ", ".join(str(list(s)) for s in shapes))
+            raise torch_error("shapes of indices", ", ".join(str(list(s)) for s in shapes))
         return apply("index_places", lambda n: pick(n, index), (self,), index, "IndexBackward0")
     return part(self, index, name)
 
@@ -140,13 +140,15 @@ def part(x: Tensor, key: tuple[Any, ...], name: str) -> Tensor:
 def check_repeated(x: Tensor, new_shape: tuple[int, ...], shape: tuple[int, ...]) -> None:
     """Check that a tensor of shape `new_shape` expands to a shape; axes in front may be missing."""
     sizes = x.dtype.tensor, list(new_shape), list(shape), len(shape), len(new_shape)
-    refuse_if(len(new_shape) > len(shape), "rank of an expand", *sizes)
+    raise_if(len(new_shape) > len(shape), "rank of an expand", *sizes)
     for k in range(1, len(new_shape) + 1):
         if new_shape[-k] != 1 and shape[-k] not in (-1, new_shape[-k]):
-            raise refusal("sizes of an expand", shape[-k], new_shape[-k], len(shape) - k, list(shape), list(new_shape))
+            raise torch_error(
+                "sizes of an expand", shape[-k], new_shape[-k], len(shape) - k, list(shape), list(new_shape)
+            )
     new = shape[: len(shape) - len(new_shape)]
-    refuse_if(-1 in new, "new axis of an expand", len(new) - 1 - new[::-1].index(-1) if -1 in new else 0)
-    refuse_if(min(shape, default=0) < -1, "size below any")
+    raise_if(-1 in new, "new axis of an expand", len(new) - 1 - new[::-1].index(-1) if -1 in new else 0)
+    raise_if(min(shape, default=0) < -1, "size below any")
 
 
 def assigned(base: Tensor, value: Tensor, numbers: np.ndarray[Any, Any], name: str) -> Tensor:

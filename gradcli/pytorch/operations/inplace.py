@@ -14,7 +14,7 @@ from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.graph.shapes import bare
 from gradcli.pytorch.calls import called, held, in_order
 from gradcli.pytorch.functions import fact
-from gradcli.pytorch.messages import facts_of, missing_if, refusal, refuse_if, typename, warn
+from gradcli.pytorch.messages import facts_of, missing_if, raise_if, torch_error, typename, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import InPlace, method, methods
 from gradcli.pytorch.operations import operators
@@ -30,17 +30,17 @@ from gradcli.pytorch.tensor import Tensor, new, tangent_of
 
 def check(x: Tensor, recorded: bool = False) -> None:
     """Check that autograd allows a change in place; `recorded` is whether an operand of it requires a gradient."""
-    refuse_if(x._inference and not Mode.inference, "inference tensor changed in place")
+    raise_if(x._inference and not Mode.inference, "inference tensor changed in place")
     _check_tangent(x)
     base = x._base
     if not Mode.grad or not (x.requires_grad or recorded):
         return
     if base is None:
-        refuse_if(x._requires and x._fn is None, "leaf changed in place")
+        raise_if(x._requires and x._fn is None, "leaf changed in place")
     elif x._origin is not None:
         raise unfollowed(x, x._origin, since=False)
     else:
-        refuse_if(base._fn is None and base.requires_grad, "view of a leaf changed in place")
+        raise_if(base._fn is None and base.requires_grad, "view of a leaf changed in place")
 
 
 def _check_tangent(x: Any) -> None:
@@ -78,11 +78,11 @@ def _fitting(result: Tensor, x: Tensor, name: str) -> Tensor:
     if fitting._a.dtype != x._a.dtype:
         expected = x.dtype.in_c if name.startswith("clamp") else x.dtype.word
         fits = x._a.dtype != bool and (fitting._a.dtype.kind != "f" or x._a.dtype.kind == "f")
-        refuse_if(not fits, "dtype of what is written", fitting.dtype.word, expected)
+        raise_if(not fits, "dtype of what is written", fitting.dtype.word, expected)
         fitting = to(result, x.dtype)
         if result._fn is not None:
             called(fitting, result._fn.name())
-    refuse_if(fitting._a.shape != x._a.shape, "shape of what is written", list(x.shape), list(fitting.shape))
+    raise_if(fitting._a.shape != x._a.shape, "shape of what is written", list(x.shape), list(fitting.shape))
     return fitting
 
 
@@ -114,7 +114,7 @@ def _let_write(x: Tensor, numbers: Any, name: str) -> None:
     repeats = x._a.size and any(not step and n > 1 for step, n in zip(x._a.strides, x._a.shape, strict=True))
     once = tuple(slice(None if step else 1) for step in x._a.strides)
     wrong = name not in _FILLING or (numbers != numbers[once]).any()
-    refuse_if(repeats and wrong, "repeated memory changed in place")
+    raise_if(repeats and wrong, "repeated memory changed in place")
     if repeats and (what := _FILLING[name]):
         warn("repeated memory filled in place", name or "index_put_", what)
     memory = x._a.__array_interface__
@@ -145,7 +145,7 @@ def replaced(x: Tensor, value: Any, how: str, name: str) -> Tensor:
     other = value if isinstance(value, Tensor) else new(held(value, x.dtype))
     shape, dtype = tuple(x.shape), x.dtype.name
     whole = common_shape((shape, other.shape)) if other.dim() else shape
-    refuse_if(whole != shape, "shape of what is written", list(shape), list(whole))
+    raise_if(whole != shape, "shape of what is written", list(shape), list(whole))
     check_overlap(x, other)
     if not Mode.grad or not (x.requires_grad or other.requires_grad):
         _write(x, other._a, how, False)
@@ -170,7 +170,7 @@ def copy(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 def fill(input: Tensor, value: Any) -> Tensor:
     """Set all numbers of a tensor."""
     rank = value.dim() if isinstance(value, Tensor) else 0
-    refuse_if(rank, "fill with an array", rank)
+    raise_if(rank, "fill with an array", rank)
     return replaced(input, value, "fill_", f"FillBackward{3 if isinstance(value, Tensor) else 2}")
 
 
@@ -183,13 +183,13 @@ method("zero_")(lambda self: replaced(self, 0, "zero_", "ZeroBackward0"))
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """Change elements in place."""
     is_number = isinstance(value, Tensor | int | float | np.integer | np.bool_)
-    refuse_if(not is_number, "kind of what is assigned", typename(value), self.dtype.tensor)
+    raise_if(not is_number, "kind of what is assigned", typename(value), self.dtype.tensor)
     if key is False:
         return
     if (chosen := flag(key)) is not None:
         self, key = getitem(self, None), np.zeros(int(chosen), np.int64)
     if isinstance(key, Tensor) and key._a.dtype == np.uint8 and key.dim() and not isinstance(value, Tensor):
-        raise refusal("mask that is no mask", "unsigned char")
+        raise torch_error("mask that is no mask", "unsigned char")
     index, name = read(self, key)
     if not name:
         _set_indexed(self, index, value)
@@ -222,18 +222,18 @@ def _set_indexed(x: Tensor, key: tuple[Any, ...], value: Any) -> None:
     placed = [k.numbers if isinstance(k, IndexArray) else slice(None) for k in key if not isinstance(k, int)]
     numbers = numbers_of(x)[tuple(plain)][tuple(placed)]
     tensor = value if isinstance(value, Tensor) else new(held(value, x.dtype))
-    refuse_if(tensor.dtype is not x.dtype, "dtype of what is assigned", x.dtype.word, tensor.dtype.word)
+    raise_if(tensor.dtype is not x.dtype, "dtype of what is assigned", x.dtype.word, tensor.dtype.word)
     while tensor.dim() > numbers.ndim and tensor.shape[0] == 1:
         tensor = tensor[0]
     fits = all(m in (1, n) for m, n in zip(tensor.shape[::-1], numbers.shape[::-1], strict=False))
     fits = fits and tensor.dim() <= numbers.ndim
-    refuse_if(not fits, "shape of what is assigned", list(tensor.shape), list(numbers.shape))
+    raise_if(not fits, "shape of what is assigned", list(tensor.shape), list(numbers.shape))
     check_overlap(x, tensor)
     change(x, lambda old: assigned(old, tensor, numbers, "IndexPutBackward0"))
 
 
 Tensor.__setitem__ = setitem
-Tensor.__delitem__ = lambda self, key: refuse_if(True, "deleted element")  # type: ignore[attr-defined]
+Tensor.__delitem__ = lambda self, key: raise_if(True, "deleted element")  # type: ignore[attr-defined]
 
 
 # What a method without the underscore does out of place
@@ -277,7 +277,7 @@ def numbered(result: Tensor) -> Tensor:
 def view_in_place(self: Tensor, *args: Any, op: str) -> Tensor:
     """Replace a tensor by a view of itself, with a step of its own."""
     check(self)
-    refuse_if(op == "t_" and self.dim() > 2, "rank of a t", self.dim(), op)
+    raise_if(op == "t_" and self.dim() > 2, "rank of a t", self.dim(), op)
     result = getattr(Tensor, op.removesuffix("_"))(self, *args)
     self._memory.version += 1
     self._a, self._seen = result._a, self._memory.version
@@ -290,7 +290,7 @@ def view_in_place(self: Tensor, *args: Any, op: str) -> Tensor:
 
 @method("apply_")
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    refuse_if(self.requires_grad, "apply_ on what requires grad")
+    raise_if(self.requires_grad, "apply_ on what requires grad")
     _write(self, np.reshape([callable(x) for x in self._a.reshape(-1).tolist()], self._a.shape), "apply_", False)
     return self
 
@@ -298,7 +298,7 @@ def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 @method("resize_")
 def resize_(self: Tensor, *size: Any) -> Tensor:
     shape = shape_of(size)
-    refuse_if(self.requires_grad, "resized leaf")
+    raise_if(self.requires_grad, "resized leaf")
     missing_if(not self.is_contiguous() or math.prod(shape) > self.numel(), "resize_(…) to more elements")
     self._a = self._a.reshape(-1)[: math.prod(shape)].reshape(*shape, 1)
     return self
@@ -307,7 +307,7 @@ def resize_(self: Tensor, *size: Any) -> Tensor:
 def into(out: Tensor, name: str, compute: Callable[[], Tensor], args: Sequence[Any]) -> Tensor:
     """Write a result into the tensor given as `out`."""
     requires = any(isinstance(x, Tensor) and x.requires_grad for x in (*args, out))
-    refuse_if(Mode.grad and requires, "out requires grad", name)
+    raise_if(Mode.grad and requires, "out requires grad", name)
     result: Any = compute()
     is_one = isinstance(result, Tensor) and isinstance(out, Tensor)
     missing_if(not is_one, f"{name}(out=…) of several tensors")

@@ -12,7 +12,7 @@ from gradcli.graph import construct
 from gradcli.graph.node import cast
 from gradcli.pytorch.calls import called, moved, named
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.messages import refuse_if, warn
+from gradcli.pytorch.messages import raise_if, warn
 from gradcli.pytorch.modes import Mode
 from gradcli.pytorch.names import calling, function, method
 from gradcli.pytorch.operations.indexing import part
@@ -43,7 +43,7 @@ def _parts(x: Tensor, axis: int, slices: Iterable[int | range], name: str) -> tu
 
 def _axis_of(name: str, x: Tensor, dim: int) -> int:
     """Return an axis as counted from the front; a number has none."""
-    refuse_if(not x.dim(), f"{name} of a number")
+    raise_if(not x.dim(), f"{name} of a number")
     return axis_of(dim, x.dim())
 
 
@@ -52,11 +52,11 @@ def split(tensor: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     axis = _axis_of("split", tensor, dim)
     n = tensor.shape[axis]
     if isinstance(split_size, list | tuple):
-        refuse_if(sum(split_size) != n, "sizes to split", n, axis, list(split_size))
+        raise_if(sum(split_size) != n, "sizes to split", n, axis, list(split_size))
         ends, name = [0, *accumulate(split_size)], "SplitWithSizes"
     else:
-        refuse_if(split_size < 0, "negative size to split", split_size)
-        refuse_if(not split_size and n, "no size to split", n)
+        raise_if(split_size < 0, "negative size to split", split_size)
+        raise_if(not split_size and n, "no size to split", n)
         ends, name = [*range(0, n, split_size), n] if n else [0, 0], "Split"
     return _parts(tensor, axis, map(range, ends, ends[1:]), name)
 
@@ -88,7 +88,7 @@ def _split_along(name: str, axis: int) -> None:
     def function(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
         at, sections = axis if input.dim() > 1 else 0, indices_or_sections
         unequal = isinstance(sections, int) and (sections <= 0 or input.shape[at] % sections)
-        refuse_if(unequal, "sections of unequal sizes", name, at, input.shape[at], sections)
+        raise_if(unequal, "sections of unequal sizes", name, at, input.shape[at], sections)
         return tensor_split(input, sections, at)
 
     method(name)(function)
@@ -106,7 +106,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 @method("__iter__")
 def _iterated(self: Tensor) -> Any:
-    refuse_if(not self.dim(), "iteration over a number")
+    raise_if(not self.dim(), "iteration over a number")
     return iter(unbind(self))
 
 
@@ -114,7 +114,7 @@ def _iterated(self: Tensor) -> Any:
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     axis = _axis_of("select", input, dim)
     size = input.shape[axis]
-    refuse_if(not -size <= index < size, "index of a select", index, list(input.shape), axis)
+    raise_if(not -size <= index < size, "index of a select", index, list(input.shape), axis)
     return _part(input, axis, index % size, "SelectBackward0")
 
 
@@ -122,10 +122,10 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     axis = _axis_of("narrow", input, dim)
     size, whole = input.shape[axis], not isinstance(start, Tensor) or not (start.dim() or start.is_floating_point())
-    refuse_if(not whole, "start of a narrow")
-    refuse_if(not -size <= start <= size, "start out of range", -size, size, int(start))
+    raise_if(not whole, "start of a narrow")
+    raise_if(not -size <= start <= size, "start out of range", -size, size, int(start))
     start = int(start) % size if start < 0 else int(start)
-    refuse_if(start + length > size, "end of a narrow", start, length, size)
+    raise_if(start + length > size, "end of a narrow", start, length, size)
     return _part(input, axis, range(start, start + length))
 
 
@@ -133,14 +133,14 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def _checked(tensors: Any, name: str) -> list[Tensor]:
-    refuse_if(not isinstance(tensors, list | tuple), "kind of parts", name, type(tensors).__name__)
-    refuse_if(not tensors, f"{name} of nothing" if name == "cat" else "no parts", name)
+    raise_if(not isinstance(tensors, list | tuple), "kind of parts", name, type(tensors).__name__)
+    raise_if(not tensors, f"{name} of nothing" if name == "cat" else "no parts", name)
     return _all_tensors(tensors)
 
 
 def _all_tensors(tensors: Any) -> list[Tensor]:
     for i, x in enumerate(tensors):
-        refuse_if(not isinstance(x, Tensor), "kind of a part", i, type(x).__name__)
+        raise_if(not isinstance(x, Tensor), "kind of a part", i, type(x).__name__)
     return list(tensors)
 
 
@@ -152,13 +152,13 @@ def _joined(op: str, parts: list[Tensor], at: int, make: Any, whole: list[Tensor
 def cat(tensors: Any, dim: int = 0) -> Tensor:
     whole = _checked(tensors, "cat")
     for i, p in enumerate(whole):
-        refuse_if(not p.dim(), "cat of a number", i)
+        raise_if(not p.dim(), "cat of a number", i)
     parts = [p for p in whole if p.shape != (0,)] or whole[:1]
     at = axis_of(dim, parts[0].dim())
     for i, p in enumerate(parts[1:], 1):
-        refuse_if(p.dim() != parts[0].dim(), "ranks of a cat", parts[0].dim(), p.dim())
+        raise_if(p.dim() != parts[0].dim(), "ranks of a cat", parts[0].dim(), p.dim())
         for k, (m, n) in enumerate(zip(parts[0].shape, p.shape, strict=True)):
-            refuse_if(k != at and m != n, "sizes of a cat", at, m, n, i)
+            raise_if(k != at and m != n, "sizes of a cat", at, m, n, i)
     return _joined("cat", parts, at, construct.concatenate, whole)
 
 
@@ -166,7 +166,7 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     parts = _checked(tensors, "stack")
     at = axis_of(dim, parts[0].dim() + 1)
     for i, p in enumerate(parts):
-        refuse_if(p.shape != parts[0].shape, "sizes of a stack", list(parts[0].shape), list(p.shape), i)
+        raise_if(p.shape != parts[0].shape, "sizes of a stack", list(parts[0].shape), list(p.shape), i)
     return _joined("stack", parts, at, construct.stack, parts)
 
 
@@ -220,11 +220,11 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 @method("repeat")
 def repeat(self: Tensor, *repeats: Any) -> Tensor:
-    refuse_if(not repeats, "repeat without times")
+    raise_if(not repeats, "repeat without times")
     times = shape_of(repeats)
-    refuse_if(len(times) < self.dim(), "rank of a repeat")
+    raise_if(len(times) < self.dim(), "rank of a repeat")
     shape = [n * k for n, k in zip((1,) * (len(times) - self.dim()) + tuple(self.shape), times, strict=True)]
-    refuse_if(min(times, default=1) < 0, "negative size", min(shape, default=0), shape)
+    raise_if(min(times, default=1) < 0, "negative size", min(shape, default=0), shape)
     result = named("repeat", self, *(max(1, n) for n in times))
     some = tuple(slice(None if n else 0) for n in times)
     return result if 0 not in times else called(result[some], "RepeatBackward0")

@@ -22,7 +22,7 @@ from gradcli.pytorch.calls import (
     typed,
 )
 from gradcli.pytorch.dtypes import result_dtype
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.names import function, method
 from gradcli.pytorch.operations.creation import as_tensor
 from gradcli.pytorch.overloads import check_overloads, overloads
@@ -36,13 +36,13 @@ from gradcli.pytorch.tensor import Tensor, new
 def _scaled(op: str, input: Any, other: Any, alpha: Any, name: str | None = None) -> Tensor:
     """Return a sum or a difference in one step, the second operand multiplied by a number."""
     masks = [is_boolean(input), is_boolean(other)]
-    refuse_if(op == "sub" and all(masks), "difference of booleans")
-    refuse_if(op == "sub" and any(masks), "sign of a mask", "Subtraction", "with a bool tensor")
+    raise_if(op == "sub" and all(masks), "difference of booleans")
+    raise_if(op == "sub" and any(masks), "sign of a mask", "Subtraction", "with a bool tensor")
     if alpha == 1 and alpha is not True:
         return pointwise(op, input, other, name=name)
     dtype = result_dtype((input, other))
-    refuse_if(isinstance(alpha, bool) and dtype.name != "bool", "boolean alpha")
-    refuse_if(not dtype.is_floating_point and isinstance(alpha, float), "factor of integers")
+    raise_if(isinstance(alpha, bool) and dtype.name != "bool", "boolean alpha")
+    raise_if(not dtype.is_floating_point and isinstance(alpha, float), "factor of integers")
     factor = const(exact(alpha if dtype.is_floating_point else number(alpha, dtype).item()), (), dtype.name)
     build = typed(lambda a, b: elementwise(op, a, elementwise("mul", b, factor)), dtype.name)
     return apply(op, build, operands(dtype, input, other), (dtype.name, repr(alpha)), name)
@@ -69,7 +69,7 @@ def rsub(input: Tensor, other: Any, alpha: Any = 1) -> Tensor:
 
 @method("neg", "negative")
 def neg(input: Tensor) -> Tensor:
-    refuse_if(is_boolean(input), "sign of a mask", "Negation", "on a bool tensor")
+    raise_if(is_boolean(input), "sign of a mask", "Negation", "on a bool tensor")
     return pointwise("neg", input)
 
 
@@ -92,7 +92,7 @@ def _no_zeros(a: Any, b: Any) -> None:
     if any(isinstance(x, Tensor) and not x.numel() for x in (a, b)):
         return
     divisor = b._a if isinstance(b, Tensor) else np.asarray(b)
-    refuse_if(not result_dtype((a, b)).is_floating_point and not divisor.all(), "division by 0")
+    raise_if(not result_dtype((a, b)).is_floating_point and not divisor.all(), "division by 0")
 
 
 def _quotient(op: str, grad: str) -> Callable[..., Tensor]:
@@ -115,7 +115,7 @@ method("fmod")(_quotient("fmod", "FmodBackward{}"))
 def pow(input: Any, exponent: Any) -> Tensor:
     if isinstance(exponent, Tensor):
         return pointwise("pow", input, exponent, name=f"PowBackward{1 if isinstance(input, Tensor) else 2}")
-    refuse_if(input._a.dtype.kind in "iu" and isinstance(exponent, int) and exponent < 0, "negative power")
+    raise_if(input._a.dtype.kind in "iu" and isinstance(exponent, int) and exponent < 0, "negative power")
     dtype = result_dtype((input, exponent))
     exponent = exponent.item() if isinstance(exponent, np.generic) else exponent
 
@@ -160,7 +160,7 @@ def _bitwise(kernel: str, compute: Any) -> Callable[..., Tensor]:
         if is_boolean(input) and is_boolean(other) and (word := kernel.removeprefix("bitwise_")) in _LOGICAL:
             return _LOGICAL[word](input, other)
         common_shape([x.shape for x in (input, other) if isinstance(x, Tensor)])
-        refuse_if(dtype.is_floating_point, "no kernel", f"{kernel}_cpu", dtype.word)
+        raise_if(dtype.is_floating_point, "no kernel", f"{kernel}_cpu", dtype.word)
         return new(compute(*(getattr(x, "_a", x) for x in operands(dtype, input, other))).astype(dtype.numpy))
 
     return method(kernel)(function)
@@ -173,7 +173,7 @@ _BITWISE = {word: _bitwise(f"bitwise_{word}", getattr(np, f"bitwise_{word}")) fo
 def bitwise_not(self: Tensor) -> Tensor:
     if is_boolean(self):
         return logical_not(self)
-    refuse_if(self.is_floating_point(), "bits of a real number")
+    raise_if(self.is_floating_point(), "bits of a real number")
     return -self - 1
 
 
@@ -223,7 +223,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     check_overloads("where", overloads("where", False), (condition, input, *([] if other is None else [other])), {})
-    refuse_if(condition._a.dtype not in (bool, np.uint8), "condition that is none", condition.dtype.word)
+    raise_if(condition._a.dtype not in (bool, np.uint8), "condition that is none", condition.dtype.word)
     dtype = result_dtype((input, other))
 
     def build(c: Node, a: Node, b: Node) -> Node:

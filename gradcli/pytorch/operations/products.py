@@ -12,7 +12,7 @@ from gradcli.graph.einsum import einsum as einsum_node
 from gradcli.graph.node import Node
 from gradcli.pytorch.calls import called, check_numbers
 from gradcli.pytorch.double_backward import folded
-from gradcli.pytorch.messages import refusal, refuse_if
+from gradcli.pytorch.messages import raise_if, torch_error
 from gradcli.pytorch.names import function, method
 from gradcli.pytorch.operations.indexing import check_repeated
 from gradcli.pytorch.recipes import common_shape
@@ -23,7 +23,7 @@ from gradcli.pytorch.tensor import Tensor
 def _check(name: str, a: Tensor, b: Tensor) -> None:
     """Check that the inner sizes of two factors agree."""
     if a._a.shape[-2] != b._a.shape[-min(3, b._a.ndim)] or (name == "bmm" and len(a) != len(b)):
-        raise refusal(f"sizes of {'mm' if name == 'addmm' else name}", *a.shape, *b.shape)
+        raise torch_error(f"sizes of {'mm' if name == 'addmm' else name}", *a.shape, *b.shape)
 
 
 def _multiplied(a: Tensor, b: Tensor, name: str) -> Tensor:
@@ -50,7 +50,7 @@ def _of_different_dtypes(a: Tensor, b: Tensor, kind: str) -> Exception:
     words = [a.dtype.word, b.dtype.word]
     for x in (a, b) if kind == "bmm" else ():
         check_numbers("bmm", x.dtype)
-    return refusal(f"dtypes of {kind}", *([a.dtype.in_c, b.dtype.in_c] if kind == "mm" else words))
+    return torch_error(f"dtypes of {kind}", *([a.dtype.in_c, b.dtype.in_c] if kind == "mm" else words))
 
 
 def _product(name: str, a: Tensor, b: Tensor) -> Tensor:
@@ -70,14 +70,14 @@ def _not_met(a: tuple[int, ...], b: tuple[int, ...]) -> Exception:
     """Return the error for stacks whose sizes do not meet: of the product by which PyTorch computes theirs."""
     if len(b) > 2:
         count = math.prod(common_shape((a[:-2], b[:-2])))
-        return refusal("sizes of bmm", count, 1, a[-1], count, *b[-2:])
-    return refusal("sizes of mv" if len(b) == 1 else "sizes of mm", math.prod(a[:-1]), a[-1], *b)
+        return torch_error("sizes of bmm", count, 1, a[-1], count, *b[-2:])
+    return torch_error("sizes of mv" if len(b) == 1 else "sizes of mm", math.prod(a[:-1]), a[-1], *b)
 
 
 @method("solve")
 def solve(*_: Any, **__: Any) -> Tensor:
     """Raise PyTorch's error for the removed function, whose arguments were in the opposite order."""
-    raise refusal("old solve")
+    raise torch_error("old solve")
 
 
 @method("matmul")
@@ -85,7 +85,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     ranks = (input.dim(), other.dim())
     if product := {(1, 1): dot, (2, 1): mv, (2, 2): mm}.get(ranks):
         return product(input, other)
-    refuse_if(0 in ranks, "product with a number", "matmul", *ranks)
+    raise_if(0 in ranks, "product with a number", "matmul", *ranks)
     if input.shape[-1] != other.shape[-min(2, ranks[1])]:
         raise _not_met(input.shape, other.shape)
     return _multiplied(input, other, "SqueezeBackward4" if ranks == (1, 2) else _of_stacks(input, other))
@@ -110,7 +110,7 @@ def weighted(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
 @method("addmm")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     if mat1._a.dtype != mat2._a.dtype:
-        raise refusal("dtypes of addmm", mat1.dtype.word, mat2.dtype.word)
+        raise torch_error("dtypes of addmm", mat1.dtype.word, mat2.dtype.word)
     _check("addmm", mat1, mat2)
     check_numbers("addmm", mat1.dtype)
     if (beta, alpha) != (1, 1):
@@ -134,7 +134,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 def _in_letters(*arguments: Any) -> tuple[str, tuple[Any, ...]]:
     """Return an equation with the operands, for operands that are followed by the numbers of their axes each."""
     rows = arguments if len(arguments) % 2 else (*arguments, None)
-    refuse_if(any(n is not ... and not 0 <= n < 52 for row in arguments[1::2] for n in row), "number of an axis")
+    raise_if(any(n is not ... and not 0 <= n < 52 for row in arguments[1::2] for n in row), "number of an axis")
     *terms, last = [
         "".join("..." if n is ... else _LETTERS[n] for n in row) for row in (*arguments[1::2], rows[-1] or ())
     ]
@@ -164,20 +164,20 @@ def _check_einsum(equation: str, operands: Sequence[Any]) -> None:
     left, _, right = equation.partition("->")
     terms, sizes = left.split(","), dict[str, int]()
     bad = next((i for i, c in enumerate(equation) if not (c.isalpha() or c in ",->")), None)
-    refuse_if(bad is not None, "letter of einsum", bad)
-    refuse_if(len(operands) > len(terms), "more operands than terms")
-    refuse_if(len(operands) < len(terms), "fewer operands than terms")
+    raise_if(bad is not None, "letter of einsum", bad)
+    raise_if(len(operands) > len(terms), "more operands than terms")
+    raise_if(len(operands) < len(terms), "fewer operands than terms")
     for i, (term, x) in enumerate(zip(terms, operands, strict=True)):
-        refuse_if(len(term) != x.dim(), "subscripts of einsum", len(term), x.dim(), i)
+        raise_if(len(term) != x.dim(), "subscripts of einsum", len(term), x.dim(), i)
         of_term: dict[str, int] = {}
         for c, n in zip(term, x.shape, strict=True):
-            refuse_if(of_term.setdefault(c, n) != n, "sizes of a repeated letter", c, i, n, of_term[c])
+            raise_if(of_term.setdefault(c, n) != n, "sizes of a repeated letter", c, i, n, of_term[c])
             known = sizes.get(c, 1)
-            refuse_if(1 not in (n, known) and n != known, "sizes of a letter", c, n, i, known)
+            raise_if(1 not in (n, known) and n != known, "sizes of a letter", c, n, i, known)
             sizes[c] = n if known == 1 else known
     for c in right:
-        refuse_if(right.count(c) > 1, "letter twice in a result", c)
-        refuse_if(c not in sizes, "letter in a result alone", c)
+        raise_if(right.count(c) > 1, "letter twice in a result", c)
+        raise_if(c not in sizes, "letter in a result alone", c)
 
 
 @function("einsum")

@@ -13,7 +13,7 @@ from gradcli.graph.node import Node, cast, const, elementwise
 from gradcli.pytorch.dtypes import int64
 from gradcli.pytorch.functions import grad_name
 from gradcli.pytorch.generator import DEFAULT, Generator
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.modes import no_grad
 from gradcli.pytorch.names import TORCH, function, method, methods
 from gradcli.pytorch.operations.creation import creating, in_memory, sized, some
@@ -46,7 +46,7 @@ randn_like = creating("randn", _drawn(Generator.normal))
 def _integers(size: Any, *bounds: int, low: int = 0, high: Any = None, generator: Any = None, **options: Any) -> Tensor:
     limits = bounds if high is None else (*bounds, high)
     first, last = map(int, limits if len(limits) > 1 else (low, *limits))
-    refuse_if(first >= last, "bounds of a randint", first, last)
+    raise_if(first >= last, "bounds of a randint", first, last)
     return sized(size, lambda n, _: (generator or DEFAULT).integers(first, last, n), int64, **options)
 
 
@@ -66,8 +66,8 @@ def randperm(n: int, *, generator: Generator | None = None, **options: Any) -> T
 @function("normal")
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
     g, spread = generator or DEFAULT, isinstance(std, Tensor)
-    refuse_if(spread and not (std._a >= 0).all(), "negative spreads")
-    refuse_if(not spread and std < 0, "negative spread", std)
+    raise_if(spread and not (std._a >= 0).all(), "negative spreads")
+    raise_if(not spread and std < 0, "negative spread", std)
     if not spread and not isinstance(mean, Tensor):
         return sized(size, lambda n, kind: g.normal(n, kind, float(mean), float(std)), **options)
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
@@ -95,16 +95,16 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     limit = input._a if p is None else np.float64(p)
     kind = np.float32 if limit.dtype == np.float32 else np.float64
     drawn = (generator or DEFAULT).uniform(input.numel(), kind).reshape(input._a.shape)
-    refuse_if(p is None and ((limit < 0) | (limit > 1)).any(), "no probability")
+    raise_if(p is None and ((limit < 0) | (limit > 1)).any(), "no probability")
     return _drawn_for(of_array((drawn < limit)[..., 0].astype(input._a.dtype)), (input,), "BernoulliBackward0")
 
 
 @method("multinomial")
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     g, weights = generator or DEFAULT, np.atleast_2d(input._a[..., 0])
-    refuse_if(not replacement and num_samples > weights.shape[-1], "too many samples")
-    refuse_if((weights < 0).any() or not np.isfinite(weights).all(), "no weights")
-    refuse_if(not weights.sum(-1).all(), "sum of weights")
+    raise_if(not replacement and num_samples > weights.shape[-1], "too many samples")
+    raise_if((weights < 0).any() or not np.isfinite(weights).all(), "no weights")
+    raise_if(not weights.sum(-1).all(), "sum of weights")
     if replacement and num_samples > 1:
         result = np.stack([_replacing(g, row, num_samples) for row in weights])
     else:
@@ -125,7 +125,7 @@ def _replacing(g: Generator, weights: Any, count: int) -> Any:
 
 
 def _normal(x: Tensor, g: Generator, mean: float, std: float) -> Any:
-    refuse_if(x._a.dtype.kind != "f", "normal numbers that are whole", x.dtype.word)
+    raise_if(x._a.dtype.kind != "f", "normal numbers that are whole", x.dtype.word)
     return g.normal(x.numel(), x._a.dtype, mean, std, not x.is_contiguous())
 
 

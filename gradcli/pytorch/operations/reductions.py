@@ -15,7 +15,7 @@ from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import called, check_numbers, exact, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.functions import fact, grad_name
-from gradcli.pytorch.messages import missing_if, refuse_if, warn
+from gradcli.pytorch.messages import missing_if, raise_if, warn
 from gradcli.pytorch.names import method, methods, return_type, with_indices
 from gradcli.pytorch.operations.conversion import real, to
 from gradcli.pytorch.record import apply
@@ -52,11 +52,11 @@ def reduced(input: Tensor, dim: Any = ..., keepdim: bool = False, *, dtype: Any 
     if isinstance(dim, dtypes.dtype):
         dim, dtype = ..., dim
     x = real(input) if op == "logsumexp" else to(input, dtype)
-    refuse_if(op == "mean" and not x.is_floating_point(), "mean of integers", x.dtype.word)
-    refuse_if(op == "logsumexp" and dim in (..., None), "no axis", op)
+    raise_if(op == "mean" and not x.is_floating_point(), "mean of integers", x.dtype.word)
+    raise_if(op == "logsumexp" and dim in (..., None), "no axis", op)
     axes = axes_of(dim, x.dim())
     if op in ("amax", "amin"):
-        _refuse_empty(op, input, None if dim in (..., None, (), []) or not axes else axes[0])
+        _check_not_empty(op, input, None if dim in (..., None, (), []) or not axes else axes[0])
     along = f"{op}_dim"
     grad = grad_name(along) if dim is not ... and fact("grad_fn", along) else None
     return _over(op, x, axes, keepdim, lambda n: _node(op, n, axes), name=grad)
@@ -78,7 +78,7 @@ def spread(
 @method("norm")
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     x = to(input, dtype)
-    refuse_if(not x.is_floating_point(), "integers in linalg", "linalg.vector_norm", x.dtype.word)
+    raise_if(not x.is_floating_point(), "integers in linalg", "linalg.vector_norm", x.dtype.word)
     missing_if(p == "nuc", "Tensor.norm(p='nuc')")
     p = 2 if p in ("fro", None) else p
     axes = axes_of(dim, x.dim())
@@ -110,15 +110,15 @@ def some_or_all(input: Tensor, dim: Any = None, keepdim: bool = False, *, op: st
 # Extremes
 
 
-def _refuse_empty(name: str, input: Tensor, dim: int | None) -> None:
+def _check_not_empty(name: str, input: Tensor, dim: int | None) -> None:
     if input.numel():
         return
     is_index = name.startswith("arg")
-    refuse_if(dim is None and is_index, "index of no elements", name)
-    refuse_if(dim is None, "extreme of nothing", name)
+    raise_if(dim is None and is_index, "index of no elements", name)
+    raise_if(dim is None, "extreme of nothing", name)
     assert dim is not None
     at = axis_of(dim, input.dim())
-    refuse_if(input.dim() and not input.shape[at], "extreme of no elements", name, at if is_index else dim)
+    raise_if(input.dim() and not input.shape[at], "extreme of no elements", name, at if is_index else dim)
 
 
 def _extremum(name: str, n: Node, axes: Axes, ties: str) -> Node:
@@ -152,7 +152,7 @@ def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any
     if is_median and dim is None and not input.numel():
         missing_if(not input.is_floating_point(), "torch.median(…) of an empty integer tensor")
         return called(input.sum().fill_(np.nan), "MedianBackward0")
-    _refuse_empty(op, input, dim)
+    _check_not_empty(op, input, dim)
     names = [f"{op.capitalize()}Backward{number}" for number in (0, 1)]
     if dim is None:
         whole = partial(_extremum, op, axes=axes_of(None, input.dim()), ties="even")
@@ -169,7 +169,7 @@ def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any
 
 @methods("argmax", "argmin")
 def extreme_index(input: Tensor, dim: Any = None, keepdim: bool = False, *, op: str) -> Tensor:
-    _refuse_empty(op, input, dim)
+    _check_not_empty(op, input, dim)
     at = axis_of(dim or 0, input.dim())
     whole = dim is None or not input.dim()
     index = getattr(np, op)(input._a) if whole else _indices(op[3:], input, at, keepdim)

@@ -14,7 +14,7 @@ from gradcli.graph.index_arrays import IndexArray, scatter_add
 from gradcli.graph.node import Node, cast, const
 from gradcli.pytorch.calls import called, exact, named
 from gradcli.pytorch.functions import capitals
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.names import calling, method, return_type, with_indices
 from gradcli.pytorch.operations.indexing import assigned, checked_indices, flat, numbers_of, taken
 from gradcli.pytorch.record import apply
@@ -37,15 +37,15 @@ def _each(x: Tensor, dim: int, index: Tensor, *sources: Any) -> Array:
     indices = index._a[..., 0]
     axis, size = _axis(x, dim)
     shape, sizes = list(x.shape), list(indices.shape)
-    refuse_if(max(1, indices.ndim) != max(1, x.dim()), "axes of indices", "self" if sources else "input")
+    raise_if(max(1, indices.ndim) != max(1, x.dim()), "axes of indices", "self" if sources else "input")
     wide = [i for i, (m, n) in enumerate(zip(sizes, shape, strict=False)) if m > n and i != axis]
-    refuse_if(wide and not sources, "sizes of indices to gather", wide[:1], sizes, shape, axis)
+    raise_if(wide and not sources, "sizes of indices to gather", wide[:1], sizes, shape, axis)
     tensors = [list(s.shape) for s in sources if isinstance(s, Tensor)]
     wide += [i for s in tensors for i, (m, n) in enumerate(zip(sizes, s, strict=False)) if m > n]
     more = f" and to be no larger size than src {tensors[0]}" if tensors else ""
-    refuse_if(wide and sources, "sizes of indices to fill", sizes, shape, axis, more)
+    raise_if(wide and sources, "sizes of indices to fill", sizes, shape, axis, more)
     bad = indices[(indices < 0) | (indices >= size)]
-    refuse_if(bad.size, "index to gather outside", *bad[:1], dim, size)
+    raise_if(bad.size, "index to gather outside", *bad[:1], dim, size)
     if not x.dim() or not indices.ndim:
         return indices
     there = numbers_of(x)[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(indices.shape))]
@@ -55,7 +55,7 @@ def _each(x: Tensor, dim: int, index: Tensor, *sources: Any) -> Array:
 def _slices(x: Tensor, dim: int, index: Tensor) -> Array:
     """Return the flat indices of the slices at indices along an axis."""
     (axis, size), indices = _axis(x, dim), index._a.reshape(-1)
-    refuse_if(((indices < 0) | (indices >= size)).any(), "slice outside")
+    raise_if(((indices < 0) | (indices >= size)).any(), "slice outside")
     return np.take(numbers_of(x), indices, axis) if x.dim() else indices[0]
 
 
@@ -137,21 +137,21 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     if dim is None:
         input, dim = input.reshape(-1), 0
     if not isinstance(repeats, Tensor):
-        refuse_if(repeats < 0, "negative repeats")
+        raise_if(repeats < 0, "negative repeats")
         return named("repeat_interleave", input, repeats, dim)
-    refuse_if(repeats._a.dtype.kind != "i", "no kernel", "repeat_interleave_cpu", repeats.dtype.word)
+    raise_if(repeats._a.dtype.kind != "i", "no kernel", "repeat_interleave_cpu", repeats.dtype.word)
     size, counts = input.shape[dim], repeats._a[..., 0]
-    refuse_if(counts.size not in (1, size), "count of repeats", counts.size, size)
-    refuse_if((counts < 0).any(), "negative repeat")
+    raise_if(counts.size not in (1, size), "count of repeats", counts.size, size)
+    raise_if((counts < 0).any(), "negative repeat")
     return input.index_select(dim, of_array(np.repeat(np.arange(size), counts)))
 
 
 @partial(calling, name="one_hot")
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     classes = input._a[..., 0]
-    refuse_if(num_classes < 1 and not classes.size, "classes of no elements")
+    raise_if(num_classes < 1 and not classes.size, "classes of no elements")
     count = num_classes if num_classes > 0 else int(classes.max()) + 1
-    refuse_if((classes >= count).any(), "class outside")
+    raise_if((classes >= count).any(), "class outside")
     return of_array((classes[..., None] == np.arange(count)).astype(np.int64))
 
 
@@ -186,7 +186,7 @@ method("argsort")(lambda input, dim=-1, descending=False, stable=False: of_array
 @method("topk")
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     order, at = _order(input, dim, largest)
-    refuse_if(not 0 <= k <= (input.shape or (1,))[at], "count of topk")
+    raise_if(not 0 <= k <= (input.shape or (1,))[at], "count of topk")
     order = np.take(order, range(k), axis=at) if input.dim() else order
     return with_indices(_TOPK, _along(input, order, at, "topk", "TopkBackward0"), order)
 
@@ -194,7 +194,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 @method("kthvalue")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     order, at = _order(input, dim, False)
-    refuse_if(not 1 <= k <= (input.shape or (1,))[at], "number of kthvalue", at)
+    raise_if(not 1 <= k <= (input.shape or (1,))[at], "number of kthvalue", at)
     order = np.take(order, [k - 1], axis=at) if input.dim() else order
     values: Any = _along(input, order, at, "topk", "KthvalueBackward0")
     if keepdim or not input.dim():

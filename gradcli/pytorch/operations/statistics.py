@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.names import TORCH, function, method, return_type, with_indices
 from gradcli.pytorch.tensor import Tensor, axis_of, of_array
 
@@ -21,8 +21,8 @@ def quantile(
     x, at = (input.reshape(-1), 0) if dim is None else (input, axis_of(dim, input.dim()))
     levels = q if isinstance(q, Tensor) else TORCH["tensor"](q, dtype=x.dtype)
     wrong = not ((levels._a >= 0) & (levels._a <= 1)).all()
-    refuse_if(wrong and levels is q, "levels of a quantile")
-    refuse_if(wrong, "level of a quantile", q)
+    raise_if(wrong and levels is q, "levels of a quantile")
+    raise_if(wrong, "level of a quantile", q)
     ordered = x.movedim(at, -1).sort(-1).values
     ranks = levels.reshape(-1) * (ordered.shape[-1] - 1)  # type: ignore[attr-defined]
     below, above = ordered[..., ranks.floor().long()], ordered[..., ranks.ceil().long()]

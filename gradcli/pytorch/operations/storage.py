@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.dtypes import OF_NUMPY
-from gradcli.pytorch.messages import MissingError, missing_if, refuse_if, warn_once
+from gradcli.pytorch.messages import MissingError, missing_if, raise_if, warn_once
 from gradcli.pytorch.names import method
 from gradcli.pytorch.tensor import Tensor
 
@@ -46,7 +46,7 @@ def check_overlap(written: Tensor, *operands: Any) -> None:
         same = array.strides == other.strides and written.data_ptr() == x.data_ptr() and array.size == other.size
         if same or not np.may_share_memory(array, other):
             continue
-        refuse_if(_is_dense(array) and _is_dense(other), "memory that is read while it is written")
+        raise_if(_is_dense(array) and _is_dense(other), "memory that is read while it is written")
         hint = "what PyTorch reads then depends on the processor: give it a clone() of the operand"
         missing_if(np.shares_memory(array, other), "operation that overwrites its operand while it reads it", hint)
 

@@ -17,7 +17,7 @@ from gradcli.graph.shapes import size_of
 from gradcli.pytorch.calls import called, moved
 from gradcli.pytorch.cuts import Kind, cut
 from gradcli.pytorch.dtypes import dtype
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn, warn_once
+from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn, warn_once
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.names import method
 from gradcli.pytorch.operations.indexing import check_repeated
@@ -62,11 +62,11 @@ def unfollowed(view: Tensor, origin: Origin, since: bool) -> Exception:
         head = f"{which} created in {mode} mode and {how} modified inplace {now}."
     match origin.maker:
         case Maker.FUNCTION:
-            return refusal("view of a function changed in place", head, about=(view, since))
+            return torch_error("view of a function changed in place", head, about=(view, since))
         case Maker.SEVERAL:
-            return refusal("one of several views changed in place", head, about=(view, since))
+            return torch_error("one of several views changed in place", head, about=(view, since))
     block = "inference_mode" if origin.maker is Maker.INFERENCE else "no_grad"
-    return refusal("view of no_grad changed in place", head, block, about=(view, since))
+    return torch_error("view of no_grad changed in place", head, block, about=(view, since))
 
 
 def rebase(x: Tensor, step: Step | None) -> None:
@@ -96,12 +96,12 @@ def shape_of(sizes: Any) -> tuple[int, ...]:
 
 def _filled(shape: Sequence[int], size: int, what: str, *values: Any) -> tuple[int, ...]:
     """Return sizes of so many elements in all, of which one may be -1."""
-    refuse_if(shape.count(-1) > 1, "two sizes to infer")
+    raise_if(shape.count(-1) > 1, "two sizes to infer")
     known = size_of(tuple(n for n in shape if n != -1))
     result = tuple(size // (known or 1) if n == -1 else n for n in shape)
-    refuse_if(not known and not size and -1 in shape, "any size to infer", list(shape))
+    raise_if(not known and not size and -1 in shape, "any size to infer", list(shape))
     fits = size_of(result) == size and (known or -1 not in shape)
-    refuse_if(not fits, f"sizes of a {what}", list(shape), *values)
+    raise_if(not fits, f"sizes of a {what}", list(shape), *values)
     return result
 
 
@@ -119,7 +119,7 @@ def _shaped(x: Tensor, sizes: Sequence[Any]) -> tuple[tuple[int, ...], bool]:
 def view(self: Tensor, *size: Any) -> Tensor:
     missing_if(size and isinstance(size[0], dtype), "Tensor.view(dtype)")
     shape, is_view = _shaped(self, size)
-    refuse_if(not is_view, "view of a split axis")
+    raise_if(not is_view, "view of a split axis")
     return _reshaped(self, shape, "ViewBackward0")
 
 
@@ -133,7 +133,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     sizes = tuple(input.shape) or (1,)
     first, last = axis_of(start_dim, len(sizes)), axis_of(end_dim, len(sizes))
-    refuse_if(first > last, "order of axes to flatten")
+    raise_if(first > last, "order of axes to flatten")
     shape = (*sizes[:first], size_of(sizes[first : last + 1]), *sizes[last + 1 :])
     return input if shape == input.shape else reshape(input, shape)
 
@@ -154,7 +154,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     shape = shape_of(size)
     new = self.dim() - len(shape)
     fits = new >= 0 and all(n in (1, m) for n, m in zip(shape, self.shape[new:], strict=True))
-    refuse_if(not fits, "size of a sum", list(shape), list(self.shape))
+    raise_if(not fits, "size of a sum", list(shape), list(self.shape))
     axes = [*range(new), *(i for i, n in enumerate(shape, new) if n == 1 != self.shape[i])]
     result = self.sum(axes, keepdim=True) if axes else self
     return result.view(shape) if new else result
@@ -171,7 +171,7 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
     count = math.prod(sizes) if all(isinstance(n, int) for n in sizes) else sizes[0]
     if count != self.numel():
         text, before = ("x".join(map(str, n)) for n in (sizes, self.shape))
-        raise refusal("size of an old resize", text, count, before, self.numel())
+        raise torch_error("size of an old resize", text, count, before, self.numel())
     return _reshaped(self, tuple(sizes), "ResizeBackward")
 
 
@@ -183,7 +183,7 @@ def _reversed(self: Tensor) -> Tensor:
 
 
 def _transposed(self: Tensor) -> Tensor:
-    refuse_if(self.dim() == 1, "mT of a vector")
+    raise_if(self.dim() == 1, "mT of a vector")
     if not self.dim():
         warn_once("mT of a number")
     return transpose(self, -2, -1) if self.dim() else self
@@ -203,7 +203,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 @method("permute")
 def permute(input: Tensor, *dims: Any) -> Tensor:
     order = list(shape_of(dims))
-    refuse_if(len(order) != input.dim(), "rank of a permute", input.dim(), len(order))
+    raise_if(len(order) != input.dim(), "rank of a permute", input.dim(), len(order))
     return _permuted(input, [axis_of(d, input.dim()) for d in order], "PermuteBackward0")
 
 
@@ -244,9 +244,9 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     axis, array = axis_of(dimension, self.dim()), self._a
     if not self.dim():
         return called(unfold(reshape(self, (1,)), 0, size, step)[0], "UnfoldBackward0")
-    refuse_if(size < 0, "negative size of a window", size)
-    refuse_if(size > array.shape[axis], "size of a window", axis, array.shape[axis], size)
-    refuse_if(step <= 0, "step of a window", step)
+    raise_if(size < 0, "negative size of a window", size)
+    raise_if(size > array.shape[axis], "size of a window", axis, array.shape[axis], size)
+    raise_if(step <= 0, "step of a window", step)
     starts = np.arange(0, array.shape[axis] - size + 1, step)
     order = (*range(axis + 1), *range(axis + 2, array.ndim), axis + 1)
 
@@ -273,7 +273,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 def diagonal_by(op: str, x: Tensor, offset: int, dim1: int = 0, dim2: int = 1, name: str | None = None) -> Tensor:
     """Return a diagonal as a view, or by an operation that copies."""
     a, b = axis_of(dim1, x.dim()), axis_of(dim2, x.dim())
-    refuse_if(a == b, "axes of a diagonal alike", dim1, dim2)
+    raise_if(a == b, "axes of a diagonal alike", dim1, dim2)
     rows, columns = (range(min(n, max(0, skip)), n) for n, skip in ((x.shape[a], -offset), (x.shape[b], offset)))
 
     def build(n: Node) -> Node:
@@ -316,6 +316,6 @@ Tensor.data = property(_data, lambda self, value: setattr(self, "_a", value._a))
 
 @method("detach_")
 def detach_(self: Tensor) -> Tensor:
-    refuse_if(self._base is not None, "view detached in place")
+    raise_if(self._base is not None, "view detached in place")
     self._fn, self._requires = None, False
     return self

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.pytorch.limits import check_limits
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, typename, warn
+from gradcli.pytorch.messages import missing_if, raise_if, torch_error, typename, warn
 from gradcli.pytorch.modes import enable_grad
 from gradcli.pytorch.nn.module import forget
 from gradcli.pytorch.record import Recorder, script_line
@@ -21,30 +21,30 @@ class Optimizer:
 
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
-            raise refusal("parameters in a tensor", params.type())  # type: ignore[attr-defined]
+            raise torch_error("parameters in a tensor", params.type())  # type: ignore[attr-defined]
         self.defaults = defaults
         self.state: dict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         groups = list(params)
-        refuse_if(not groups, "no parameters")
+        raise_if(not groups, "no parameters")
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
     def __getattr__(self, name: str) -> Any:
         missing_if(name.startswith("register_"), f"torch.optim.Optimizer.{name}")
-        raise refusal("unknown attribute", type(self).__name__, name)
+        raise torch_error("unknown attribute", type(self).__name__, name)
 
     def add_param_group(self, group: dict[str, Any]) -> None:
-        refuse_if(isinstance(group["params"], set), "parameters in a set")
+        raise_if(isinstance(group["params"], set), "parameters in a set")
         entries = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
         names = [p[0] for p in entries if isinstance(p, tuple)]
         tensors = [p[1] if isinstance(p, tuple) else p for p in entries]
         for p in tensors:
-            refuse_if(not isinstance(p, Tensor), "parameter that is no tensor", typename(p))
-            refuse_if(not p.is_leaf and not p.retains_grad, "parameter that is no leaf")
+            raise_if(not isinstance(p, Tensor), "parameter that is no tensor", typename(p))
+            raise_if(not p.is_leaf and not p.retains_grad, "parameter that is no leaf")
         if len(set(map(id, tensors))) < len(tensors):
             warn("parameter listed twice")
-        refuse_if({*map(id, tensors)} & {*map(id, self._parameters())}, "parameter in two groups")
+        raise_if({*map(id, tensors)} & {*map(id, self._parameters())}, "parameter in two groups")
         named = {"param_names": names} if names else {}
         self.param_groups.append({"params": tensors, **named, **self.defaults, **group} | {"params": tensors})
 
@@ -110,9 +110,9 @@ class Optimizer:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         listed, current, groups = self._parameters(), self.param_groups, state_dict.copy()["param_groups"]
-        refuse_if(len(current) != len(groups), "count of groups")
+        raise_if(len(current) != len(groups), "count of groups")
         sizes = [[len(g["params"]) for g in part] for part in (current, groups)]
-        refuse_if(sizes[0] != sizes[1], "sizes of groups")
+        raise_if(sizes[0] != sizes[1], "sizes of groups")
         self.state.update({listed[i]: dict(s) for i, s in state_dict["state"].items()})
         for group, loaded in zip(current, groups, strict=True):
             group.update(_settings_of(loaded))
@@ -158,7 +158,7 @@ def _settings(signature: Callable[..., dict[str, Any]], *first: str, **more: Any
         settings = signature(self, *args, **kwargs)
         params = settings.pop("params")
         check_limits(type(self).__name__, settings)
-        refuse_if(
+        raise_if(
             settings.get("nesterov") and (settings["momentum"] <= 0 or settings["dampening"] != 0), "nesterov alone"
         )
         Optimizer.__init__(self, params, {k: settings[k] for k in (*first, *settings) if k != "self"} | more)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradcli.pytorch.limits import check_limits
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.modes import enable_grad, no_grad
 from gradcli.pytorch.optim import Optimizer
 from gradcli.pytorch.record import Recorder, script_line
@@ -43,7 +43,7 @@ class LBFGS(Optimizer):
         settings = {"lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval}
         settings |= {"tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change}
         super().__init__(params, {**settings, "history_size": history_size, "line_search_fn": line_search_fn})
-        refuse_if(len(self.param_groups) != 1, "groups of LBFGS")
+        raise_if(len(self.param_groups) != 1, "groups of LBFGS")
 
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Take up to `max_iter` steps, for each of which the closure computes the loss and its gradients again."""
@@ -82,7 +82,7 @@ class LBFGS(Optimizer):
                 break
             count = 0
             if group["line_search_fn"] is not None:
-                refuse_if(group["line_search_fn"] != "strong_wolfe", "line search of LBFGS")
+                raise_if(group["line_search_fn"] != "strong_wolfe", "line search of LBFGS")
                 start, budget = Trial(0, loss, g, slope), group["max_eval"] - evaluations
                 best, count = _searched(self._along(d, closure), start, length, d, budget)
                 length, loss, g = best[:3]

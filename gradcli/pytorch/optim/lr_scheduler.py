@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.pytorch.limits import check_limits
-from gradcli.pytorch.messages import refuse_if, warn
+from gradcli.pytorch.messages import raise_if, warn
 from gradcli.pytorch.optim import Optimizer
 
 
@@ -26,7 +26,7 @@ class LRScheduler:
         self.step()
 
     def _of(self, optimizer: Any) -> None:
-        refuse_if(not isinstance(optimizer, Optimizer), "no optimizer", type(optimizer).__name__)
+        raise_if(not isinstance(optimizer, Optimizer), "no optimizer", type(optimizer).__name__)
         self.optimizer = optimizer
 
     def get_lr(self) -> list[float]:
@@ -132,7 +132,7 @@ class LambdaLR(LRScheduler):
     def __init__(self, optimizer: Any, lr_lambda: Callable[[int], float] | Sequence[Any], last_epoch: int = -1) -> None:
         count = len(optimizer.param_groups)
         self.lr_lambdas: list[Any] = list(lr_lambda) if isinstance(lr_lambda, list | tuple) else [lr_lambda] * count
-        refuse_if(len(self.lr_lambdas) != count, "functions of groups", count, len(self.lr_lambdas))
+        raise_if(len(self.lr_lambdas) != count, "functions of groups", count, len(self.lr_lambdas))
         super().__init__(optimizer, last_epoch)
 
     def _rates(self) -> list[float]:
@@ -315,7 +315,7 @@ class OneCycleLR(LRScheduler):
         self._of(optimizer)
         self.total_steps = _total(total_steps, epochs, steps_per_epoch)
         fits = isinstance(pct_start, float) and 0 <= pct_start <= 1
-        refuse_if(not fits, "share of a cycle", pct_start)
+        raise_if(not fits, "share of a cycle", pct_start)
         check_limits("OneCycleLR", locals())
         self._anneal_func_type = anneal_strategy
         ends = [float(k * pct_start * self.total_steps) - k for k in ((1, 2) if three_phase else (1,))]
@@ -330,7 +330,7 @@ class OneCycleLR(LRScheduler):
             group["min_lr"] = group["initial_lr"] / final_div_factor
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            refuse_if(not {"momentum", "betas"} & optimizer.defaults.keys(), "cycle without momentum")
+            raise_if(not {"momentum", "betas"} & optimizer.defaults.keys(), "cycle without momentum")
             self.use_beta1 = "betas" in optimizer.defaults
             bounds = (("max_momentum", max_momentum), ("base_momentum", base_momentum))
             momenta = [_of_groups(optimizer, name, value) for name, value in bounds]
@@ -347,7 +347,7 @@ class OneCycleLR(LRScheduler):
 
     def _rates(self) -> list[float]:
         step, begin = self.last_epoch, 0.0
-        refuse_if(step > self.total_steps, "steps of a cycle", step, self.total_steps)
+        raise_if(step > self.total_steps, "steps of a cycle", step, self.total_steps)
         for phase in self._schedule_phases:
             if step <= phase["end_step"] or phase is self._schedule_phases[-1]:
                 break
@@ -363,10 +363,10 @@ class OneCycleLR(LRScheduler):
 
 def _total(total: Any, epochs: Any, steps: Any) -> int:
     """Return how many steps a cycle has."""
-    refuse_if(total is None and (epochs is None or steps is None), "no steps of a cycle")
+    raise_if(total is None and (epochs is None or steps is None), "no steps of a cycle")
     lengths = {"total_steps": total} if total is not None else {"epochs": epochs, "steps_per_epoch": steps}
     for name, count in lengths.items():
-        refuse_if(not isinstance(count, int) or count <= 0, "count of a cycle", name, count)
+        raise_if(not isinstance(count, int) or count <= 0, "count of a cycle", name, count)
     return math.prod(lengths.values())
 
 
@@ -380,7 +380,7 @@ def _of_groups(optimizer: Any, name: str, value: Any) -> list[Any]:
     count = len(optimizer.param_groups)
     if not isinstance(value, list | tuple):
         return [value] * count
-    refuse_if(len(value) != count, "setting for each group", name, len(value), count)
+    raise_if(len(value) != count, "setting for each group", name, len(value), count)
     return list(value)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.pytorch.limits import check_limits
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.optim.lr_scheduler import LRScheduler, _of_groups, _set_momentum
 
 
@@ -19,7 +19,7 @@ class SequentialLR(LRScheduler):
         self, optimizer: Any, schedulers: Sequence[Any], milestones: Sequence[int], last_epoch: int = -1
     ) -> None:  # fmt: skip
         count = len(schedulers), len(milestones)
-        refuse_if(count[0] - 1 != count[1], "milestones of schedules", *count)
+        raise_if(count[0] - 1 != count[1], "milestones of schedules", *count)
         self._schedulers, self._milestones, self.optimizer = schedulers, milestones, optimizer
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:
@@ -75,7 +75,7 @@ class CyclicLR(LRScheduler):
         self.total_size = float(step_size_up + (step_size_up if step_size_down is None else step_size_down))
         self.step_ratio, self.cycle_momentum = step_size_up / self.total_size, cycle_momentum
         if cycle_momentum:
-            refuse_if(not {"momentum", "betas"} & optimizer.defaults.keys(), "cycle of momentum")
+            raise_if(not {"momentum", "betas"} & optimizer.defaults.keys(), "cycle of momentum")
             self.use_beta1 = "betas" in optimizer.defaults
             bounds = (("max_momentum", max_momentum), ("base_momentum", base_momentum))
             self.max_momentums, self.base_momentums = (_of_groups(optimizer, *pair) for pair in bounds)

@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.pytorch.autograd import backward
 from gradcli.pytorch.autograd.function import Function
 from gradcli.pytorch.generator import DEFAULT
-from gradcli.pytorch.messages import missing_if, refuse_if, warn
+from gradcli.pytorch.messages import missing_if, raise_if, warn
 from gradcli.pytorch.modes import Mode, _Switch, enable_grad, no_grad
 from gradcli.pytorch.nn.containers import Sequential
 from gradcli.pytorch.record import Recorder, Step
@@ -31,7 +31,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         missing_if(kwargs.pop(name, False), f"torch.utils.checkpoint.checkpoint({name}=…)")
     if use_reentrant is False:
         return _Again(function, args, kwargs, preserve).result()
-    refuse_if(kwargs, "unexpected arguments of a checkpoint", ",".join(kwargs))
+    raise_if(kwargs, "unexpected arguments of a checkpoint", ",".join(kwargs))
     return CheckpointFunction.apply(function, preserve, *args)
 
 
@@ -113,7 +113,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        refuse_if(Mode.chosen, "checkpoint in a grad")
+        raise_if(Mode.chosen, "checkpoint in a grad")
         kept = iter(ctx.saved_tensors)
         args = [_leaf(next(kept)) if isinstance(x, Tensor) else x for x in ctx.args]
         with _random_as(DEFAULT.get_state() if ctx.state is None else ctx.state), enable_grad():
@@ -121,7 +121,7 @@ class CheckpointFunction(Function):
         outputs = outputs if isinstance(outputs, tuple | list) else (outputs,)
         pairs = zip(outputs, grads, strict=False)
         flowing = [(y, g) for y, g in pairs if isinstance(y, Tensor) and y.requires_grad]
-        refuse_if(not flowing, "checkpoint of what requires no gradient at all")
+        raise_if(not flowing, "checkpoint of what requires no gradient at all")
         backward([y for y, _ in flowing], [g for _, g in flowing])
         return (None, None, *(x.grad if isinstance(x, Tensor) else None for x in args))
 
@@ -143,7 +143,7 @@ def checkpoint_sequential(
     if use_reentrant is None:
         warn("use_reentrant is not passed to a sequence")
     preserve = kwargs.pop("preserve_rng_state", True)
-    refuse_if(kwargs, "unexpected arguments of a checkpoint", ",".join(kwargs))
+    raise_if(kwargs, "unexpected arguments of a checkpoint", ",".join(kwargs))
     modules = list(functions.children()) if isinstance(functions, Sequential) else list(functions)
 
     def segment(start: int, end: int) -> Callable[[Any], Any]:

@@ -14,7 +14,7 @@ from gradcli.platform import cores
 from gradcli.pytorch.dtypes import float64
 from gradcli.pytorch.generator import DEFAULT, Generator
 from gradcli.pytorch.limits import check_limits
-from gradcli.pytorch.messages import missing_if, refusal, refuse_if, warn
+from gradcli.pytorch.messages import missing_if, raise_if, torch_error, warn
 from gradcli.pytorch.operations.creation import as_tensor, tensor
 from gradcli.pytorch.operations.joining import stack
 from gradcli.pytorch.operations.random import multinomial
@@ -27,7 +27,7 @@ class Dataset(Generic[_T]):
     """Samples by their numbers."""
 
     def __getitem__(self, index: Any) -> Any:
-        raise refusal("dataset without samples")
+        raise torch_error("dataset without samples")
 
     def __add__(self, other: Any) -> Any:
         return ConcatDataset([self, other])
@@ -37,7 +37,7 @@ class TensorDataset(Dataset[Any]):
     """Samples that are the rows of tensors."""
 
     def __init__(self, *tensors: Tensor) -> None:
-        refuse_if(any(len(x) != len(tensors[0]) for x in tensors), "sizes of a set")
+        raise_if(any(len(x) != len(tensors[0]) for x in tensors), "sizes of a set")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> Any:
@@ -65,11 +65,11 @@ class ConcatDataset(Dataset[Any]):
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
-        refuse_if(not self.datasets, "no sets")
+        raise_if(not self.datasets, "no sets")
         self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
 
     def __getitem__(self, index: int) -> Any:
-        refuse_if(-index > len(self), "index before the first sample")
+        raise_if(-index > len(self), "index before the first sample")
         index += len(self) * (index < 0)
         k = bisect_right(self.cumulative_sizes, index)
         return self.datasets[k][index - (self.cumulative_sizes[k - 1] if k else 0)]
@@ -84,7 +84,7 @@ def random_split(dataset: Any, lengths: Sequence[Any], generator: Generator | No
     if isclose(sum(sizes), 1) and sum(sizes) <= 1:
         sizes = [floor(count * n) for n in sizes]
         sizes = [n + (i < count - sum(sizes)) for i, n in enumerate(sizes)]
-    refuse_if(sum(sizes) != count, "sizes of a split")
+    raise_if(sum(sizes) != count, "sizes of a split")
     order = (generator or DEFAULT).permutation(count).tolist()
     return [Subset(dataset, order[end - n : end]) for n, end in zip(sizes, accumulate(sizes), strict=True)]
 
@@ -205,9 +205,9 @@ class DataLoader:
         pin_memory: bool = False, drop_last: bool = False, generator: Generator | None = None, **others: Any,
     ) -> None:  # fmt: skip
         missing_if(batch_size is None, "torch.utils.data.DataLoader(batch_size=None)")
-        refuse_if(sampler is not None and shuffle, "order beside a shuffle")
+        raise_if(sampler is not None and shuffle, "order beside a shuffle")
         other = batch_size != 1 or shuffle or sampler or drop_last
-        refuse_if(batch_sampler is not None and other, "order of batches")
+        raise_if(batch_sampler is not None and other, "order of batches")
         if sampler is None:
             sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         self.dataset, self.sampler, self.drop_last = dataset, sampler, drop_last

@@ -45,7 +45,7 @@ class Labels:
         return ["" if a.local is None else self.writer.write(a.local) for a in box.arrows]
 
     def paths(self, box: Box) -> list[str]:
-        """Return what arrives at the box along each path, the largest first, if there are several."""
+        """Return the contribution to the box along each path, the largest first, if there are several."""
         shown = [self.writer.write(path.math()) for path in box.paths[:_PATHS]]
         return [*shown, f"… {len(box.paths) - _PATHS:,} more"] if len(box.paths) > _PATHS else shown
 

@@ -159,7 +159,7 @@ class Text:
         return self.lines[node.lineno - 1 : node.end_lineno]
 
     def head(self, statement: ast.stmt) -> str:
-        """Return what stands before a statement in its line; columns count bytes."""
+        """Return the text before a statement in its line; columns count bytes."""
         return self.lines[statement.lineno - 1].encode()[: statement.col_offset].decode()
 
     def instead_of(self, node: ast.stmt | ast.expr, *lines: str) -> Change:

@@ -116,7 +116,7 @@ def left_out(named: Mapping[str, Any], frame: Any) -> list[str]:
 
 
 def _unregistered(name: str, p: Any, modules: Sequence[Any]) -> str:
-    """Return what to do where a parameter is in a Python list of a module."""
+    """Return the advice for a parameter in a Python list of a module."""
     for held in (x for m in modules for inner in m.modules() for x in vars(inner).values() if isinstance(x, list)):
         if any(e is p for e in held):
             return f". {name.rpartition('[')[0]} is a Python list: make it a torch.nn.ParameterList"
@@ -126,7 +126,7 @@ def _unregistered(name: str, p: Any, modules: Sequence[Any]) -> str:
 
 
 def _replaced(p: Any, known: set[int], modules: Sequence[Any]) -> str:
-    """Return what to do where an optimizer has other parameters of the same module."""
+    """Return the advice for an optimizer that has other parameters of the same module."""
     for ids in ({id(e) for e in m.parameters()} for m in modules):
         if id(p) in ids and ids & known:
             return (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.pytorch.messages import refuse_if, warn
+from gradcli.pytorch.messages import raise_if, warn
 from gradcli.pytorch.names import TORCH
 from gradcli.pytorch.tensor import Tensor, of_array
 
@@ -23,7 +23,7 @@ def clip_grad_norm_(
     norms = [np.linalg.norm(p._grad._a.reshape(-1), norm_type) for p in chosen]
     kind = chosen[0]._a.dtype if chosen else np.dtype(np.float32)
     total = np.asarray(np.linalg.norm(np.array(norms, kind), norm_type) if norms else 0.0, kind)
-    refuse_if(error_if_nonfinite and not np.isfinite(total), "norm that is not finite", norm_type)
+    raise_if(error_if_nonfinite and not np.isfinite(total), "norm that is not finite", norm_type)
     scale = np.minimum(kind.type(max_norm) / (total + kind.type(1e-6)), kind.type(1.0))
     for p in chosen:
         p._grad._a[...] *= scale

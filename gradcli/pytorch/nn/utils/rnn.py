@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from gradcli.pytorch.calls import called
-from gradcli.pytorch.messages import refuse_if
+from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.operations.creation import as_tensor
 from gradcli.pytorch.operations.joining import cat
 from gradcli.pytorch.tensor import Tensor
@@ -15,7 +15,7 @@ from gradcli.pytorch.tensor import Tensor
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    refuse_if(not isinstance(sequences, Iterable), "no sequences to pad", type(sequences))
+    raise_if(not isinstance(sequences, Iterable), "no sequences to pad", type(sequences))
     tensors: list[Any] = list(sequences)
     length = max(len(x) for x in tensors)
     sizes = (len(tensors), length) if batch_first else (length, len(tensors))
@@ -47,9 +47,9 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, en
         ordered, order = ordered.sort(descending=True)
         rows = rows.index_select(0, order)
     sizes = ordered.tolist()
-    refuse_if(len(sizes) != len(rows), "count of lengths", len(sizes), len(rows))
-    refuse_if(sizes != sorted(sizes, reverse=True), "lengths out of order")
-    refuse_if(sizes[-1] <= 0, "empty sequence")
+    raise_if(len(sizes) != len(rows), "count of lengths", len(sizes), len(rows))
+    raise_if(sizes != sorted(sizes, reverse=True), "lengths out of order")
+    raise_if(sizes[-1] <= 0, "empty sequence")
     counts = [sum(n > t for n in sizes) for t in range(sizes[0])]
     data = called(cat([rows[:n, t] for t, n in enumerate(counts)]), "PackPaddedSequenceBackward0")
     return PackedSequence(data, as_tensor(counts), order, None if order is None else order.argsort())
@@ -60,7 +60,7 @@ def pad_packed_sequence(
 ) -> tuple[Any, Any]:
     counts = sequence.batch_sizes.tolist()
     length, order = total_length or len(counts), sequence.unsorted_indices
-    refuse_if(length < len(counts), "total length", length, len(counts))
+    raise_if(length < len(counts), "total length", length, len(counts))
     result = sequence.data.new_full((length, counts[0], *sequence.data.shape[1:]), padding_value)
     for t, (x, n) in enumerate(zip(sequence.data.split(counts), counts, strict=True)):
         result[t, :n] = x

@@ -1,4 +1,4 @@
-"""Refusals: what PyTorch says where functions, layers and `torch.linalg` do not take what they are given."""
+"""Checks of arguments of functions, layers and `torch.linalg`, with PyTorch's errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.graph.windows import Window
-from gradcli.pytorch.messages import refusal, refuse_if
+from gradcli.pytorch.messages import raise_if, torch_error
 from gradcli.pytorch.tensor import Tensor
 
 
@@ -33,17 +33,17 @@ def check_convolution(
     rank, shape = input.dim(), list(weight.shape)
     wrong = rank not in (axes + 1, axes + 2)
     name = f"_transpose{axes}" if transposed else axes
-    refuse_if(wrong, "rank of a convolution's input", axes + 1, axes + 2, name, list(input.shape))
+    raise_if(wrong, "rank of a convolution's input", axes + 1, axes + 2, name, list(input.shape))
     check_settings(len(shape) - 2, settings)
     check_types(input, weight, None if transposed else bias)
-    refuse_if(not transposed and shape[0] % groups, "groups of a weight", groups, shape)
+    raise_if(not transposed and shape[0] % groups, "groups of a weight", groups, shape)
     whole = list(input.shape) if rank == axes + 2 else [1, *input.shape]
     count, channels, how = shape[0], shape[1] * groups, f"groups={groups}"
     if transposed:
         count, channels, how = channels, count, "transposed=1"
-    refuse_if(whole[1] != channels, "channels of a convolution", how, shape, whole, channels, whole[1])
+    raise_if(whole[1] != channels, "channels of a convolution", how, shape, whole, channels, whole[1])
     bias_sizes = [count] if bias is None else list(bias.shape)
-    refuse_if(
+    raise_if(
         bias_sizes != [count], "size of a convolution's bias", "transposed=1, " * transposed, shape, count, bias_sizes
     )
     if not transposed and not isinstance(settings["padding"], str):
@@ -51,29 +51,29 @@ def check_convolution(
         windows = [Window(n, 1, p, d) for n, p, d in zip(shape[2:], padding, dilation, strict=True)]
         rows = list(zip(windows, whole[2:], strict=True))
         sizes = [w.padded(n) for w, n in rows], [w.reach for w in windows]
-        refuse_if(any(w.fitting(n) < 1 for w, n in rows), "kernel larger than the input", *map(_by, sizes))
+        raise_if(any(w.fitting(n) < 1 for w, n in rows), "kernel larger than the input", *map(_by, sizes))
 
 
 def check_settings(axes: int, settings: dict[str, Any]) -> None:
     """Check the settings of a convolution over some axes."""
-    refuse_if(axes < 1, "rank of a weight")
+    raise_if(axes < 1, "rank of a weight")
     sizes = {name: several(setting, axes) for name, setting in settings.items() if not isinstance(setting, str)}
-    refuse_if(settings["padding"] == "same" and set(sizes["stride"]) != {1}, "strides of the same size")
+    raise_if(settings["padding"] == "same" and set(sizes["stride"]) != {1}, "strides of the same size")
     for name, values in sizes.items():
-        refuse_if(len(values) != axes, "setting of a convolution", name, axes, values)
-    refuse_if(min(sizes.get("padding", [0])) < 0, "negative padding")
-    refuse_if(min(sizes["stride"]) < 1, "stride of a convolution")
-    refuse_if(min(sizes["dilation"]) < 1, "dilation of a convolution")
+        raise_if(len(values) != axes, "setting of a convolution", name, axes, values)
+    raise_if(min(sizes.get("padding", [0])) < 0, "negative padding")
+    raise_if(min(sizes["stride"]) < 1, "stride of a convolution")
+    raise_if(min(sizes["dilation"]) < 1, "dilation of a convolution")
 
 
 def check_types(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     """Check that weight and bias have the input's dtype."""
     reference = input if bias is None else bias
-    refuse_if(reference._a.dtype != input._a.dtype, "types of input and bias", input.dtype.in_c, reference.dtype.in_c)
+    raise_if(reference._a.dtype != input._a.dtype, "types of input and bias", input.dtype.in_c, reference.dtype.in_c)
     other = input._a.dtype != weight._a.dtype
     single = other and input._a.dtype == "float32"
-    refuse_if(single, "types of input and weight", input.dtype.tensor, weight.dtype.tensor)
-    refuse_if(other, "scalar type of a weight", input.dtype.word, weight.dtype.word)
+    raise_if(single, "types of input and weight", input.dtype.tensor, weight.dtype.tensor)
+    raise_if(other, "scalar type of a weight", input.dtype.word, weight.dtype.word)
 
 
 def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool) -> None:
@@ -83,30 +83,30 @@ def check_pooling(name: str, input: Tensor, settings: dict[str, Any], ceil: bool
     """
     axes, rank = int(name[-2]), input.dim()
     if rank not in (axes + 1, axes + 2):
-        raise refusal(f"rank for {name}", list(input.shape), rank, -rank, rank - 1)
+        raise torch_error(f"rank for {name}", list(input.shape), rank, -rank, rank - 1)
     for key, setting in settings.items():
         either = "be omitted, a single int" if key == "stride" else "be a single int"
         either = either if name == "avg_pool3d" else f"either {either}"
         wrong = axes > 1 and len(several(setting, axes)) != axes
-        refuse_if(wrong, "setting of a pool", name, key, either, "three" if axes == 3 else "two")
+        raise_if(wrong, "setting of a pool", name, key, either, "three" if axes == 3 else "two")
     size, step, ends, apart = (several(v, axes) for v in settings.values())
     for key, values in (("kernel_size", size), ("stride", step)):
-        refuse_if(name == "max_pool1d" and values[0] <= 0, "sizes of max_pool1d", key, values[0])
-    refuse_if(0 in step, "stride of a pool")
+        raise_if(name == "max_pool1d" and values[0] <= 0, "sizes of max_pool1d", key, values[0])
+    raise_if(0 in step, "stride of a pool")
     for words, values, letter in (("kernel size", size, "k"), ("stride", step, "d")):
         sizes = zip("THW" if axes == 3 else "HW", values if axes > 1 else [1, *values], strict=True)
-        refuse_if(min(values) <= 0, "sizes of a pool", words, " ".join(f"{letter}{axis}: {n}" for axis, n in sizes))
+        raise_if(min(values) <= 0, "sizes of a pool", words, " ".join(f"{letter}{axis}: {n}" for axis, n in sizes))
     kind = name if name == "max_pool1d" else "pool"
     windows = [Window(n, s, p, d, ceil) for n, s, p, d in zip(size, step, ends, apart, strict=True)]
     for w in windows:
-        refuse_if(w.padding > w.reach // 2, f"padding of {kind}", w.padding, w.size, w.dilation)
+        raise_if(w.padding > w.reach // 2, f"padding of {kind}", w.padding, w.size, w.dilation)
     result = [w.fitting(n) for w, n in zip(windows, input.shape[-axes:], strict=True)]
-    refuse_if(name == "max_pool1d" and min(result) < 1, "output of max_pool1d", result[0])
+    raise_if(name == "max_pool1d" and min(result) < 1, "output of max_pool1d", result[0])
     small = name == "avg_pool3d" and any(w.padded(n) < w.reach for w, n in zip(windows, input.shape[-3:], strict=True))
-    refuse_if(small, "window larger than the input", *input.shape[-axes:], *size)
+    raise_if(small, "window larger than the input", *input.shape[-axes:], *size)
     head = [input.shape[-axes - 1], *[1] * (axes == 1)]
     before, after = ("x".join(map(str, (*head, *values))) for values in (input.shape[-axes:], result))
-    refuse_if(min(result) < 1, "output of a pool", before, after)
+    raise_if(min(result) < 1, "output of a pool", before, after)
 
 
 def check_matrix(name: str, A: Tensor, *, square: bool = True, integers: bool = False) -> Tensor:
@@ -114,9 +114,9 @@ def check_matrix(name: str, A: Tensor, *, square: bool = True, integers: bool = 
 
     Errors: `RuntimeError` for anything else.
     """
-    refuse_if(A.dim() < 2, "axes of a matrix", name, "A")
-    refuse_if(square and A.shape[-1] != A.shape[-2], "not a square matrix", name, *A.shape[-2:])
-    refuse_if(not integers and not A.is_floating_point(), "integers in linalg", name, A.dtype.word)
+    raise_if(A.dim() < 2, "axes of a matrix", name, "A")
+    raise_if(square and A.shape[-1] != A.shape[-2], "not a square matrix", name, *A.shape[-2:])
+    raise_if(not integers and not A.is_floating_point(), "integers in linalg", name, A.dtype.word)
     return A
 
 
