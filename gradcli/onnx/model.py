@@ -107,7 +107,7 @@ class Model:
 
     @cached_property
     def names(self) -> Sequence[str]:
-        """The names of the values that the results need."""
+        """The names of constants and of computed values."""
         constants = [n for n in self._initializers if n not in self._leaves]
         return [self._identifiers[n] for n in (*constants, *(o for n in self._nodes for o in n.output if o))]
 
