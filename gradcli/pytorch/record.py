@@ -52,6 +52,7 @@ class Recorder:
     called: ClassVar[Callable[[Any, Any], Any]]  # the gradients of an edge's inputs, for a script that calls it
     lost: ClassVar[Callable[[Any, Sequence[Any], str], None]]  # notes a result that is not recorded
     pushed: ClassVar[Callable[[Any, Sequence[Any], Any, str], None]]  # gives a result its tangent
+    inner: ClassVar[Callable[[Any], Any]]  # the edges within a product that PyTorch makes of several functions
     saved: ClassVar[Callable[[Any, str], Any]]  # what a step keeps, by PyTorch's name for it
 
 
@@ -115,6 +116,7 @@ class Edge:
     seq: int  # when it was recorded
     shape: tuple[int, ...]  # of a step's result
     edges: tuple[Edge | None, ...] = ()  # what the gradient flows on to
+    inner: Sequence[Edge | None] = ()  # what scripts see in their place, of a product that PyTorch makes of several
     retained: weakref.ref[Tensor] | None = None  # whose `.grad` keeps the gradient
     _pres: list[Callable[..., Any]] | None = None  # what sees the gradient before it goes on: hooks, in their order
     _nexts: list[Callable[..., Any]] | None = None  # and behind these, those of the step
@@ -132,7 +134,7 @@ class Edge:
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The edges of its inputs."""
-        edges = [self.edges[i] if i < len(self.edges) else None for i in self.order()]
+        edges = self.inner or [self.edges[i] if i < len(self.edges) else None for i in self.order()]
         return tuple((shown(e), getattr(e, "number", 0)) for e in edges)
 
     def __repr__(self) -> str:
@@ -215,6 +217,10 @@ class Step(Edge):
 
     def name(self) -> str:
         return self.called
+
+    @cached_property
+    def inner(self) -> Sequence[Edge | None]:
+        return Recorder.inner(self)
 
     def order(self) -> Sequence[int]:
         return edges_shown(self.recipe.op, self.called, len(self.edges))

@@ -20,7 +20,7 @@ for _name in (
     *("random", "reductions", "storage", "views", "assembled", "statistics"),
 ):
     import_module(f"gradcli.pytorch.operations.{_name}")  # which registers names
-for _name in ("autograd", "autograd.graph"):
+for _name in ("autograd", "autograd.graph", "inner_edges"):
     import_module(f"gradcli.pytorch.{_name}")  # which completes tensors and what is recorded
 
 

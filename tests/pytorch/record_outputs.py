@@ -63,12 +63,14 @@ def forked(name: str, source: str) -> dict[str, str]:
 
 
 def main() -> None:
-    """Record all scripts, or those whose names contain a word."""
+    """Record all scripts, the samples and the errors; or the scripts whose names contain a word, and new ones."""
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     before = json.loads(RECORDED.read_text("utf-8")) if RECORDED.exists() else {}
     found = {n: forked(n, s) if word in n else before.get(n) or forked(n, s) for n, s in scripts().items()}
     RECORDED.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
     print(len(found), "scripts")
+    if word:
+        return
     own = {name: forked(name, source) for name, source in samples.samples().items()}
     samples.RECORDED.write_text(json.dumps(own, indent=1, ensure_ascii=False) + "\n", "utf-8")
     record_errors()

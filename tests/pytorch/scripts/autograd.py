@@ -628,3 +628,21 @@ with detect_anomaly():
 set_detect_anomaly(False)
 (x * 0 / x).sum().backward()
 print(x.grad)
+
+# --- edges within products
+def walk(step, depth=1):
+    print("  " * depth + (type(step).__name__ if step else "None"))
+    for edge, _ in step.next_functions if step else ():
+        walk(edge, depth + 1)
+
+shapes = [
+    ((3,), (3, 4)), ((2, 5, 3), (3, 4)), ((2, 5, 3), (3,)), ((3,), (2, 3, 4)), ((2, 5, 3), (2, 3, 4)),
+    ((5, 3), (2, 3, 4)), ((1, 3), (2, 3, 4)), ((5, 3), (2, 3, 1)), ((2, 2, 5, 3), (2, 3, 4)), ((3, 2), (2,)),
+]
+for a, b in shapes:
+    for recorded in ((True, True), (True, False), (False, True)):
+        x, y = (torch.ones(shape, requires_grad=r) for shape, r in zip((a, b), recorded))
+        print(a, b, recorded)
+        walk((x @ y).grad_fn)
+step = (torch.ones(2, requires_grad=True) @ torch.ones(2, 3)).grad_fn
+print(step.next_functions[0][0] is step.next_functions[0][0])
