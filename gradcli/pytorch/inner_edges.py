@@ -45,7 +45,8 @@ def inner_edges(step: Step) -> Sequence[Edge | None]:
     """
     if len(step.edges) != 2:
         return ()
-    composition = _composition(step.called, *(n.shape for n in step.recipe.inputs), step.edges[0] is not None)
+    a, b = (n.shape for n in step.recipe.inputs)
+    composition = _composition(step.called, a, b, step.edges[0] is not None)
     return () if composition is None else [_edge(composition, step.edges)]
 
 

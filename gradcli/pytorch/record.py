@@ -116,7 +116,6 @@ class Edge:
     seq: int  # when it was recorded
     shape: tuple[int, ...]  # of a step's result
     edges: tuple[Edge | None, ...] = ()  # what the gradient flows on to
-    inner: Sequence[Edge | None] = ()  # what scripts see in their place, of a product that PyTorch makes of several
     retained: weakref.ref[Tensor] | None = None  # whose `.grad` keeps the gradient
     _pres: list[Callable[..., Any]] | None = None  # what sees the gradient before it goes on: hooks, in their order
     _nexts: list[Callable[..., Any]] | None = None  # and behind these, those of the step
@@ -129,6 +128,11 @@ class Edge:
 
     def order(self) -> Sequence[int]:
         """Return which of its edges PyTorch shows, in its order."""
+        return ()
+
+    @cached_property
+    def inner(self) -> Sequence[Edge | None]:
+        """The edges that scripts see in place of its own; none but for a product that PyTorch makes of several."""
         return ()
 
     @property
