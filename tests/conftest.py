@@ -59,11 +59,16 @@ sys.dont_write_bytecode = False
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of a test that has many cases try each third, unless everything is asked for, or tests by their names."""
+    """Of a test that has many cases try each third, unless everything is asked for, or tests by their names.
+
+    Tests marked `every_case` are tried whole: each case is a function of its own, and takes milliseconds.
+    """
     if EVERYTHING or any("::" in argument for argument in config.args):
         return
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
+        if item.get_closest_marker("every_case"):
+            continue
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     left_out = {item for cases in tests.values() if len(cases) >= MANY for item in set(cases) - {*cases[::3]}}
     items[:] = [item for item in items if item not in left_out]

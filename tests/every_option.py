@@ -44,7 +44,7 @@ USED: dict[str, tuple[str, ...]] = {
     "--threads": (*MANY, "--engine", "llvm", "--threads", "2"),
     "--to": (*X, "--to"),
     "--tolerance": (*X, "--tolerance", "1e-3"),
-    "--trials": (*X, "--trials", "5"),
+    "--trials": (X[0], "--trials", "5"),
     "--u": (*X, "--u", "x=1"),
     "--v": (*X, "--v", "2"),
     "--values": (*MANY, "--values"),

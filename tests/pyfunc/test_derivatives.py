@@ -14,6 +14,8 @@ from hypothesis.extra.numpy import arrays
 import gradcli
 from gradcli import InputError
 
+pytestmark = pytest.mark.every_case
+
 V = np.array([0.3, -1.2, 2.1, 0.7])
 M = np.array([[2.0, 0.3, -0.5], [0.1, 1.5, 0.4], [-0.7, 0.2, 3.0]])
 B = np.array([1.0, -2.0, 0.5])

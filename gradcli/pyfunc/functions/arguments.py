@@ -23,7 +23,7 @@ def number(x: Any) -> Node:
     return cast(node, "float64") if node.dtype == "bool" else node
 
 
-def condition(x: Any) -> Node:
+def boolean(x: Any) -> Node:
     """Return an argument as a condition: a number is true where it is not 0."""
     node = lift(x)
     return node if node.dtype == "bool" else compare("ne", node, const(0))

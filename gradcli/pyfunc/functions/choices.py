@@ -13,7 +13,7 @@ from gradcli.graph import construct
 from gradcli.graph.construct import call, reshape
 from gradcli.graph.node import Node, compare, const
 from gradcli.graph.shapes import broadcast_shapes
-from gradcli.pyfunc.functions.arguments import UNSET, number, rule
+from gradcli.pyfunc.functions.arguments import UNSET, boolean, number, rule
 from gradcli.pyfunc.tracer import RULES, lift
 from gradcli.vocabulary import FUNCTIONS
 
@@ -22,7 +22,7 @@ from gradcli.vocabulary import FUNCTIONS
 def _where(condition: Any, x: Any = None, y: Any = None) -> Node:
     if x is None or y is None:
         raise InputError("`np.where(condition)` is indices, which depend on values", hint="`np.where(condition, a, b)`")
-    return call("where", condition(condition), number(x), number(y))
+    return call("where", boolean(condition), number(x), number(y))
 
 
 @rule(np.clip)

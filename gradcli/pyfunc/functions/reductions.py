@@ -11,7 +11,7 @@ from gradcli.errors import InputError
 from gradcli.graph import construct
 from gradcli.graph.construct import axes_of, call, one_axis, reshape
 from gradcli.graph.node import Node, cast, compare, const
-from gradcli.pyfunc.functions.arguments import UNSET, Axis, axes_in, condition, number, rule
+from gradcli.pyfunc.functions.arguments import UNSET, Axis, axes_in, boolean, number, rule
 from gradcli.pyfunc.tracer import RULES
 from gradcli.vocabulary.register import kept
 
@@ -82,12 +82,12 @@ RULES[np.cumsum], RULES[np.cumprod] = _cumulative("cumsum"), _cumulative("cumpro
 
 
 def _counted(a: Any, axis: Axis, keepdims: Any) -> Node:
-    return reduced("sum")(cast(condition(a), "float64"), axis, keepdims=keepdims)
+    return reduced("sum")(cast(boolean(a), "float64"), axis, keepdims=keepdims)
 
 
 RULES[np.any] = lambda a, axis=None, out=None, keepdims=False, **_: compare("gt", _counted(a, axis, keepdims), const(0))
 RULES[np.all] = lambda a, axis=None, out=None, keepdims=False, **_: compare(
-    "eq", _counted(compare("not", condition(a)), axis, keepdims), const(0)
+    "eq", _counted(compare("not", boolean(a)), axis, keepdims), const(0)
 )
 RULES[np.count_nonzero] = lambda a, axis=None, *, keepdims=False: _counted(a, axis, keepdims)
 

@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.graph import construct
 from gradcli.graph.construct import call
 from gradcli.graph.node import Node, cast, compare, const, elementwise
-from gradcli.pyfunc.functions.arguments import condition, number
+from gradcli.pyfunc.functions.arguments import boolean, number
 from gradcli.pyfunc.tracer import OPS, UFUNCS
 from gradcli.vocabulary import FUNCTIONS
 
@@ -29,7 +29,7 @@ def _compared(op: str) -> Callable[..., Node]:
 
 
 def _joined(op: str) -> Callable[..., Node]:
-    return lambda *args: compare(op, *map(condition, args))
+    return lambda *args: compare(op, *map(boolean, args))
 
 
 def _defined(build: Callable[..., Node]) -> Callable[..., Node]:
@@ -62,8 +62,8 @@ UFUNCS |= {
     **{f"{kind}_{op}": _joined(op) for kind in ("logical", "bitwise") for op in ("and", "or")},
     "logical_not": _joined("not"),
     "invert": _joined("not"),
-    "logical_xor": lambda a, b: compare("ne", *(cast(condition(x), "float64") for x in (a, b))),
-    "bitwise_xor": lambda a, b: compare("ne", *(cast(condition(x), "float64") for x in (a, b))),
+    "logical_xor": lambda a, b: compare("ne", *(cast(boolean(x), "float64") for x in (a, b))),
+    "bitwise_xor": lambda a, b: compare("ne", *(cast(boolean(x), "float64") for x in (a, b))),
     **dict.fromkeys(("positive", "conjugate", "real", "real_if_close", "copy"), lambda x: call("identity", number(x))),
     "negative": _defined(lambda x: elementwise("neg", x)),
     "fabs": _elementwise("abs"),

@@ -104,10 +104,11 @@ def _operand(step: Step, i: int, scene: CallScene) -> tuple[tuple[int, ...], str
     A loss expands its operands first: it is what is expanded.
     """
     edge, x = step.edges[i], step.operands[i] if step.operands else None
-    if isinstance(edge, Step) and _op(edge) == "broadcast" and step.recipe.op != "sub":
+    is_loss = step.recipe.op != "sub"
+    if is_loss and isinstance(edge, Step) and _op(edge) == "broadcast":
         return _operand(edge, 0, scene)
     base = getattr(x, "_base", None)
-    if edge is None and step.recipe.op != "sub" and base is not None:
+    if is_loss and edge is None and base is not None:
         return tuple(base.shape), scene.names.of(base), ""
     return tuple(step.recipe.inputs[i].shape), _named(step, i, scene), _op(edge)
 
