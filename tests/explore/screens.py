@@ -53,6 +53,13 @@ async def settled(pilot: Any, app: ExplorerApp) -> None:
     await pilot.pause()
 
 
+async def still(pilot: Any, app: ExplorerApp) -> None:
+    """Wait until the screen no longer changes: the page scrolls after it is drawn."""
+    before = None
+    while before != (before := on_screen(app)):
+        await pilot.pause(0.2)
+
+
 async def press(pilot: Any, app: ExplorerApp, *keys: str) -> None:
     """Press keys, and wait for the page."""
     await pilot.press(*keys)
@@ -73,6 +80,7 @@ def picture(keys: Sequence[str]) -> str:
 
     async def draw(pilot: Any, app: ExplorerApp) -> None:
         await press(pilot, app, *keys)
+        await still(pilot, app)
         drawn.append(app.export_screenshot(title="gradcli explore"))
 
     drive(app, draw)
