@@ -60,11 +60,12 @@ class Corners:
             self._conditions = {n: c for n in looked_into if (c := condition(n, active)) is not None}
         self.nodes = (*graph.nodes, *(c.node for c in self._conditions.values())) if self._conditions else ()
 
-    def note(self, values: Mapping[Node, Array], notes: Notes, page: bool) -> tuple[str, ...]:
-        """Return a note for each operation whose corner a point lies on, and add them to those that a page has.
+    def note(self, values: Mapping[Node, Array], warnings: Notes, notes: Notes, page: bool) -> tuple[str, ...]:
+        """Return the warnings at a point, and a note for each operation whose corner the point lies on.
 
-        `values` holds those of `nodes` at the point.
+        `values` holds those of `nodes` at the point.  The warnings are added to `notes`, and for a page the notes, too.
         """
+        added = notes.extend(warnings)
         result = tuple(
             f"{_where(self._graph, node, c, values)} has no derivative: PyTorch takes {c.taken}"
             for node, c in self._conditions.items()
@@ -72,7 +73,7 @@ class Corners:
         )
         for text in result if page else ():
             notes.add("note", text)
-        return result
+        return (*added, *result)
 
 
 def _where(graph: Graph, node: Node, corner: Condition, values: Mapping[Node, Array]) -> str:

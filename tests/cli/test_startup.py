@@ -81,6 +81,12 @@ def test_a_gradient_for_a_program_needs_nothing_of_pages(style):
     assert not rooms & {"algebra", "export", "pytorch", "data", "batch", "guide"}
 
 
+def test_gradients_in_formulas_for_a_program_need_no_forms_of_arrays():
+    found = modules("backward", "y=sin(x)*x", "-f", "json")
+    assert "gradcli.algebra.symbolic_jacobian" in found
+    assert not {name for name in found if name.startswith("gradcli.explain.forms")}
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_imports_no_other(name):
     found = modules(name, "--help")

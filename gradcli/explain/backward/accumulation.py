@@ -225,8 +225,7 @@ class _Numbers:
                 own.add("warning", text)
             if text := fix(self.swept, sweep_inputs(at, calls)):
                 own.add("fix", text)
-        warnings = self.notes.extend(own)
-        return (*warnings, *self.corners.note(values, self.notes, self.wanted.page))
+        return self.corners.note(values, own, self.notes, self.wanted.page)
 
     def adjoints(self, calls: Sequence[Named]) -> Named:
         """Return the gradients of retained intermediates as formulas, where a page shows them."""
@@ -247,11 +246,11 @@ def _in_arrays(
 
     It has the values of constant gradients only.
     """
-    from gradcli.explain.forms.gradients import forms
-
     elements = wanted.steps or wanted.jacobian or wanted.letters or wanted.retain or len(calls) > 1
     if not wanted.page or elements or len(graph.nodes) > TRACED or formulas_of(graph) <= MANY_FORMULAS:
         return None
+    from gradcli.explain.forms.gradients import forms  # data, and pages of few elements, start sooner without it
+
     style = style_of(graph, calls)
     result = BackwardResult(graph, tuple(wrt), style, swept, wanted, (), numeric=False)
     written = forms(result, calls[0])

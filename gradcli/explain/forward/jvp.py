@@ -189,7 +189,7 @@ class _Numbers:
         if self.wanted.warn:
             warn_of_values(self.graph, at, value, own)
             _warn_of_products(value, product, own)
-        on_values = (*self.notes.extend(own), *self.corners.note(values, self.notes, self.wanted.page))
+        on_values = self.corners.note(values, own, self.notes, self.wanted.page)
         grad = {} if self.pulled is None else {name: values[n] for name, n in self.pulled.gradients.items()}
         steps = tuple(_steps(self.graph, self.pushed, values)) if self.wanted.steps else ()
         matrix = None if self.jacobian is None else self.jacobian.matrix(values)

@@ -149,7 +149,7 @@ def taylor(
     corners = Corners(graph, wanted.notes)
     computed = [*nodes, *corners.nodes]
     for at, numbers in zip(points, evaluated(graph.inputs, points, computed, wanted.same), strict=True):
-        noted_corners = corners.note(numbers, notes, wanted.page)
+        noted_corners = corners.note(numbers, Notes(), notes, wanted.page)
         values = np.array([float(numbers[n]) for n in nodes]) + 0.0
         result.append(TaylorPoint(at, values, tuple(_coefficients(formulas, at, values)), noted_corners))
     return TaylorResult(graph, tuple(wrt), style_of(graph), output, formulas[1:], tuple(result))

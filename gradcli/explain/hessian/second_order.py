@@ -170,7 +170,7 @@ def hessian(
             if not np.isfinite(whole).all():
                 own.add("warning", "H is not finite: " + not_finite_entry(slopes, wrt, at, whole, output))
         gradient = _elements([*slopes.outputs.values()], values)
-        on_values = (*notes.extend(own), *corners.note(values, notes, wanted.page))
+        on_values = corners.note(values, own, notes, wanted.page)
         result.append(HessianPoint(at, value, gradient, mirrored(whole), on_values))
     return HessianResult(graph, tuple(wrt), style_of(graph), output, tuple(result), symbolic=symbolic)
 
@@ -228,7 +228,7 @@ def hvp(
             for name, of_leaf in products.items():
                 if not np.isfinite(of_leaf).all():
                     own.add("warning", f"{name}.hvp is not finite: a second derivative is not finite")
-        on_values = (*notes.extend(own), *corners.note(values, notes, wanted.page))
+        on_values = corners.note(values, own, notes, wanted.page)
         result.append(HvpPoint(at, value, u, products, on_values))
     return HvpResult(graph, tuple(wrt), style_of(graph), tuple(result))
 

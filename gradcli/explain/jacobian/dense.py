@@ -103,7 +103,7 @@ def jacobian(
             if not np.isfinite(matrix).all():
                 own.add("warning", not_finite_entry(graph, wrt, at, matrix))
         trace = None if swept is None else trace_of(graph, swept, rows)
-        on_values = (*notes.extend(own), *corners.note(rows[0], notes, wanted.page))
+        on_values = corners.note(rows[0], own, notes, wanted.page)
         result.append(JacobianPoint(at, values, matrix, trace, on_values))
     without = symbolic_trace(graph, swept, vectors) if swept is not None and not points else None
     return JacobianResult(graph, tuple(wrt), style_of(graph), tuple(result), without, symbolic=formulas)
