@@ -41,8 +41,9 @@ def _limit() -> str:
 def is_out_of_memory(error: Exception) -> bool:
     """Return whether an error is for want of memory: under a limit, libraries have many words for it.
 
-    >>> is_out_of_memory(OSError(12, "Cannot allocate memory")), is_out_of_memory(ValueError())
-    (True, False)
+    >>> errors = MemoryError(), OSError(12, "Cannot allocate memory"), ValueError()
+    >>> [is_out_of_memory(error) for error in errors]
+    [True, True, False]
     """
     from gradcli.errors import InputError
 

@@ -1,4 +1,4 @@
-"""The base of all results.  Their arrays hold float64, or SymPy expressions where there is no point."""
+"""The base of all results.  Their arrays hold float64 at a point, SymPy expressions without one."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gradcli.algebra.symbolic_jacobian import SymbolicJacobian
 
 MAX_ENTRIES = 10**6  # of a Jacobian that is computed whole: 8 MB, and as JSON 20 MB
-_CALLS, _WEIGHTS = 100, 1_000  # that are looked through for a decimal: all are alike in nearly every system
+_CALLS, _WEIGHTS = 100, 1_000  # that are searched for a decimal: nearly every system has one kind of number
 MAX_FORMULAS = 50_000  # elements whose formulas are computed: more would keep the reader waiting
 
 

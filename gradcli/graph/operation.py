@@ -82,7 +82,7 @@ class Operation:
             from the adjoint `g` of `y`.  Slopes and pullbacks are made of operations of the table, so that they have
             derivatives too.
         multiplies: the positions at which a slope that is a selection is a factor; elsewhere it selects the adjoint.
-        corner: where there is no derivative, and what the rule gives there.
+        corner: the condition of points without a derivative, and the value that the rule takes there.
     Meaning
         definition: `definition(*settings, *arguments)` writes the operation in simpler ones.
         lowered: the definition for engines, where the textbook's is numerically poor.

@@ -176,9 +176,10 @@ class ElementwiseForm:
             name = self.letter(node)
             if node in self.before or meaning == formula or meaning.is_Atom:
                 continue
+            expanded = sympy.expand(meaning)
             for letter in meaning.free_symbols & formula.free_symbols:
-                factor = sympy.expand(meaning).coeff(letter)
-                rest = sympy.expand(meaning - factor * letter)
+                factor = expanded.coeff(letter)
+                rest = sympy.expand(expanded - factor * letter)
                 fits = bare(node.shape) in ((), *self.shapes(letter))  # of what was spread the name has a larger shape
                 if fits and factor and letter not in factor.free_symbols | rest.free_symbols:
                     result = tidy(formula.subs(letter, sympy.expand((name - rest) / factor)))

@@ -1,4 +1,4 @@
-"""The result of `gradcli jacobian --sparse` at a point: the entries that are not zero everywhere, with their places."""
+"""The result of `gradcli jacobian --sparse` at a point: the entries that are not 0 everywhere, and their indices."""
 
 from __future__ import annotations
 

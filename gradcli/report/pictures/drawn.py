@@ -49,12 +49,12 @@ class Drawn:
 
     @property
     def width(self) -> float:
-        """The size in points, with its labels."""
+        """The width in pixels, with its labels."""
         return max(self._size[0], cells(self.title) * _CELL, (sum(map(cells, self.limits)) + 2) * _CELL)
 
     @property
     def height(self) -> float:
-        """The size in points, with its labels."""
+        """The height in pixels, with its labels."""
         return _LINE + self._size[1] + _BAR + 4 + _LINE
 
     def svg(self, x: float, y: float) -> Iterator[str]:
