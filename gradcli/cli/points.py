@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gradcli.cli.options import PointText
 from gradcli.data.arrays import array_of, assemble
 from gradcli.errors import Fix, InputError, Source, Span, did_you_mean, nearest
 from gradcli.graph.array import Named
@@ -18,6 +17,9 @@ from gradcli.lang.joined import WITH_BRACKETS, with_brackets
 from gradcli.lang.system import System
 from gradcli.lang.values import Assignment, read_shapes
 from gradcli.platform import quote
+
+if TYPE_CHECKING:
+    from gradcli.cli.options import PointText  # `gradcli.parse` needs neither click nor the options of commands
 
 _WORD = 3  # letters of a name that may be misspelled: x1 is hardly meant to be x2
 _LISTED = 6  # names in a hint

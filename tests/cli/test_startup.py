@@ -87,6 +87,14 @@ def test_gradients_in_formulas_for_a_program_need_no_forms_of_arrays():
     assert not {name for name in found if name.startswith("gradcli.explain.forms")}
 
 
+def test_the_python_api_reads_a_text_without_the_command_line():
+    source = "import gradcli, sys; gradcli.parse('y=x**2'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, check=True, text=True)
+    found = set(done.stdout.split())
+    assert "gradcli.lang.system" in found
+    assert not found & {"click", "rich", "sympy", "gradcli.cli.options", "gradcli.report.render"}
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_imports_no_other(name):
     found = modules(name, "--help")
