@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from gradcli.cli.status import DONE, INTERRUPTED, MISTAKE
 from gradcli.cli.streams import discard, flush, print_error, why_not_printed
 from gradcli.files import forget_read
 from gradcli.plain import print_utf8
-from gradcli.platform import is_closed_pipe
+from gradcli.platform import is_closed_pipe, join
 from gradcli.report.render import PAGES
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ def no_command(group: click.Group, context: click.Context, arguments: Sequence[s
         hint = did_you_mean(_MEANT.get(name, name), known) or "`gradcli --help` lists the commands"
         return InputError(message, hint=hint, text=name)
     if name.endswith(".py"):
-        return InputError(message, hint=f"run a script: gradcli run {shlex.join(arguments)}", text=name)
+        return InputError(message, hint=f"run a script: gradcli run {join(arguments)}", text=name)
     fix = with_command(arguments, _commands(group, context))
     return InputError(message, hint=f"put the system after a command: {fix.text}", fix=fix, text=name)
 
