@@ -209,6 +209,6 @@ class Notes:
             self.lines.append(line)
 
     def extend(self, other: Notes) -> tuple[str, ...]:
-        """Add the lines of other notes, unless they are there already; return the others."""
+        """Add the lines of other notes that are not there already; return all lines of the other notes."""
         self.lines += [line for line in other.lines if line not in self.lines]
         return tuple(other.lines)

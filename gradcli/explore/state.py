@@ -77,7 +77,7 @@ class Explorer:
 
     @property
     def loss(self) -> str:
-        """The name of the scalar whose gradient is shown: the output's, or L."""
+        """The name of the scalar whose gradient is shown: the output's, or a new one for Σ v_i·y_i."""
         return loss_name(self.graph, self.state.v)
 
     def array(self, at: Field) -> Array:

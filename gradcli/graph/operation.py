@@ -73,7 +73,7 @@ class Operation:
 
     An operation without slopes and without a pullback has no derivative, such as `detach` and the conditions.  One
     without a `definition` and without `lowered`, or whose function returns None, is primitive: each engine has a rule
-    for it.  So the inverse of a large matrix is primitive, and that of a small one is written out in formulas.
+    for it.  So the cofactors of a large matrix are primitive, and those of a small one are written out.
 
     Derivative
         slopes: `slopes[i](y, *arguments)` is ∂y/∂(i-th argument) of an elementwise operation, a node or a number.

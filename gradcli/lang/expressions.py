@@ -1,4 +1,4 @@
-"""Expressions of the language, _trees by `ast`, with their positions in the user's text and their syntax errors.
+"""Expressions of the language, parsed by `ast`, with their positions in the user's text and their syntax errors.
 
 Nothing here knows shapes or values; see `builder.py` for what an expression means.
 """
@@ -25,7 +25,7 @@ _LISTED = (ast.NamedExpr, ast.Starred)  # expressions that `ast` parses in a lis
 
 
 class Expression(NamedTuple):
-    """An expression _trees by `ast`, with the offsets that map its columns back to the user's text."""
+    """An expression parsed by `ast`, with the offsets that map its columns back to the user's text."""
 
     tree: ast.expr
     source: Source
@@ -70,7 +70,7 @@ def read_expressions(source: Source, texts: Sequence[tuple[str, int]]) -> list[E
 
 
 def _trees(texts: Sequence[str]) -> Iterator[ast.expr | None]:
-    """Yield the tree of each text, or None for a text that has to be _trees alone.
+    """Yield the tree of each text, or None for a text that has to be parsed alone.
 
     `ast` parses many texts as one list, an element a line, several times as fast as one after the other.
     """

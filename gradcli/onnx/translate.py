@@ -189,7 +189,7 @@ class Translator:
         return value
 
     def _called(self, function: Any, node: Any, inputs: Sequence[Value | None], depth: int) -> Sequence[Value | None]:
-        """Return the nodes of a function, with the attributes of the call in place of its parameters."""
+        """Return the results of a function, with the attributes of the call in place of its parameters."""
         if depth >= MAX_DEPTH:
             raise InputError(f"functions call each other more than {MAX_DEPTH} deep", hint="the model is damaged")
         attributes = {a.name: a for a in node.attribute}

@@ -78,7 +78,7 @@ class ParquetWriter:
 
 @contextmanager
 def parquet_writer(file: BinaryIO, shapes: Mapping[str, Shape], names: Names) -> Iterator[ParquetWriter]:
-    """Yield the writer of a Parquet file for one block, which is closed without a result where the block fails.
+    """Yield the writer of a Parquet file; if the `with` block fails, it is closed and its errors are ignored.
 
     Errors: `InputError` where pyarrow is not installed.
     """
