@@ -28,9 +28,7 @@ def _solve(a: Any, b: Any) -> Node:
     x, y = number(a), number(b)
     if len(y.shape) == 1 or y.shape != x.shape[:-1]:
         return FUNCTIONS["solve"](x, y)
-    from gradcli.graph.matrices import solution
-
-    return solution(x, y)  # NumPy 2: `b` is a stack of matrices unless it is one vector
+    return matrices.solution(x, y)  # NumPy 2: `b` is a stack of matrices unless it is one vector
 
 
 @rule(np.linalg.slogdet)
@@ -96,7 +94,9 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
         n = reshape(n, (n.size,))
     axes = axes_in(axis, len(n.shape))
     if len(axes) == 2 and ord not in (None, "fro"):
-        n, axes, ord = _matrix_norm(n, axes, ord)
+        raise InputError(
+            f"`np.linalg.norm` of a matrix with `ord={ord!r}` is not supported", hint="without `ord`, it is Frobenius's"
+        )
     if ord in (None, 2, "fro"):
         result = construct.reduce("norm", n, axes)
     elif ord in (math.inf, -math.inf):
@@ -109,9 +109,3 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
         result = construct.reduce("sum", call("abs", n) ** lift(ord), axes) ** (1 / lift(ord))
     whole = lift(x)
     return kept(result, whole, axes_of(None, len(whole.shape)) if axis is None else axes, keepdims)
-
-
-def _matrix_norm(n: Node, axes: tuple[int, ...], ord: Any) -> tuple[Node, tuple[int, ...], Any]:
-    raise InputError(
-        f"`np.linalg.norm` of a matrix with `ord={ord!r}` is not supported", hint="without `ord`, it is Frobenius's"
-    )
