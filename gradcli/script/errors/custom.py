@@ -9,7 +9,7 @@ from gradcli.pytorch.autograd.function import Function
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.source import Change
-from gradcli.script.errors.syntax import called, calls, elements, owner_of, parts
+from gradcli.script.errors.syntax import bound, called, calls, elements, methods, owner_of, parts
 
 _TOPIC = "custom-function"
 
@@ -33,27 +33,23 @@ def _saved_in_forward(at: Failure, names: list[str]) -> list[Change]:
         return []
     context, *arguments = [a.arg for a in forward.args.args]
     saves, returns = calls(forward, "save_for_backward"), parts(forward, ast.Return)
+    assigned = bound(forward)
+    known = {*names} <= {*arguments} | assigned
     if saves:
         new = f"{at.text.of(saves[0].func)}({', '.join(names)})"
-        return at.text.edited(edits.instead(saves[0], new)) if {*names} <= {*arguments} | _stored(forward) else []
-    if not {*names} <= {*arguments} | _stored(forward):
+        return at.text.edited(edits.instead(saves[0], new)) if known else []
+    if not known:
         names = arguments if len(arguments) == len(names) else []
-    if not names or not returns or _stored(forward) & {*names} & {*arguments}:  # a new value of an argument
+    if not names or not returns or assigned & {*names} & {*arguments}:  # a new value of an argument
         return []
     return at.text.before(returns[-1], f"{context}.save_for_backward({', '.join(names)})")
 
 
 def _forward(at: Failure) -> ast.FunctionDef | None:
     """Return the function that keeps what backward needs, of the class at the line: setup_context, or else forward."""
-    classes = list(at.text.around(ast.ClassDef))
-    functions = [f for f in (classes[0].body if classes else ()) if isinstance(f, ast.FunctionDef) and f.args.args]
-    named = {f.name: f for f in functions}
+    cls = next(at.text.around(ast.ClassDef), None)
+    named = {f.name: f for f in (methods(cls) if cls is not None else ()) if f.args.args}
     return named.get("setup_context", named.get("forward"))
-
-
-def _stored(function: ast.FunctionDef) -> set[str]:
-    """Return the names that a function assigns."""
-    return {n.id for n in parts(function, ast.Name) if isinstance(n.ctx, ast.Store)}
 
 
 def called_directly(at: Failure, *_: str) -> Answer | None:

@@ -21,6 +21,7 @@ from gradcli.script.errors.syntax import (
     end,
     keyword,
     last_name,
+    methods,
     parts,
     receiver_of,
     start,
@@ -293,7 +294,7 @@ def as_a_tensor(at: Failure) -> list[Change]:
 def more_returned(at: Failure, name: str, count: int) -> list[Change]:
     """Return the fix that makes the backward of a class return None for further arguments of forward."""
     classes = [c for c in parts(at.main.tree, ast.ClassDef) if c.name == name]
-    functions = [f for c in classes for f in c.body if isinstance(f, ast.FunctionDef) and f.name == "backward"]
+    functions = [f for c in classes for f in methods(c, "backward")]
     for value in [r.value for f in functions for r in parts(f, ast.Return) if r.value is not None]:
         if isinstance(value, ast.List):  # a list is one thing
             return at.main.edited(edits.listed(value, value.elts, at.main))

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from gradcli.script.errors.source import Text
-from gradcli.script.errors.syntax import called, calls, owner_of, pairs, parts
+from gradcli.script.errors.syntax import called, calls, methods, owner_of, pairs, parts
 
 _MOST = 2000  # expressions that are looked at
 
@@ -68,10 +68,9 @@ class Flow:
     def _called(self, name: str, is_method: bool) -> list[ast.FunctionDef]:
         """Return the functions of the script that a call by a name may run."""
         if name in self.classes:
-            inner = self.classes[name].body
-            return [f for f in inner if isinstance(f, ast.FunctionDef) and f.name in ("forward", "__call__")]
-        methods = [f for c in self.classes.values() for f in c.body]
-        return [f for f in self.functions if f.name == name and (f in methods) == is_method]
+            return methods(self.classes[name], "forward", "__call__")
+        inner = [f for c in self.classes.values() for f in methods(c, name)]
+        return [f for f in self.functions if f.name == name and (f in inner) == is_method]
 
     def _arguments(self, function: ast.FunctionDef, name: str, names: list[str]) -> Iterator[ast.expr]:
         """Yield the arguments that calls pass for a parameter of a function."""

@@ -14,7 +14,7 @@ from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
 from gradcli.script.errors.history import History
 from gradcli.script.errors.source import Change, Edit, Text
-from gradcli.script.errors.syntax import called, calls, owner_of, parts
+from gradcli.script.errors.syntax import bound, called, calls, owner_of, parts
 from gradcli.script.errors.updates import carried
 
 _SETTINGS = ("retain_graph", "create_graph")  # of a backward that may be added to another one
@@ -190,9 +190,8 @@ def _first(region: Any) -> ast.stmt:
 def _is_known(at: Failure, value: ast.AST) -> bool:
     """Return whether an expression reads only names of a function, and none with a history."""
     names = [n for n in parts(value, ast.Name) if isinstance(n.ctx, ast.Load)]
-    bound = {n.id for n in parts(value, ast.Name) if isinstance(n.ctx, ast.Store)}  # of a comprehension
-    known = {*at.frame.f_locals, *at.frame.f_globals, *at.frame.f_builtins}
-    return all(n.id in known | bound and not _is_computed(at.value(n)) for n in names)
+    known = {*at.frame.f_locals, *at.frame.f_globals, *at.frame.f_builtins} | bound(value)  # by a comprehension
+    return all(n.id in known and not _is_computed(at.value(n)) for n in names)
 
 
 # Several losses

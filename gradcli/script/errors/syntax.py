@@ -31,6 +31,16 @@ def calls(node: ast.AST, *names: str) -> list[ast.Call]:
     return [c for c in parts(node, ast.Call) if not names or called(c) in names]
 
 
+def methods(cls: ast.ClassDef, *names: str) -> list[ast.FunctionDef]:
+    """Return the functions in a class; only those of some names, where names are given."""
+    return [f for f in cls.body if isinstance(f, ast.FunctionDef) and (not names or f.name in names)]
+
+
+def bound(node: ast.AST) -> set[str]:
+    """Return the names that a node assigns: those of variables, not of attributes or elements."""
+    return {n.id for n in parts(node, ast.Name) if isinstance(n.ctx, ast.Store)}
+
+
 def keyword(call: ast.Call, *names: str) -> ast.keyword | None:
     """Return the first keyword argument of a call with one of some names."""
     return next((k for k in call.keywords if k.arg in names), None)
