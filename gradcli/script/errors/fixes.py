@@ -199,12 +199,18 @@ def _is_of_numpy(at: Failure, function: ast.expr) -> bool:
     return at.value(function) is np
 
 
+def torch_has(name: str) -> bool:
+    """Return whether PyTorch's main module has a function of a name."""
+    try:
+        return callable(getattr(torch, name))
+    except Exception:  # what torch does not have is several kinds of errors
+        return False
+
+
 def in_torch(at: Failure) -> list[Change]:
     """Return the change that calls PyTorch's functions for NumPy's of the same names: torch.sin(x) for np.sin(x)."""
     names = [c.func for c in calls(at.text.statement) if _is_of_numpy(at, c.func)]
-    known = [
-        f for f in names if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and hasattr(torch, f.attr)
-    ]
+    known = [f for f in names if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and torch_has(f.attr)]
     same = len(known) == len(names)
     return at.text.edited([e for f in known for e in edits.instead(f.value, "torch")]) if same else []
 

@@ -114,7 +114,7 @@ class History:
         elif inner is not None and (name in _BACK or (not owner and name in ("float", "int"))):
             yield from self._unwrapped(node, inner, alone)
         elif isinstance(node.func, ast.Attribute) and owner in _MODULES:
-            self.needs_numpy |= not _torch_has(name)
+            self.needs_numpy |= not fixes.torch_has(name)
             yield from edits.instead(node.func.value, "torch")
             if inner is not None and self._is_list(inner):
                 yield from edits.wrapped(inner, "torch.stack(")
@@ -252,10 +252,3 @@ def _are_classes(x: Any, count: int | None) -> bool:
 
 def _shape(at: Failure, node: ast.AST) -> tuple[int, ...]:
     return tuple(getattr(at.value(node), "shape", ()))
-
-
-def _torch_has(name: str) -> bool:
-    try:
-        return callable(getattr(torch, name))
-    except Exception:  # what torch does not have is several kinds of errors
-        return False
