@@ -16,7 +16,7 @@ from gradcli.pytorch.tensor import Tensor
 from gradcli.script.errors import edits
 from gradcli.script.errors.failure import Answer, Failure
 from gradcli.script.errors.flow import Flow
-from gradcli.script.errors.source import Change
+from gradcli.script.errors.source import Change, Edit
 from gradcli.script.errors.syntax import N, called, calls, elements, end, integer, owner_of, parts, start
 
 
@@ -42,23 +42,26 @@ _MADE = {"double": "float64", "long": "int64", "int": "int32", "byte": "uint8"} 
 def dtypes(at: Failure, *_: str) -> Answer:
     """Return the answer about operands of two dtypes: the one that is not float32 is converted to it."""
     reason = "a product needs operands of one dtype, and PyTorch does not convert them."
-    said = "{} is {}, and the rest is float32: " + reason
+    for node, dtype, changed in _not_float32(at):
+        said = f"{at.text.of(node)} is {dtype}, and the rest is float32: {reason}"
+        return Answer(said, "convert it to float32", at.text.edited(changed))
+    return Answer(reason, "convert both to the same dtype: .float(), or .double()")
+
+
+def _not_float32(at: Failure) -> Iterator[tuple[ast.expr, str, list[Edit]]]:
+    """Yield the parts of the expression that have another dtype, with that dtype and the edits to float32."""
     conversions = [c for c in _calls(at, *_MADE) if owner_of(c) is not None]
     owners = [owner_of(call) for call in conversions]
     for node in [n for n in _failed_parts(at, ast.Name, ast.Attribute) if n not in owners and _is_tensor(at.value(n))]:
         dtype = at.value(node).dtype.name
         if dtype in _MADE.values():
-            changes = at.text.edited(edits.behind(node, ".float()"))
-            return Answer(said.format(at.text.of(node), dtype), "convert it to float32", changes)
+            yield node, dtype, edits.behind(node, ".float()")
     for call in conversions:
-        changes = at.text.edited(edits.method(call, ".float()"))
-        return Answer(said.format(at.text.of(call), _MADE[called(call)]), "convert it to float32", changes)
+        yield call, _MADE[called(call)], edits.method(call, ".float()")
     for call in _calls(at, "tensor", "from_numpy", "as_tensor", least=1):
         dtype = getattr(at.value(call.args[0]), "dtype", None)
         if isinstance(dtype, np.dtype) and dtype.name in _MADE.values():
-            changes = at.text.edited(edits.behind(call, ".float()"))
-            return Answer(said.format(at.text.of(call), dtype.name), "convert it to float32", changes)
-    return Answer(reason, "convert both to the same dtype: .float(), or .double()")
+            yield call, dtype.name, edits.behind(call, ".float()")
 
 
 def numbers(at: Failure) -> list[Change]:
