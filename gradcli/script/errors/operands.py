@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import MethodType
 from typing import Any
@@ -30,6 +30,12 @@ def _calls(at: Failure, *names: str, least: int = 0) -> list[ast.Call]:
     """Return the calls in the expression that failed that have so many arguments, and one of some names, if any."""
     result = [c for c in _failed_parts(at, ast.Call) if len(c.args) >= least]
     return [c for c in result if not names or called(c) in names]
+
+
+def _arguments(at: Failure, index: int, fits: Callable[[Any], bool]) -> list[ast.expr]:
+    """Return the arguments at an index of the calls in the expression that failed, whose values fit."""
+    arguments = [c.args[index] for c in _calls(at, least=index + 1)]
+    return [a for a in arguments if fits(at.value(a))]
 
 
 def _is_tensor(x: Any) -> bool:
@@ -139,7 +145,7 @@ _of_probabilities = partial(
     0,
     "torch.sigmoid(",
 )
-_of_classes = partial(
+probable_target = partial(
     _loss,
     "the target {0} holds integers. A target of the shape of the scores holds class probabilities, which must be "
     "floating-point.",
@@ -169,14 +175,9 @@ def real_target(at: Failure, dtype: str, *_: str) -> Answer | None:
     return None if dtype in ("Float", "Double", "Half") else _of_real_numbers(at)
 
 
-def probable_target(at: Failure, *_: str) -> Answer | None:
-    """Return the answer where class probabilities are integers."""
-    return _of_classes(at)
-
-
 def real_numbers(at: Failure) -> list[Change]:
     """Convert the integer target of a loss to floating point."""
-    targets = [c.args[1] for c in _calls(at, least=2) if _is_whole(at.value(c.args[1]))]
+    targets = _arguments(at, 1, _is_whole)
     return at.text.edited(edits.behind(targets[0], ".float()")) if targets else []
 
 
@@ -261,14 +262,13 @@ def loss_of_its_class(at: Failure) -> list[Change]:
 
 def batched(at: Failure) -> list[Change]:
     """Return the change that gives a single image the axis of channels."""
-    images = [c.args[0] for c in _calls(at, least=1) if _is_tensor(x := at.value(c.args[0])) and x.dim() == 2]
+    images = _arguments(at, 0, lambda x: _is_tensor(x) and x.dim() == 2)
     return at.text.edited(edits.behind(images[0], ".unsqueeze(0)")) if images else []
 
 
 def indices(at: Failure) -> list[Change]:
     """Make the indices of an embedding integers."""
-    arguments = [c.args[0] for c in _calls(at, least=1)]
-    real = [a for a in arguments if _is_tensor(x := at.value(a)) and x.is_floating_point()]
+    real = _arguments(at, 0, lambda x: _is_tensor(x) and x.is_floating_point())
     return at.text.edited(edits.behind(real[0], ".long()")) if real else []
 
 
@@ -288,7 +288,7 @@ def parameter(at: Failure) -> list[Change]:
 
 def listed(at: Failure) -> list[Change]:
     """Give an optimizer a list, instead of one tensor."""
-    arguments = [c.args[0] for c in _calls(at, least=1) if _is_tensor(at.value(c.args[0]))]
+    arguments = _arguments(at, 0, _is_tensor)
     return at.text.edited(edits.wrapped(arguments[0], "[", "]")) if arguments else []
 
 
