@@ -181,12 +181,12 @@ def kind_of_v(at: Failure, *_: str) -> Answer | None:
     """Return the answer about a v that is a list of numbers, an array or a number, and not a tensor."""
     for call in at.text.calls("backward", "grad"):
         y, weight = fixes.weighted(at.text, call)
-        v = at.value(weight) if isinstance(weight, ast.Name) else weight
+        v = at.value(weight)
         if weight is None or isinstance(v, Tensor):
             continue
         code = at.text.of(weight)
         changes = edits.wrapped(weight, "torch.from_numpy(" if isinstance(v, np.ndarray) else "torch.tensor(")
-        if isinstance(v, int | float) or isinstance(getattr(v, "value", None), int | float):
+        if isinstance(v, int | float):
             changes = edits.instead(weight, f"torch.full_like({y}, {code})")
         reason = f"v = ∂L/∂{y} must be a tensor of the shape of {y}, and {code} is not a tensor."
         return Answer(reason, "pass a tensor", at.text.edited(changes), "gradient-argument")
