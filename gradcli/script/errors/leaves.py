@@ -193,9 +193,9 @@ def of_old_type(at: Failure, *_: str) -> Answer | None:
     for call in at.text.calls("Tensor", "FloatTensor", "DoubleTensor"):
         if keyword(call, "requires_grad", "dtype"):
             name = at.text.of(call.func)
-            double = ["dtype=torch.float64"] * name.endswith("DoubleTensor")
-            whole = [*double, "dtype=torch.float32"][:1] if keyword(call, "dtype") is None else []
-            changes = [*edits.renamed(call, "tensor"), *(e for o in whole for e in edits.appended(call, o, at.text))]
+            dtype = "torch.float64" if name.endswith("DoubleTensor") else "torch.float32"
+            added = [] if keyword(call, "dtype") else edits.appended(call, f"dtype={dtype}", at.text)
+            changes = [*edits.renamed(call, "tensor"), *added]
             reason = f"{name} takes neither requires_grad nor dtype."
             return Answer(reason, "use torch.tensor, which does", at.text.edited(changes), "leaf-and-intermediate")
     return None
