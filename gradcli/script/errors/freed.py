@@ -266,7 +266,7 @@ def _changed(at: Failure, statement: ast.stmt) -> Iterator[Any]:
     for call in calls(statement, "step"):
         owner = at.value(owner_of(call))
         if isinstance(owner, Optimizer):
-            yield from (p for group in owner.param_groups for p in group["params"])
+            yield from owner._parameters()
     yield from (at.value(s.target) for s in parts(statement, ast.AugAssign))
 
 

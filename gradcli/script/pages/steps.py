@@ -53,7 +53,7 @@ def _name(p: Any, scene: Scene) -> str:
 
 def _nothing(optimizer: Any, scene: Scene) -> str:
     """Return why a step changes nothing: no backward has run, or zero_grad() ran after it."""
-    for p in (p for group in optimizer.param_groups for p in group["params"]):
+    for p in optimizer._parameters():
         if p._reached is not None and p._cleared is not None:
             order = f"{scene.where(p._cleared)} cleared each .grad after the backward of {scene.where(p._reached)}"
             return f"no parameter changes: {order}. Call `zero_grad()` before the backward"
@@ -102,13 +102,14 @@ def left_out(named: Mapping[str, Any], frame: Any) -> list[str]:
     from gradcli.pytorch.nn.module import Module
     from gradcli.pytorch.optim import Optimizer
 
-    optimizers, modules = _values(frame, Optimizer), _values(frame, Module)
-    known = {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}
+    optimizers = _values(frame, Optimizer)
+    known = {id(p) for o in optimizers for p in o._parameters()}
     left = [n for n, x in named.items() if x._requires and x._fn is None and x._grad is not None and id(x) not in known]
     if not left or not optimizers:
         return []
     shown = in_words(left if len(left) <= _NAMES else [*left[: _NAMES - 1], f"{len(left) - _NAMES + 1} more"])
     have, are, them = ("has", "is", "it") if len(left) == 1 else ("have", "are", "them")
+    modules = _values(frame, Module)
     why = next(
         filter(None, (_unregistered(n, named[n], modules) or _replaced(named[n], known, modules) for n in left)), ""
     )
