@@ -178,6 +178,21 @@ def test_the_reason_names_the_cause(text, reason, fix):
     assert told.fix == fix
 
 
+@pytest.mark.parametrize("v", ["Weights.first", "weights[0]", "2.0"])
+def test_a_number_as_v_becomes_a_tensor_of_the_shape_of_y_wherever_the_number_is(v):
+    text = f"{X}class Weights:\n    first = 2.0\nweights = [2.0]\ny = x ** 2\ny.backward({v})\n"
+    fixed = changed(text, answer(ending(text).error, Script(text, "script.py", None)).changes)
+    assert fixed.endswith(f"y.backward(torch.full_like(y, {v}))\n")
+    assert error_of(fixed) == ""
+
+
+def test_a_dtype_of_numpy_that_is_called_is_no_function_of_torch():
+    text = f"{X}loss = np.float64(x).sum()\nloss.backward()\n".replace("import torch", "import torch, numpy as np")
+    told = answer(ending(text).error, Script(text, "script.py", None))
+    assert "A backward starts from loss" in told.reason
+    assert told.changes == []
+
+
 def test_a_count_that_has_nothing_to_do_with_a_function_has_no_answer():
     for text in ("a, b = [1]\n", "def forward(ctx, x): ...\nforward(1)\n", "for i in 3.0: ...\n"):
         assert why(ending(text).error, Script(text, "script.py", None)) == ""
