@@ -688,6 +688,7 @@ def test_the_record_of_a_call_is_converted_once_for_its_page_and_its_picture(run
 
 
 NORMALIZED = """import torch
+torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.LayerNorm(4), torch.nn.Tanh(), torch.nn.Linear(4, 3))
 loss = torch.nn.functional.cross_entropy(net(torch.ones(2, 3)), torch.tensor([0, 2]))
 """
