@@ -1,4 +1,4 @@
-"""ASCII replacements for characters that a console's encoding lacks: `d` for ∂, `lambda` for λ, `x_bar` for x̄."""
+"""ASCII replacements for characters that a console cannot encode: `d` for ∂, `lambda` for λ, `x_bar` for x̄."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ACCENTS = {"\u0304": "_bar", "\u0305": "_bar", "\u0307": "_dot", "\u0302": "_ha
 
 @lru_cache(4096)
 def spelled(letter: str) -> str:
-    """Return an ASCII replacement of a character, its name where there is no sign for it; accents are left out.
+    """Return an ASCII replacement of a character, or its name; accents are left out.
 
     >>> [spelled(letter) for letter in ("∂", "λ", "ȳ", "é", "ᵀ", "²", "│", "√", "Φ", "雪")]
     ['d', 'lambda', 'y_bar', 'e', '^T', '^2', '|', 'sqrt', 'Phi', 'U+96EA']
@@ -60,7 +60,7 @@ def _named(letter: str) -> str:
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """Return the replacement of characters that an encoding lacks, and the index at which encoding continues."""
+    """Return the replacement of unencodable characters, and the index at which encoding continues."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(spelled, error.object[error.start : error.end])), error.end
@@ -77,7 +77,7 @@ def _ascii(name: str) -> codecs.CodecInfo | None:
 
 
 def print_plainly(stream: object) -> None:
-    """Make a stream that is not UTF-8 replace the characters that its encoding lacks."""
+    """Make a stream that is not UTF-8 replace the characters that it cannot encode."""
     if not isinstance(stream, io.TextIOWrapper):
         return
     name = codecs.lookup(stream.encoding).name

@@ -60,7 +60,7 @@ class Model:
             self.notes.append("a decision tree is constant between its thresholds: its gradient is 0")
 
     def _name(self, name: str) -> None:
-        """Choose the identifier that stands for a name of the model in formulas."""
+        """Choose the identifier of a name of the model in formulas."""
         plain = base = identifier(name)
         taken = set(self._identifiers.values()) if plain in self._used else set()
         k = 2
