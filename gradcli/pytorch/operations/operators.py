@@ -25,10 +25,10 @@ from gradcli.pytorch.dtypes import result_dtype
 from gradcli.pytorch.messages import raise_if
 from gradcli.pytorch.names import function, method
 from gradcli.pytorch.operations.creation import as_tensor
-from gradcli.pytorch.overloads import check_overloads, overloads
+from gradcli.pytorch.overloads import no_overload, overloads
 from gradcli.pytorch.recipes import common_shape
 from gradcli.pytorch.record import apply
-from gradcli.pytorch.tensor import Tensor, new
+from gradcli.pytorch.tensor import Number, Tensor, new
 
 # Arithmetic
 
@@ -217,12 +217,16 @@ method("__invert__")(bitwise_not)
 
 # Choices
 
+_OPERANDS = (Tensor, *Number)
+
 
 @function("where")
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
-    check_overloads("where", overloads("where", False), (condition, input, *([] if other is None else [other])), {})
+    if not (isinstance(condition, Tensor) and isinstance(input, _OPERANDS) and isinstance(other, _OPERANDS)):
+        args = (condition, input) if other is None else (condition, input, other)
+        raise no_overload("where", overloads("where", False), args, {})
     raise_if(condition._a.dtype not in (bool, np.uint8), "condition that is none", condition.dtype.word)
     dtype = result_dtype((input, other))
 
@@ -234,7 +238,6 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 @method("where")
 def _where(self: Tensor, condition: Tensor, other: Any) -> Any:
-    check_overloads("where", overloads("where", True), (condition, other), {})
     return where(condition, self, other)
 
 
