@@ -129,7 +129,8 @@ def rrelu(
 ) -> Tensor:  # fmt: skip
     """Return a leaky rectifier with a random slope for each negative element, or outside of a training their mean."""
     if not training:
-        result = __getattr__("leaky_relu")(input, (lower + upper) / 2, inplace)
+        leaky = partial(named, "leaky_relu")
+        result = _activated("leaky_relu", leaky, input, inplace=inplace, negative_slope=(lower + upper) / 2)
         return result if inplace else called(result, "RreluWithNoiseBackward0")  # type: ignore[no-any-return]
     slopes, is_low = np.ones_like(input._a), input._a <= 0
     slopes[is_low] = DEFAULT.between(lower, upper, int(is_low.sum()), np.float64)
