@@ -67,8 +67,7 @@ ELSEWHERE |= dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), "nn.convolu
 ELSEWHERE |= dict.fromkeys(("avg_pool1d", "max_pool1d", "max_pool2d", "max_pool3d"), "nn.functional")
 ELSEWHERE |= dict.fromkeys(("conv1d", "conv2d", "conv3d", "prelu"), "nn.functional")
 ELSEWHERE |= dict.fromkeys(("bilinear", "cosine_similarity", "group_norm", "layer_norm", "rrelu"), "nn.functional")
-ELSEWHERE |= dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), "nn.functional")
-ELSEWHERE["pairwise_distance"] = "nn.losses"
+ELSEWHERE |= dict.fromkeys(("pairwise_distance", "pixel_shuffle", "pixel_unshuffle"), "nn.functional")
 
 
 def __getattr__(name: str) -> Any:
