@@ -14,7 +14,7 @@ from gradcli.graph.graph import Graph, scheduled
 from gradcli.graph.node import Node
 from gradcli.graph.operations import OPERATIONS
 from gradcli.graph.vjp import active_nodes
-from gradcli.pytorch.functions import fact, grad_name
+from gradcli.pytorch.functions import fact, grad_name, reduction_name
 from gradcli.pytorch.recipes import Recipe
 from gradcli.pytorch.record import Make, Step, leading, mapped, record
 from gradcli.pytorch.tensor import Tensor
@@ -112,8 +112,7 @@ def _name(step: Step, i: int, node: Node) -> str:
     if listed:
         return listed if listed.endswith(("Backward1", "Backward4")) else f"{listed}Backward0"
     op = "mul" if node.op == "neg" and node.args[0].op == "mul" else node.op  # PyTorch turns the factor's sign
-    along = f"{op}_dim"
-    return grad_name(along if node.shape and fact("grad_fn", along) else op)
+    return reduction_name(op, bool(node.shape))
 
 
 def folded(a: Sequence[int], b: Sequence[int]) -> tuple[bool, bool]:

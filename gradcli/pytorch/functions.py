@@ -77,6 +77,17 @@ def grad_name(op: str) -> str:
     return name if "Backward" in name or "::" in name else f"{name}Backward0"
 
 
+@cache
+def reduction_name(op: str, is_along: bool) -> str:
+    """Return PyTorch's name of the `grad_fn` of a reduction; some have another name along an axis.
+
+    >>> reduction_name("sum", False), reduction_name("sum", True), reduction_name("amax", True)
+    ('SumBackward0', 'SumBackward1', 'AmaxBackward0')
+    """
+    along = f"{op}_dim"
+    return grad_name(along if is_along and fact("grad_fn", along) else op)
+
+
 def root_name(step: str) -> str:
     """Return the name of a step in PyTorch's errors.
 

@@ -14,7 +14,7 @@ from gradcli.graph.node import Node, cast, compare, const, elementwise
 from gradcli.pytorch import dtypes
 from gradcli.pytorch.calls import called, check_numbers, exact, of_scalar, pointwise
 from gradcli.pytorch.cuts import note_lost
-from gradcli.pytorch.functions import fact, grad_name
+from gradcli.pytorch.functions import reduction_name
 from gradcli.pytorch.messages import missing_if, raise_if, warn
 from gradcli.pytorch.names import method, methods, return_type, with_indices
 from gradcli.pytorch.operations.conversion import real, to
@@ -57,9 +57,8 @@ def reduced(input: Tensor, dim: Any = ..., keepdim: bool = False, *, dtype: Any 
     axes = axes_of(dim, x.dim())
     if op in ("amax", "amin"):
         _check_not_empty(op, input, None if dim in (..., None, (), []) or not axes else axes[0])
-    along = f"{op}_dim"
-    grad = grad_name(along) if dim is not ... and fact("grad_fn", along) else None
-    return _over(op, x, axes, keepdim, lambda n: _node(op, n, axes), name=grad)
+    grad_fn = reduction_name(op, dim is not ...)
+    return _over(op, x, axes, keepdim, lambda n: _node(op, n, axes), name=grad_fn)
 
 
 @methods("std", "var")
