@@ -16,25 +16,25 @@ Composition = tuple[Any, ...]
 class InnerEdge(Edge):
     """A function within a product.  The product is one step of the record, so hooks cannot be called here."""
 
-    def __init__(self, name: str, edges: tuple[Edge | None, ...]) -> None:
-        self._name = name
+    def __init__(self, edges: tuple[Edge | None, ...]) -> None:
         self.edges = edges
 
     def name(self) -> str:
-        return self._name
+        return type(self).__name__
 
     def order(self) -> Sequence[int]:
         return range(len(self.edges))
 
     def hooked(self, kind: str, hook: Any) -> Handle:
-        raise missing(f"a hook of {self._name}, which is part of a product")
+        raise missing(f"a hook of {self.name()}, which is part of a product")
 
     def __call__(self, *grads: Any) -> Any:
-        raise missing(f"a call of {self._name}, which is part of a product")
+        raise missing(f"a call of {self.name()}, which is part of a product")
 
 
 @cache
 def _class(name: str) -> type:
+    """Return the class of functions that scripts see under a name."""
     return type(name, (InnerEdge,), {"__module__": "builtins"})
 
 
@@ -84,8 +84,7 @@ def _edge(part: Any, edges: Sequence[Edge | None]) -> Edge | None:
         return edges[part]
     name, *arguments = part
     inputs = tuple(_edge(argument, edges) for argument in arguments)
-    called = f"{name}Backward0"
-    return _class(called)(called, inputs) if any(e is not None for e in inputs) else None
+    return _class(f"{name}Backward0")(inputs) if any(e is not None for e in inputs) else None
 
 
 Recorder.inner = inner_edges
