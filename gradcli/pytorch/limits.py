@@ -19,7 +19,6 @@ from gradcli.pytorch.tensor import Number, Tensor
 # Facts of a tensor that may have a limit.
 _FACTS: dict[str, Callable[[Tensor], Any]] = {
     "rank": Tensor.dim,
-    "shape": lambda x: x.shape,
     "sizes": lambda x: list(x.shape),
     "least": lambda x: x._a.min() if x._a.size else None,
     "dtype": lambda x: x.dtype.word,
