@@ -111,7 +111,7 @@ class Distribution:
         """Check that a value may be a sample."""
         if not self._validate_args:
             return
-        raise_if(not isinstance(value, Tensor), "value that is no tensor")
+        raise_if(not isinstance(value, Tensor), "value of another type")
         shape = self._batch_shape + self._event_shape
         fits = all(1 in (m, n) or m == n for m, n in zip(value.shape[::-1], shape[::-1], strict=False))
         raise_if(not fits, "shape of a value", value.shape, shape)

@@ -71,7 +71,7 @@ class Limit(NamedTuple):
         if actual is None:
             return
         words = [w.value(values) if isinstance(w, Quantity) else w for w in self.words]
-        if None in words:  # of what is no tensor
+        if None in words:  # a fact of an argument that is not a tensor
             return
         if self.key == "missing":
             raise MissingError(f"{words[0]}{name}({self.quantities[0].argument}=…)", *words[1:])
@@ -125,7 +125,7 @@ def _condition(text: str) -> Callable[[Any], bool]:
 def _within(interval: str, integers: bool) -> Callable[[Any], bool]:
     """Return whether a number is in an interval, whose ends belong to it beside square brackets.
 
-    What is no number is out of an interval of integers alone.  Text is compared, for Python's error.
+    Anything that is not a number fits, except in an interval of integers.  Text is compared, for Python's error.
 
     >>> [_within("(0..1]", False)(x) for x in (0, 0.5, 1, 2)]
     [False, True, True, False]
