@@ -224,7 +224,7 @@ class Step(Edge):
 
     @cached_property
     def inner(self) -> Sequence[Edge | None]:
-        return Recorder.inner(self)
+        return () if self.is_custom else Recorder.inner(self)
 
     def order(self) -> Sequence[int]:
         return edges_shown(self.recipe.op, self.called, len(self.edges))

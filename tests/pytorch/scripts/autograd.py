@@ -646,3 +646,15 @@ for a, b in shapes:
         walk((x @ y).grad_fn)
 step = (torch.ones(2, requires_grad=True) @ torch.ones(2, 3)).grad_fn
 print(step.next_functions[0][0] is step.next_functions[0][0])
+# --- edges of custom functions of two tensors
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b): return a * b
+    @staticmethod
+    def backward(ctx, g): return g, g
+class Pair(Product):
+    @staticmethod
+    def forward(ctx, a, b): return a * b, a + b
+x = torch.ones(2, requires_grad=True)
+for y in (Product.apply(x, x * 2), Product.apply(x, torch.ones(2)), *Pair.apply(x * 2, x)):
+    print([(e and e.name(), i) for e, i in y.grad_fn.next_functions])
