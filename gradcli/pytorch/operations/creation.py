@@ -27,7 +27,7 @@ from gradcli.pytorch.messages import (
 from gradcli.pytorch.names import TORCH, calling, function, method
 from gradcli.pytorch.operations.conversion import SHORT, TYPES, to
 from gradcli.pytorch.operations.views import shape_of
-from gradcli.pytorch.overloads import Overload, no_overload
+from gradcli.pytorch.overloads import no_overload, overloads
 from gradcli.pytorch.tensor import Array, Number, Tensor, new, of_array
 
 
@@ -289,23 +289,17 @@ def eye(n: int, m: int | None = None, **options: Any) -> Tensor:
 # The old types, which are called like functions
 
 
-_OLD = [
-    Overload.of(text)
-    for text in (
-        "*, torch.device device = None",
-        "torch.Storage storage",
-        "Tensor other",
-        "tuple of ints size, *, torch.device device = None",
-        "object data, *, torch.device device = None",
-    )
-]
+def _check_keywords(args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    """Raise PyTorch's `TypeError` for a keyword that the old types do not take."""
+    if keywords.keys() - {"device"}:
+        raise no_overload("new", overloads("torch.Tensor", False), args, keywords)
 
 
 def _made(cls: type[Tensor], *args: Any, **keywords: Any) -> Tensor:
     """Return the tensor of `torch.Tensor(…)`; a class of the script's may take keywords of its own."""
     named = [keywords.pop(k) for k in ("data", "size", "other") if k in keywords]
-    if cls is Tensor and keywords.keys() - {"device"}:
-        raise no_overload("new", _OLD, args, keywords)
+    if cls is Tensor:
+        _check_keywords(args, keywords)
     return old_tensor(cls, *args, *named)
 
 
@@ -333,8 +327,7 @@ class _OldType(type):
     dtype: dtypes.dtype
 
     def __call__(cls, *args: Any, **keywords: Any) -> Any:
-        if keywords.keys() - {"device"}:
-            raise no_overload("new", _OLD, args, keywords)
+        _check_keywords(args, keywords)
         return old_tensor(Tensor, *args, dtype=cls.dtype)
 
     def __instancecheck__(cls, x: object) -> bool:
