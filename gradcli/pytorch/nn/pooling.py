@@ -15,9 +15,7 @@ from gradcli.pytorch.cuts import note_lost
 from gradcli.pytorch.messages import raise_if, torch_error
 from gradcli.pytorch.names import calling
 from gradcli.pytorch.operations.creation import zeros
-from gradcli.pytorch.tensor import Tensor, of_array
-
-Array = np.ndarray[Any, Any]
+from gradcli.pytorch.tensor import Array, Tensor, of_array
 
 
 def indices_of(name: str, x: Tensor, pooled: Tensor, axes: int, settings: Mapping[str, Any]) -> Tensor:
