@@ -51,8 +51,8 @@ def _matmul(a: Array, b: Array) -> Array:
 
 def _remainder(a: Array, b: Array) -> Array:
     """Return the remainders of divisions, which have the signs of the divisors; of 0 it is the dividend's, as in C."""
-    result = np.fmod(a, b)
-    return np.where((result != 0) & ((result < 0) != (b < 0)), result + b, result)
+    result = np.mod(a, b)
+    return np.where(result == 0, np.fmod(a, b), result)
 
 
 _KERNELS = {"matmul": _matmul, "mod": _remainder}  # what PyTorch computes otherwise than the engine
